@@ -12,7 +12,8 @@ from commands import run
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
-from longpipe.fit.path_file import estimates, read, scenario, write
+from longpipe.fit.path_file import read, write
+from longpipe.fit.reported import estimates, report, scenario
 from longpipe.fit.series import simulated
 from longpipe.fit.whatif import whatif
 from longpipe.units import RATE
@@ -76,7 +77,7 @@ def test_a_queue_that_is_almost_always_full_is_no_aqm() -> None:
 
 def test_the_file_runs_and_keeps_the_estimates(lossy: PathFit, tmp_path: Path) -> None:
     path = tmp_path / "path.toml"
-    beside = write(lossy, path)
+    beside = write(report(lossy), path)
     assert beside == tmp_path / "path.fit.json"
     told = read(path)
     assert told is not None
@@ -158,7 +159,7 @@ def test_commands_say_what_is_known(tmp_path: Path) -> None:
     path, picture = tmp_path / "p.toml", tmp_path / "p.png"
     printed = longpipe("fit", str(LOSSY), "-o", str(path), "--controls", "cubic,linux-reno")
     assert "5.6473 Mbit/s" in printed
-    assert "51 packets (49 to 53)" in printed
+    assert "51 packets (50 to 53)" in printed
     assert "cubic 100%" in printed
     asked = ("whatif", str(path), "--set", "switch.policy=fq-codel", "--seeds", "3", "-o", str(picture))
     printed = longpipe(*asked)

@@ -4,6 +4,8 @@ from typing import Final
 
 # TCP 20, IP 20.
 HEADER_BYTES: Final = 40
+# Length of an IPv6 header in excess of IPv4's.
+IPV6_BYTES: Final = 20
 # RFC 7323, padded as its appendix A recommends.
 TIMESTAMP_BYTES: Final = 12
 # Rate of the links next to a bottleneck, as a multiple of the bottleneck's.

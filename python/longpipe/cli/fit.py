@@ -13,11 +13,18 @@ from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import check_file
 
 if TYPE_CHECKING:
-    from longpipe.fit import PathFit
+    from collections.abc import Sequence
+
+    from longpipe.fit.report import FitReport
 
 
 def fit(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="pcap or pcapng of a TCP transfer at its sender.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="Capture of a TCP transfer at its sender, or ss, iperf3, flent, qlog, ndt7."
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path.")
     ] = Path("path.toml"),
@@ -34,10 +41,11 @@ def fit(
     """Fit a path and a congestion control to a capture, and write them as a scenario.
 
     longpipe fit monday.pcapng -o monday.toml; longpipe whatif monday.toml --set tcp.congestion=bbr3
+
+    Files of ss -tin, iperf3, flent, qlog and ndt7 have no packets: of these only rate, base RTT and loss are estimated.
     """
     from longpipe.cli.run import change
-    from longpipe.fit import CONTROLS, observe
-    from longpipe.fit import fit as search
+    from longpipe.fit import CONTROLS
     from longpipe.fit.path_file import SUFFIX, as_json, write
 
     check_file("--output", output)
@@ -49,9 +57,7 @@ def fit(
     unknown = next((one for one in wanted if one not in accepted), None)
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
-    seen = observe(file, flow)
-    with RunBar("simulating candidates") as bar:
-        found = search(seen, wanted, known, bar.update)
+    found, left = _fitted(file, flow, wanted, known)
     beside = write(found, output)
     if json:
         import orjson
@@ -59,28 +65,50 @@ def fit(
         echo(orjson.dumps(as_json(found), option=orjson.OPT_INDENT_2).decode())
     else:
         _show(found)
-    if found.left:
-        echo(f"interrupted: {found.left} candidates were not simulated", err=True)
+    if left:
+        echo(f"interrupted: {left} candidates were not simulated", err=True)
     echo(f"Path: {output}; estimates and observed series: {beside}", err=json)
 
 
-def _show(found: PathFit) -> None:
+def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, object]) -> tuple[FitReport, int]:
+    """Returns the fit of a file, and the number of candidates that an interrupted search left out."""
+    from longpipe.fit import fit as search
+    from longpipe.fit import observe
+    from longpipe.fit.recorded import fit_recorded
+    from longpipe.fit.reported import report
+    from longpipe.measured import read
+    from longpipe.measured.content import Content
+    from longpipe.measured.pcap import is_capture
+
+    if not is_capture(Content.of(file).data):
+        return fit_recorded(read(file), flow, known), 0
+    seen = observe(file, flow)
+    with RunBar("simulating candidates") as bar:
+        found = search(seen, controls, known, bar.update)
+    return report(found), found.left
+
+
+def _show(found: FitReport) -> None:
     from rich.table import Table
 
-    from longpipe.fit.path_file import LISTED, cannot_tell, estimates, flow_and_file, with_interval
+    from longpipe.fit.report import listed, with_interval
 
-    echo(flow_and_file(found))
+    echo(found.head)
     table = Table(box=None, pad_edge=False)
     for head in ("", "estimate (95 % interval)", "known from"):
         table.add_column(head)
-    for name, row in estimates(found).items():
+    for name, row in found.estimates.items():
         table.add_row(name, with_interval(row), row["known"])
-    for name, shares in (("sender", found.control_shares()), ("queue", found.queue_shares())):
-        listed = ", ".join(f"{one} {share:.0%}" for one, share in shares.items() if share >= LISTED)
-        table.add_row(name, listed, "simulated candidates")
+    source = "simulated candidates" if found.distance is not None else "named in the file"
+    for name, shares in (("sender", found.controls), ("queue", found.queues)):
+        if shares:
+            table.add_row(name, listed(shares), source)
     Console().print(table, markup=False)
-    echo(f"mean distance of the best simulation's data in flight: {found.best.distance:.1%}")
-    for text in found.seen.notes:
+    for text in found.step_lines():
+        echo(text)
+    if found.distance is not None:
+        echo(f"mean distance of the best simulation's data in flight: {found.distance:.1%}")
+    for text in found.notes:
         echo(f"note: {text}")
-    for text in cannot_tell(found):
+    for text in found.cannot_tell:
         echo(f"cannot tell {text}")

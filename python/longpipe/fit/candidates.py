@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.ip import HEADER_BYTES, bottleneck
+from longpipe.ip import bottleneck, packet_bytes, transmission_ps
 from longpipe.scenario import Scenario
+from longpipe.scenario.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_PROFILE: Final = "linux-6"
+# Limit of a growing window [bytes]. The data read per RTT limit it before.
+_GROWN_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,16 @@ class Hypothesis:
     control: str
     mss: int
     headers: int
+    timestamps: bool
     duration_s: float
     initial_window: int = 10
     # Receiver window [bytes]; None if it never limits.
     window: int | None = None
     ecn: bool = False
+    # Whether the receiver's window grows from its first value on.
+    window_grows: bool = False
+    # Rates over time at the bottleneck, as (time [s], rate); empty if the rate is constant.
+    steps: tuple[tuple[float, float], ...] = ()
 
     def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - of the fields' types
         """Returns a hypothesis with other values."""
@@ -40,22 +50,31 @@ class Hypothesis:
     @property
     def fields(self) -> dict[str, Any]:
         """Returns the scenario of the hypothesis as nested fields."""
-        links = bottleneck(
-            max(round(self.rate_bps), 1), self.mss + self.headers, self.headers, round(self.base_rtt_s * 1e12)
+        # Scenarios have IPv4 headers; with longer ones, packets of as much payload take longer.
+        packet = packet_bytes(self.mss, timestamps=self.timestamps)
+        share = packet / (self.mss + self.headers)
+        links: dict[str, Any] = dict(
+            bottleneck(max(round(self.rate_bps * share), 1), packet, packet - self.mss, round(self.base_rtt_s * 1e12))
         )
         tcp: dict[str, Any] = {
-            "profile": "linux-6",
+            "profile": _PROFILE,
             "mss": f"{self.mss} B",
             "initial_rtt": f"{round(self.base_rtt_s * 1e6)} us",
             "initial_window": f"{self.initial_window} segments",
             "congestion": self.control,
         }
-        if self.headers == HEADER_BYTES:
+        if not self.timestamps:
             tcp["timer"] = {"timestamps": False}
         if self.window is not None:
             tcp["receiver_window"] = f"{self.window} B"
         if self.ecn:
             tcp["ecn"] = "classic"
+        if self.window_grows:
+            tcp["ack"] = {**PROFILES[_PROFILE]["ack"], "growing_window": True}
+            tcp["receiver_window"] = f"{_GROWN_BYTES} B"
+        if self.steps:
+            steps = tuple((at, rate * share) for at, rate in self.steps)
+            links |= _moving(steps, packet, self.base_rtt_s)
         return {
             "name": "fitted",
             "framing": "ip",
@@ -74,3 +93,18 @@ class Hypothesis:
     def scenario(self, **changes: object) -> Scenario:
         """Returns the scenario of the hypothesis with other values of dotted fields."""
         return Scenario(**self.fields).with_(**changes)
+
+
+def _moving(steps: tuple[tuple[float, float], ...], packet: int, base_rtt_s: float) -> dict[str, Any]:
+    """Returns the series of a link whose rate varies, over which the minimum RTT of `packet` bytes does not."""
+    half_ps = round(base_rtt_s * 1e12) // 2
+    points = [(f"{round(at * 1e9)} ns", round(rate)) for at, rate in steps]
+    return {
+        "path": {
+            "rate": [[at, f"{rate} bit/s"] for at, rate in points],
+            "delay": [[at, f"{max(0, half_ps - transmission_ps(packet, rate))} ps"] for at, rate in points],
+            "between": "hold",
+            "at": "start",
+        },
+        "return_path": {"kind": "moving"},
+    }

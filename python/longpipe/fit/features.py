@@ -1,7 +1,7 @@
-"""Estimates in closed form from one flow: base RTT, bottleneck rate, queue, losses by cause, and the buffer.
+"""Estimates in closed form from one flow: base RTT, bottleneck rate and its steps, queue, losses by cause, buffer.
 
-The waiting time of a segment is its RTT less the minimum RTT. While segments wait, the bottleneck is busy, and two
-segments that arrive one after the other depart by one transmission time apart.
+While segments wait, the bottleneck is busy, and two segments that arrive one after the other depart by one transmission
+time apart (`departures`, `rates`). The waiting time of a segment is the time from its arrival to its departure.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from longpipe.fit.departures import busy_intervals, departures
+from longpipe.fit.estimate import Estimate
+from longpipe.fit.rates import RateStep, constant_rate, rate_steps, served_bits
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from longpipe.fit.observed import ObservedFlow
 
     Numbers = NDArray[np.float64]
+    Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-# Number of pieces of a flow for the bootstrap of the rate, and its resamples.
-_BLOCKS: Final = 40
-_RESAMPLES: Final = 400
 # Quantile of the queue lengths that is used as the maximum, and minimum of that for a queue to overflow [packets].
 _HIGHEST: Final = 0.9995
 _LEAST_QUEUE: Final = 2.0
@@ -32,22 +34,10 @@ _SLACK: Final = 1.25
 _SPREAD: Final = 0.01
 # A queue overflowed if the probability of as many losses by chance is below this.
 _CHANCE: Final = 1e-3
-# Minimum number of packets of a run that is used for the rate, and of all runs together.
-_SHORTEST_RUN: Final = 8
-_FEWEST_PACKETS: Final = 64
-_CONFIDENCE: Final = (0.025, 0.975)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __contains__(self, truth: float) -> bool:
-        return self.low <= truth <= self.high
+# Share by which the rate may be too high where waiting times are computed from it.
+_RATE_SLACK: Final = 3e-4
+# Limits that are examined, as distances from the queue at the median loss [packets].
+_LIMITS: Final = range(-2, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +45,16 @@ class PathFeatures:
     """Features of a path that follow from a capture without simulation. Rates are of IP packets, queues in packets."""
 
     base_rtt_s: Estimate
-    # None if the bottleneck was never busy for long enough; `fastest_bps` is then a lower bound.
+    # None if the bottleneck was never busy for long enough; `fastest_bps` is then a lower bound. The median of a path
+    # whose rate varies.
     rate_bps: Estimate | None
     fastest_bps: float
-    # Waiting time of each transmission, estimated from neighbouring ones [s]; NaN where unknown.
+    # Rates over time; empty if the rate is constant.
+    steps: tuple[RateStep, ...]
+    # Waiting time of each transmission, and the queue that it found behind the transmission before it [s]; NaN where
+    # unknown. A lost one has no waiting time.
     wait_s: Numbers
+    found_s: Numbers
     # Transmissions lost at a full queue, and those lost elsewhere.
     overflow: Flags
     elsewhere: Flags
@@ -74,62 +69,30 @@ def features(seen: ObservedFlow) -> PathFeatures:
     base = float(seen.rtt.min())
     packet = seen.packet_bytes * 8.0
     fastest = _fastest(seen)
-    wait = np.clip(seen.sent_acked_s - seen.sent_s - base, 0.0, None)
-    rate = _rate(seen, base, fastest)
+    rough = constant_rate(busy_intervals(seen, base, fastest), packet)
+    busy = busy_intervals(seen, base, rough.value if rough is not None else fastest)
+    rate = constant_rate(busy, packet)
+    steps = rate_steps(busy, packet, base / 2)
     bps = rate.value if rate is not None else fastest
-    packet_s = packet / bps
-    known = _filled(seen, wait)
+    # Rates by the times at which ACKs arrive.
+    over_time = [(one.at_s + base / 2 if one.at_s else 0.0, one.rate_bps.value) for one in steps] or [(0.0, bps)]
+    wait = _waits(seen, base, over_time)
+    found = _found(seen, base, wait, over_time)
     lost = seen.sent_lost
-    longest, full = _overflow(known / packet_s, lost)
-    buffer = None
-    if full.any():
-        at_loss = known[full] / packet_s
-        # The queue holds `limit` packets in addition to the one in transmission, of which a part has left.
-        low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
-        buffer = Estimate(float(np.floor(middle)), float(np.floor(low)) - 1, float(np.ceil(high)) + 1)
+    queue = _packets(np.where(lost, found, wait), seen.sent_s + base, over_time, packet)
+    longest, full = _overflow(queue, lost)
     return PathFeatures(
-        base_rtt_s=Estimate(base, base - packet_s / 2, base),
+        base_rtt_s=Estimate(base, base - packet / bps / 2, base),
         rate_bps=rate,
         fastest_bps=fastest,
-        wait_s=known,
+        steps=steps,
+        wait_s=wait,
+        found_s=found,
         overflow=full,
         elsewhere=lost & ~full,
         longest=longest,
-        buffer=buffer,
+        buffer=_limit(queue[full], queue[~lost & ~np.isnan(queue)]) if full.any() else None,
     )
-
-
-def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
-    """Returns the longest queue that was observed [packets], and the losses at a full queue.
-
-    A queue with a limit drops packets when its length is within a packet or two of its maximum. Random losses would
-    rarely fall there.
-    """
-    full = np.zeros(len(lost), bool)
-    known = ~np.isnan(queue)
-    if not known.any():
-        return 0.0, full
-    # Delayed ACKs increase a few samples.
-    longest = float(np.quantile(queue[known], _HIGHEST))
-    candidates = queue[lost & known]
-    candidates = candidates[candidates >= _FULL * longest - 1]
-    if longest < _LEAST_QUEUE or not len(candidates):
-        return longest, full
-    limit = float(np.median(candidates))
-    near = known & (np.abs(queue - limit) <= _SLACK + _SPREAD * limit)
-    expected = lost.sum() * near.sum() / known.sum()
-    found = int((near & lost).sum())
-    if _poisson_tail(found, float(expected)) < _CHANCE:
-        full = near & lost
-        return max(longest, limit), full
-    return longest, full
-
-
-def _poisson_tail(count: int, mean: float) -> float:
-    """Returns the probability of `count` or more events."""
-    from scipy.stats import poisson
-
-    return float(poisson.sf(count - 1, mean))
 
 
 def _fastest(seen: ObservedFlow) -> float:
@@ -145,60 +108,110 @@ def _fastest(seen: ObservedFlow) -> float:
     return float(np.quantile(moved, 0.999)) * 8 * seen.packet_bytes / seen.mss
 
 
-def _rate(seen: ObservedFlow, base: float, fastest: float) -> Estimate | None:
-    """Returns the rate at which packets leave while others wait, None if too few do.
+def _rates_at(over_time: list[tuple[float, float]], times_s: Numbers) -> Numbers:
+    """Returns the rate at each time [bit/s]."""
+    at, rates = (np.array(column) for column in zip(*over_time, strict=True))
+    found: Numbers = rates[np.maximum(np.searchsorted(at, times_s, side="right") - 1, 0)]
+    return found
 
-    The packets of an ACK left one right after the other, and right after the last packet of the ACK before, if each of
-    them arrived before its predecessor had left. Only the last packet of an ACK has an RTT without the delay of the
-    receiver, who may wait for more packets, so departures within an ACK are computed back from it.
-    """
+
+def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]) -> Numbers:
+    """Returns the waiting times of transmissions that arrived."""
     arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
-    sent, acked = seen.sent_s[arrived], seen.sent_acked_s[arrived]
-    bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
-    lasts = np.flatnonzero(np.append(np.diff(acked) > 0, True))
-    group = np.searchsorted(lasts, np.arange(len(arrived)))
-    left = acked[lasts][group] - (bits[lasts][group] - bits) / fastest
-    left[lasts] = acked[lasts]
-    follows = np.append(False, sent[1:] + base < left[:-1])
-    # The last packets i and i + 1 belong to one run if all packets of ACK i + 1 follow their predecessors.
-    idle = np.add.reduceat(~follows, np.append(0, lasts[:-1] + 1))
-    runs = np.concatenate(([False], (idle[1:] == 0) & (np.diff(acked[lasts]) > 0), [False]))
-    edges = np.flatnonzero(np.diff(runs.astype(np.int8)))
-    spans: list[float] = []
-    moved: list[float] = []
-    most = max(_SHORTEST_RUN, len(lasts) // _BLOCKS)
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        if lasts[end] - lasts[begin] < _SHORTEST_RUN:
-            continue
-        # Long runs are cut, so that the interval counts what varies within them.
-        cuts = lasts[np.unique(np.append(np.arange(begin, end, most), end))]
-        spans += np.diff(acked[cuts]).tolist()
-        moved += np.diff(bits[cuts]).tolist()
-    span, bit = np.array(spans), np.array(moved)
-    if not len(span) or bit.sum() < _FEWEST_PACKETS * seen.packet_bytes * 8:
-        return None
-    rates = bit / span
-    draw = np.random.default_rng(0).integers(0, len(span), (_RESAMPLES, len(span)))
-    low, high = np.quantile([_middle(rates[one], bit[one]) for one in draw], _CONFIDENCE)
-    rate = _middle(rates, bit)
-    # The times of the ACKs at both ends of a run are exact to about a packet.
-    slack = rate * seen.packet_bytes * 8 / bit.sum()
-    return Estimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
+    left = seen.sent_acked_s[arrived].copy()
+    rates = _rates_at(over_time, left)
+    for rate in np.unique(rates).tolist():
+        own = rates == rate
+        left[own] = departures(seen, arrived, rate)[0][own]
+    own_wait = np.clip(left - seen.sent_s[arrived] - base, 0.0, None)
+    # Where a step is near, the slower rate counts, because its time is not exact.
+    slowest = np.min([_rates_at(over_time, left + off) for off in (-base, 0.0, base)], axis=0)
+    own_wait = _without_held_sacks(seen, own_wait, arrived, slowest)
+    wait = np.full(len(seen.sent_s), np.nan)
+    wait[arrived] = own_wait
+    return wait
 
 
-def _middle(values: Numbers, weights: Numbers) -> float:
-    """Returns the weighted median."""
-    order = np.argsort(values)
-    share = np.cumsum(weights[order])
-    return float(values[order[np.searchsorted(share, share[-1] / 2)]])
+def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
+    """Returns the queue that each transmission found.
+
+    It is the queue behind which the last transmission waited that was not lost, with that transmission, less what left
+    in between.
+    """
+    places = np.maximum.accumulate(np.where(np.isnan(wait), -1, np.arange(len(wait))))
+    behind = np.append(-1, places[:-1])
+    known = behind >= 0
+    before = behind[known]
+    own = (seen.sent_bytes[before] + seen.headers) * 8.0 / _rates_at(over_time, seen.sent_s[known] + base)
+    found = np.full(len(wait), np.nan)
+    found[known] = np.clip(wait[before] + own - (seen.sent_s[known] - seen.sent_s[before]), 0.0, None)
+    return found
 
 
-def _filled(seen: ObservedFlow, wait: Numbers) -> Numbers:
-    """Returns the waiting times with those of lost transmissions taken from the transmission before."""
-    places = np.where(np.isnan(wait), -1, np.arange(len(wait)))
-    before = np.maximum.accumulate(places)
-    gap = np.isnan(wait) & (before >= 0)
-    filled = wait.copy()
-    # The queue drains between the two.
-    filled[gap] = np.clip(wait[before[gap]] - (seen.sent_s[gap] - seen.sent_s[before[gap]]), 0.0, None)
-    return filled
+def _without_held_sacks(seen: ObservedFlow, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
+    """Returns the waiting times where those of SACKed packets are at most what they are behind their predecessors."""
+    shorter = wait.copy()
+    gap = np.diff(seen.sent_s[arrived], prepend=0.0)
+    own = (seen.sent_bytes[arrived] + seen.headers) * 8.0 / (rates * (1 - _RATE_SLACK))
+    for place in np.flatnonzero(seen.sent_sacked[arrived]).tolist():
+        if place:
+            behind = max(0.0, shorter[place - 1] + own[place - 1] - gap[place])
+            shorter[place] = min(wait[place], behind)
+    return shorter
+
+
+def _packets(wait: Numbers, arrival_s: Numbers, over_time: list[tuple[float, float]], packet_bits: float) -> Numbers:
+    """Returns the numbers of packets that leave during the waiting times."""
+    queue: Numbers = (served_bits(over_time, arrival_s + wait) - served_bits(over_time, arrival_s)) / packet_bits
+    return queue
+
+
+def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
+    """Returns the longest queue that was observed [packets], and the losses at a full queue.
+
+    A queue with a limit drops packets when its length is within a packet or two of its maximum. Random losses would
+    rarely fall there.
+    """
+    full = np.zeros(len(lost), bool)
+    known = ~np.isnan(queue)
+    if not (known & ~lost).any():
+        return 0.0, full
+    # Delayed ACKs increase a few samples.
+    longest = float(np.quantile(queue[known & ~lost], _HIGHEST))
+    candidates = queue[lost & known]
+    candidates = candidates[candidates >= _FULL * longest - 1]
+    if longest < _LEAST_QUEUE or not len(candidates):
+        return longest, full
+    limit = float(np.median(candidates))
+    near = known & (np.abs(queue - limit) <= _SLACK + _SPREAD * limit)
+    expected = lost.sum() * near.sum() / known.sum()
+    found = int((near & lost).sum())
+    if _poisson_tail(found, float(expected)) < _CHANCE:
+        full = near & lost
+    return longest, full
+
+
+def _limit(at_loss: Numbers, kept: Numbers) -> Estimate:
+    """Returns the number of packets that the queue holds in addition to the one in transmission.
+
+    Of the packet in transmission a part has left. A queue of `limit` packets is thus found by lost packets at more than
+    `limit` and at most `limit + 1` packets, and by others at `limit` at most.
+    """
+    low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
+    longest = np.sort(kept[kept <= np.quantile(kept, _HIGHEST)])[-len(at_loss) :]
+
+    def misfit(limit: float) -> float:
+        beyond = np.clip(limit - at_loss, 0, 1) + np.clip(at_loss - limit - 1, 0, 1)
+        return float(beyond.mean() + np.clip(longest - limit, 0, 1).mean())
+
+    found = min((float(np.floor(middle)) + more for more in _LIMITS), key=misfit)
+    return Estimate(
+        max(found, 1.0), max(min(float(np.floor(low)), found) - 1, 0.0), max(float(np.ceil(high)), found + 1)
+    )
+
+
+def _poisson_tail(count: int, mean: float) -> float:
+    """Returns the probability of `count` or more events."""
+    from scipy.stats import poisson
+
+    return float(poisson.sf(count - 1, mean))

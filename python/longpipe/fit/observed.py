@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.ip import packet_bytes
+from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.measured import capture
 from longpipe.measured.content import Content
-from longpipe.measured.headers import RST, SYN, Other, Segment, name_of, segment_of
-from longpipe.measured.pcap import CaptureFile, is_capture
+from longpipe.measured.headers import CWR, RST, SYN, Other, Segment, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile, Packet, is_capture
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
+# Length of an IPv4 address with a port.
+_V4_ENDPOINT: Final = 6
 # A fit needs this many RTT samples and this many full segments.
 LEAST_SAMPLES: Final = 200
 # A retransmission that is acknowledged sooner than this share of the minimum RTT was not needed.
@@ -43,6 +46,7 @@ class ObservedFlow:
     # Payload of a full segment, and IP and TCP headers of each segment [bytes].
     mss: int
     headers: int
+    timestamps: bool
     duration_s: float
     # Transmissions of segments, in order: time [s], first byte from 0, payload [bytes], whether the network lost it.
     sent_s: Numbers
@@ -51,6 +55,8 @@ class ObservedFlow:
     sent_lost: Flags
     # Time at which the ACK or SACK of a transmission arrived [s]; NaN if lost or not acknowledged.
     sent_acked_s: Numbers
+    # Whether a SACK block reported it first; Linux holds SACKs back for up to a millisecond (tcp_comp_sack_delay_ns).
+    sent_sacked: Flags
     # ACKs with news: time [s], and payload delivered in all, by ACK or SACK [bytes].
     ack_s: Numbers
     ack_delivered: Counts
@@ -60,7 +66,11 @@ class ObservedFlow:
     # Largest advertised window [bytes], None if its scale is unknown, and share of ACKs after which it was full.
     window: int | None
     window_full: float
+    # Whether its packets are ECN-capable, and times of its reductions due to marks (CWR) [s].
     ecn: bool
+    reduced_s: Numbers
+    # Whether the advertised window grew to at least twice its first value.
+    window_grows: bool
     # Other flows of the capture.
     others: int
     notes: tuple[str, ...]
@@ -79,13 +89,18 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     content = Content.of(file)
     if not is_capture(content.data):
         raise ScenarioError(f"{file}: no pcap or pcapng; a fit needs a capture of TCP connections at the sender")
+    source = CaptureFile(content.file, content.data)
     recording = capture.read(content)
+    keep = _at_sender(source, recording, flow)
+    if keep is not None:
+        recording = capture.read(content, keep)
     subject = _subject(recording, flow)
     replay = _Replay(int(subject.counters["mss"][0]))
-    source = CaptureFile(content.file, content.data)
     for packet in source.packets():
         segment = segment_of(packet.link_type, packet.data, packet.length)
         if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
+            continue
+        if keep is not None and not keep(packet, segment):
             continue
         pair = f"{name_of(segment.source)} > {name_of(segment.target)}"
         if pair == subject.name:
@@ -95,6 +110,35 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
         if replay.is_over:
             break
     return replay.observation(recording, subject)
+
+
+def _at_sender(source: CaptureFile, recording: Recording, flow: int) -> Callable[[Packet, Segment], bool] | None:
+    """Returns which packets a capture at the sender would have, where the capture has others; None if all.
+
+    A capture of `longpipe live`, or of a router, has each packet where it enters the path and where it leaves it. The
+    sender's data enter, and its ACKs leave at the same interface.
+    """
+    if not 0 <= flow < len(recording.subjects):
+        return None
+    name = recording.subjects[flow].name
+    entry: Packet | None = None
+    sender = b""
+    for packet in source.packets():
+        segment = segment_of(packet.link_type, packet.data, packet.length)
+        if isinstance(segment, Other) or f"{name_of(segment.source)} > {name_of(segment.target)}" != name:
+            continue
+        if entry is None:
+            entry, sender = packet, segment.source
+        elif packet.interface != entry.interface:
+            break
+    else:
+        return None
+    device, code = capture.device_of(entry), entry.interface
+
+    def keep(packet: Packet, segment: Segment) -> bool:
+        return capture.device_of(packet) == device and (segment.source == sender) == (packet.interface == code)
+
+    return keep
 
 
 def _subject(recording: Recording, flow: int) -> Subject:
@@ -133,6 +177,7 @@ class _Replay:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._acked: list[int] = []
+        self._sacked: list[bool] = []
         self._tries: list[list[int]] = []
         self._una = 0
         self._blocks: dict[int, int] = {}
@@ -144,9 +189,12 @@ class _Replay:
         self._delivered = 0
         self._samples: list[tuple[int, int]] = []
         self._window = 0
+        self._first_window = 0
         self._full = 0
         self._ecn = False
+        self._reduced: list[int] = []
         self._stamps = False
+        self._is_v6 = False
 
     def _unwrapped(self, seq: int) -> int:
         near = self._next or 0
@@ -159,8 +207,11 @@ class _Replay:
                 self.is_over = True
             self._next = segment.seq + 1 + (1 << 32)
             return
+        self._is_v6 = len(segment.source) > _V4_ENDPOINT
         self._stamps |= segment.timestamps is not None
         self._ecn |= segment.ecn != 0
+        if segment.flags & CWR:
+            self._reduced.append(now)
         if segment.flags & RST or not segment.length:
             return
         if self._next is None:
@@ -178,6 +229,7 @@ class _Replay:
             self._starts.append(begin)
             self._ends.append(end)
             self._acked.append(-1)
+            self._sacked.append(False)
             self._tries.append([len(self._sent)])
             self._sent.append((now, len(self._starts) - 1, end - begin))
             self._next = end
@@ -197,6 +249,7 @@ class _Replay:
         ack = self._unwrapped(segment.ack)
         window = segment.window << (self._scale or 0)
         self._window = max(self._window, window)
+        self._first_window = self._first_window or window
         latest, news = self._news(now, ack, segment.sack)
         if news:
             self._acks.append((now, self._delivered))
@@ -207,7 +260,7 @@ class _Replay:
     def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> tuple[int, int]:
         """Marks what an ACK reports. Returns the last segment that it newly reports, and their number."""
         while self._una < len(self._starts) and self._ends[self._una] <= ack:
-            self._deliver(self._una, now)
+            self._deliver(self._una, now, sacked=False)
             self._una += 1
         for left, right in sack:
             begin, end = self._unwrapped(left), self._unwrapped(right)
@@ -216,7 +269,7 @@ class _Replay:
             # Blocks grow: what the same block had before need not be looked at again.
             place = bisect_left(self._starts, max(self._blocks.get(begin, begin), ack))
             while place < len(self._starts) and self._ends[place] <= end:
-                self._deliver(place, now)
+                self._deliver(place, now, sacked=True)
                 place += 1
             self._blocks[begin] = end
         if not sack:
@@ -224,9 +277,10 @@ class _Replay:
         news, self._reported = self._reported, []
         return max(news, default=-1), len(news)
 
-    def _deliver(self, place: int, now: int) -> None:
+    def _deliver(self, place: int, now: int, *, sacked: bool) -> None:
         if self._acked[place] < 0:
             self._acked[place] = now
+            self._sacked[place] = sacked
             self._delivered += self._ends[place] - self._starts[place]
             self._reported.append(place)
 
@@ -245,12 +299,14 @@ class _Replay:
         count = len(self._sent)
         acked = np.full(count, np.nan)
         lost = np.zeros(count, bool)
+        sacked = np.zeros(count, bool)
         for place, tries in enumerate(self._tries):
             at = self._acked[place]
             arrived = -1
             if at >= 0:
                 arrived = max((one for one in tries if at - self._sent[one][0] >= soonest), default=tries[0])
                 acked[arrived] = (at - begin) / 1e9
+                sacked[arrived] = self._sacked[place]
                 # Later transmissions were not needed, and their fate is unknown.
                 lost[[one for one in tries if one < arrived]] = True
             else:
@@ -264,13 +320,15 @@ class _Replay:
             file=recording.file,
             flow=subject.name,
             mss=self.mss,
-            headers=packet_bytes(0, timestamps=self._stamps),
+            headers=packet_bytes(0, timestamps=self._stamps) + (IPV6_BYTES if self._is_v6 else 0),
+            timestamps=self._stamps,
             duration_s=(last - begin) / 1e9,
             sent_s=(times - begin) / 1e9,
             sent_byte=starts[[place for _, place, _ in self._sent]] - first,
             sent_bytes=np.array([length for _, _, length in self._sent], dtype=np.int64),
             sent_lost=lost,
             sent_acked_s=acked,
+            sent_sacked=sacked,
             ack_s=(acks[:, 0] - begin) / 1e9,
             ack_delivered=acks[:, 1],
             rtt_s=(samples[:, 0] - begin) / 1e9,
@@ -278,6 +336,8 @@ class _Replay:
             window=None if self._scale is None else self._window,
             window_full=self._full / len(self._acks),
             ecn=self._ecn,
+            reduced_s=(np.array(self._reduced, dtype=float) - begin) / 1e9,
+            window_grows=self._window >= 2 * self._first_window,
             others=len(recording.subjects) - 1,
             notes=recording.notes,
         )

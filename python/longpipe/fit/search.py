@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from longpipe.errors import RunError, ScenarioError
 from longpipe.fit.candidates import Hypothesis
-from longpipe.fit.features import Estimate, PathFeatures, features
+from longpipe.fit.estimate import Estimate
+from longpipe.fit.features import PathFeatures, features
+from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
 from longpipe.fit.series import FlowSeries, in_distribution, observed, over_time, simulated
 from longpipe.run import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from longpipe.fit.observed import ObservedFlow
 
@@ -44,33 +46,31 @@ _FLOOR: Final = 0.01
 _SEEDS: Final = (0, 1, 2)
 # Buffer of a queue that never overflowed [packets].
 _ENDLESS: Final = 100_000
-# Probability that losses do not depend on the queue, below which a queue with AQM is considered.
-_UNRELATED: Final = 1e-3
-# Losses from which on their relation to the queue can be tested.
-_LEAST_LOSSES: Final = 6
-# RED's minimum threshold as shares of the longest queue, and probabilities at the maximum, three times as large.
-_RED_SHARES: Final = (0.1, 0.2, 0.3)
-_RED_MOST: Final = (0.02, 0.1)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A hypothesis with its simulation's distance from the observation, and its posterior probability."""
+    """A hypothesis with its simulation's distance from the observation, and its weight before the simulation."""
 
     hypothesis: Hypothesis
     queue: str
     distance: float
     series: FlowSeries
-    probability: float = 0.0
+    prior: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """Probability up to a factor."""
+        return float(self.prior * max(self.distance, _FLOOR) ** -_SHARPNESS)
 
 
 @dataclass(frozen=True, eq=False)
 class PathFit:
-    """The result. Candidates are in ascending order of distance.
+    """The result. Candidates are in descending order of probability.
 
     `senders` has each control over a queue with tail drop, with the observed random losses. `queues` has the
-    disciplines with AQM, with the likeliest controls; it is empty where losses do not depend on the queue, or the queue
-    was full.
+    disciplines with AQM, with the likeliest controls, and tail drop with random losses; it is empty where losses do not
+    depend on the queue, or the queue was full.
     """
 
     seen: ObservedFlow
@@ -85,16 +85,25 @@ class PathFit:
 
     @property
     def best(self) -> Candidate:
-        """The closest candidate: with AQM, if losses depend on a queue that was not full."""
-        return (self.queues or self.senders)[0]
+        """The likeliest candidate: with AQM, if losses depend on a queue that was not full."""
+        name = next(iter(self.queue_shares()))
+        return self.senders[0] if name == TAIL_DROP else next(one for one in self.queues if one.queue == name)
 
     def control_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each control, in descending order."""
-        return _summed((one.hypothesis.control, one.probability) for one in self.senders)
+        return _shares({one.hypothesis.control: [one.weight] for one in self.senders})
 
     def queue_shares(self) -> dict[str, float]:
-        """Returns the posterior probability of each queue discipline, in descending order."""
-        return _summed((one.queue, one.probability) for one in self.queues) or {TAIL_DROP: 1.0}
+        """Returns the posterior probability of each queue discipline, in descending order.
+
+        Of a discipline with parameters, each setting is as probable as the others before the simulation.
+        """
+        settings: dict[str, dict[str, float]] = {}
+        for one in self.queues:
+            weights = settings.setdefault(one.queue, {})
+            key = repr(sorted(one.hypothesis.policy.items()))
+            weights[key] = max(weights.get(key, 0.0), one.weight)
+        return _shares({name: list(weights.values()) for name, weights in settings.items()}) or {TAIL_DROP: 1.0}
 
     @property
     def same_controls(self) -> tuple[str, ...]:
@@ -104,8 +113,10 @@ class PathFit:
     @property
     def same_queues(self) -> tuple[str, ...]:
         """Disciplines that behave like the likeliest one over this path."""
-        names = dict.fromkeys(one.queue for one in _alike(self.queues))
-        names.pop(self.best.queue, None)
+        first = self.best
+        others = sorted(self.queues, key=lambda one: one is not first)
+        names = dict.fromkeys(one.queue for one in _alike(tuple(others)))
+        names.pop(first.queue, None)
         return tuple(names)
 
     @property
@@ -136,52 +147,55 @@ def fit(
     base = _base(seen, found)
     # Candidates that fail are left out, so that an invalid field has to be reported before.
     base.scenario(**known)
-    plain = [(base.with_(control=control), TAIL_DROP) for control in controls]
-    managed = dict(_managed(seen, found)) if _may_be_managed(found) else {}
-    expected = len(plain) + min(_MANAGED_CONTROLS, len(controls)) * sum(map(len, managed.values()))
+    chance = chance_of_tail_drop(seen, found)
+    policies = managed_policies(seen, found) if chance < 1 else []
+    plain = [_Task(base.with_(control=control), TAIL_DROP) for control in controls]
+    expected = len(plain) + min(_MANAGED_CONTROLS, len(controls)) * len(policies) + bool(0 < chance < 1)
     done: list[Candidate] = []
 
-    def simulate_each(tasks: list[tuple[Hypothesis, str]]) -> list[Candidate]:
-        got: list[Candidate] = []
+    def simulate_each(tasks: list[_Task]) -> list[Candidate]:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             futures = [pool.submit(_simulate, seen, found, series, task, known) for task in tasks]
             try:
                 for future in futures:
-                    got.append(future.result())
-                    done.append(got[-1])
+                    done.append(future.result())
                     progress(len(done) / expected)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
-        return sorted(got, key=lambda one: one.distance)
+        return done[-len(tasks) :]
 
     queues: list[Candidate] = []
     try:
         senders = simulate_each(plain)
-        if managed:
-            likely = [one.hypothesis.control for one in senders[:_MANAGED_CONTROLS]]
-            queues = simulate_each(
-                [
-                    (base.with_(control=control, policy=policy, loss="none", buffer_packets=_ENDLESS), name)
-                    for name, policies in managed.items()
-                    for policy in policies
-                    for control in likely
-                ]
-            )
+        if policies:
+            likely = [one.hypothesis.control for one in _ordered(senders)[:_MANAGED_CONTROLS]]
+            tasks = [
+                _Task(base.with_(control=control, policy=policy, loss="none", buffer_packets=_ENDLESS), name)
+                for name, policy in policies
+                for control in likely
+            ]
+            if chance > 0:
+                random_loss = {"kind": "bernoulli", "probability": float(found.elsewhere.mean())}
+                tasks.append(_Task(base.with_(control=likely[0], loss=random_loss), TAIL_DROP, chance))
+            queues = simulate_each(tasks)
     except KeyboardInterrupt:
         if not done:
             raise
-        senders = sorted((one for one in done if one.queue == TAIL_DROP), key=lambda one: one.distance)
-        queues = sorted((one for one in done if one.queue != TAIL_DROP), key=lambda one: one.distance)
-    senders, queues = _simulated(senders), _simulated(queues)
+        senders, queues = done[: len(plain)], done[len(plain) :]
+    senders, queues = _ordered(senders), _ordered(queues)
     if not senders:
         raise ScenarioError(f"{seen.file}: {seen.flow}: no candidate could be simulated over the estimated path")
-    return PathFit(seen, found, series, _weighed(senders), _weighed(queues), expected - len(done), known)
+    return PathFit(seen, found, series, tuple(senders), tuple(queues), expected - len(done), known)
 
 
 def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
-    """Returns the path of the closed forms, with the losses that were observed without a full queue."""
-    lost = tuple(int(place) for place in np.flatnonzero(found.elsewhere))
+    """Returns the path of the closed forms, with the losses that were observed without a full queue.
+
+    Marked packets are lost, too, because a sender reduces its window in both cases.
+    """
+    places = np.union1d(np.flatnonzero(found.elsewhere), marked(seen))
+    lost = tuple(int(place) for place in places)
     limited = seen.window is not None and seen.window_full > _LIMITED
     return Hypothesis(
         rate_bps=found.rate_bps.value if found.rate_bps is not None else found.fastest_bps,
@@ -192,37 +206,13 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
         control="cubic",
         mss=seen.mss,
         headers=seen.headers,
+        timestamps=seen.timestamps,
         duration_s=seen.duration_s,
         initial_window=_initial_window(seen),
         window=seen.window if limited else None,
         ecn=seen.ecn,
-    )
-
-
-def _may_be_managed(found: PathFeatures) -> bool:
-    """Returns whether losses depend on the queue although it was not full: a rank test of their waiting times."""
-    from scipy.stats import mannwhitneyu
-
-    known = ~np.isnan(found.wait_s)
-    lost, kept = known & found.elsewhere, known & ~found.elsewhere & ~found.overflow
-    if lost.sum() < _LEAST_LOSSES or found.overflow.sum() > found.elsewhere.sum():
-        return False
-    return bool(mannwhitneyu(found.wait_s[lost], found.wait_s[kept], alternative="greater").pvalue < _UNRELATED)
-
-
-def _managed(seen: ObservedFlow, found: PathFeatures) -> Iterable[tuple[str, list[dict[str, Any]]]]:
-    ecn = {"ecn": True} if seen.ecn else {}
-    yield "codel", [{"kind": "codel", "arithmetic": "linux", **ecn}]
-    yield "fq-codel", [{"kind": "fq-codel", "arithmetic": "linux", "rules": "linux", **ecn}]
-    yield "pie", [{"kind": "pie", "rules": "linux", **ecn}]
-    minima = [max(2.0, share * found.longest) for share in _RED_SHARES]
-    yield (
-        "red",
-        [
-            {"kind": "red", "min": least, "max": 3 * least, "max_p": most, **ecn}
-            for least in minima
-            for most in _RED_MOST
-        ],
+        window_grows=seen.window_grows and not limited,
+        steps=tuple((one.at_s, one.rate_bps.value) for one in found.steps),
     )
 
 
@@ -232,44 +222,42 @@ def _initial_window(seen: ObservedFlow) -> int:
     return count if 1 <= count <= 64 else 10
 
 
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A hypothesis to simulate. With a `chance`, its losses are random, and it is an alternative to AQM."""
+
+    hypothesis: Hypothesis
+    queue: str
+    chance: float | None = None
+
+
 def _simulate(
-    seen: ObservedFlow,
-    found: PathFeatures,
-    series: FlowSeries,
-    task: tuple[Hypothesis, str],
-    fixed: Mapping[str, object],
+    seen: ObservedFlow, found: PathFeatures, series: FlowSeries, task: _Task, fixed: Mapping[str, object]
 ) -> Candidate:
-    hypothesis, queue = task
+    """Simulates a hypothesis, with several seeds if it has random numbers."""
+    hypothesis, queue = task.hypothesis, task.queue
     packet_s = seen.packet_bytes * 8 / hypothesis.rate_bps
-    managed = queue != TAIL_DROP
+    by_distribution = queue != TAIL_DROP or task.chance is not None
+    prior = 1.0 if task.chance is None else task.chance
     runs, distances = [], []
     try:
         scenario = hypothesis.scenario(**{"traces.sequence": True, "traces.rtt": True, **fixed})
-        draws = (managed and queue not in _EXACT) or hypothesis.control in _RANDOM
+        draws = (by_distribution and queue not in _EXACT) or hypothesis.control in _RANDOM
         for seed in _SEEDS if draws else _SEEDS[:1]:
             run = simulated(simulate(scenario, seed=seed), seen.duration_s)
-            apart = over_time(series, run)
-            if managed:
-                apart = in_distribution(series, run, found.base_rtt_s.value, packet_s)
-            elif draws:
-                apart = min(apart, in_distribution(series, run, found.base_rtt_s.value, packet_s))
+            apart = in_distribution(series, run, found.base_rtt_s.value, packet_s)
+            if not by_distribution:
+                apart = min(apart, over_time(series, run)) if draws else over_time(series, run)
             runs.append(run)
             distances.append(apart)
     except (RunError, ScenarioError):
         return Candidate(hypothesis, queue, float("inf"), series)
-    return Candidate(hypothesis, queue, float(np.mean(distances)), runs[int(np.argmin(distances))])
+    return Candidate(hypothesis, queue, float(np.mean(distances)), runs[int(np.argmin(distances))], prior)
 
 
-def _simulated(candidates: list[Candidate]) -> list[Candidate]:
-    """Returns the candidates whose simulation did not fail."""
-    return [one for one in candidates if np.isfinite(one.distance)]
-
-
-def _weighed(candidates: list[Candidate]) -> tuple[Candidate, ...]:
-    """Returns candidates in ascending order of distance with their posterior probabilities."""
-    weights = np.array([max(one.distance, _FLOOR) ** -_SHARPNESS for one in candidates])
-    shares = weights / weights.sum() if len(weights) else weights
-    return tuple(replace(one, probability=float(share)) for one, share in zip(candidates, shares, strict=True))
+def _ordered(candidates: list[Candidate]) -> list[Candidate]:
+    """Returns the candidates whose simulation did not fail, the likeliest ones first."""
+    return sorted((one for one in candidates if np.isfinite(one.distance)), key=lambda one: -one.weight)
 
 
 def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
@@ -281,8 +269,8 @@ def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
     return [one for one in candidates[1:] if over_time(best.series, one.series) <= near]
 
 
-def _summed(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for name, probability in pairs:
-        total[name] = total.get(name, 0.0) + probability
-    return dict(sorted(total.items(), key=lambda pair: -pair[1]))
+def _shares(weights: Mapping[str, list[float]]) -> dict[str, float]:
+    """Returns the probability of each name, whose weights are averaged, in descending order."""
+    means = {name: float(np.mean(found)) for name, found in weights.items()}
+    total = sum(means.values())
+    return {name: one / total for name, one in sorted(means.items(), key=lambda pair: -pair[1])}

@@ -41,8 +41,8 @@ _NORMAL: Final = 1.96
 class ComparedMeasure:
     """One measure of the baseline, of the changed scenario, and their difference: (mean, half of the 95 % interval).
 
-    `observed` is the captured flow's value, None without estimates. `runs` has the 2.5 and 97.5 % quantiles of single
-    changed runs: a prediction interval.
+    `observed` is the captured flow's value, None without estimates. `runs` is the 95 % prediction interval of a
+    single changed run under a normal distribution.
     """
 
     name: str
@@ -174,13 +174,17 @@ def _measure(name: str, unit: str, observed: float | None, before: list[float], 
     from scipy.stats import t
 
     one, other = np.array(before), np.array(after)
-    low, high = np.quantile(other, (0.025, 0.975))
-    factor = float(t.ppf(0.975, len(one) - 1)) / len(one) ** 0.5
+    count = len(one)
+    deviations = float(t.ppf(0.975, count - 1))
+    factor = deviations / count**0.5
+    # Quantiles of a few runs would be exceeded by more than 5 % of further ones.
+    half = deviations * float(other.std(ddof=1)) * (1 + 1 / count) ** 0.5
+    low, high = max(float(other.mean()) - half, 0.0), float(other.mean()) + half
 
     def mean(values: Numbers) -> tuple[float, float]:
         return float(values.mean()), factor * float(values.std(ddof=1))
 
-    return ComparedMeasure(name, unit, observed, mean(one), mean(other), mean(other - one), (float(low), float(high)))
+    return ComparedMeasure(name, unit, observed, mean(one), mean(other), mean(other - one), (low, high))
 
 
 def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
@@ -192,7 +196,10 @@ def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gene
     changes: dict[str, object] = {}
     rate = _near(rows.get("rate"), random)
     if rate:
-        changes["network.trunk_rate"] = f"{max(1, round(RATE.parse(network.trunk_rate) * (1 + rate)))} bit/s"
+        changes["network.trunk_rate"] = _scaled(network.trunk_rate, 1 + rate)
+        if getattr(network.path, "kind", "") == "moving" and network.path.rate:
+            steps = [[at, _scaled(step, 1 + rate)] for at, step in network.path.rate]
+            changes["network.path"] = {**network.path.model_dump(exclude_unset=True), "rate": steps}
     delay = _near(rows.get("base RTT"), random)
     if delay:
         half = TIME.parse(network.trunk_delay)
@@ -207,9 +214,13 @@ def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gene
     return changes
 
 
+def _scaled(rate: str, factor: float) -> str:
+    return f"{max(1, round(RATE.parse(rate) * factor))} bit/s"
+
+
 def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
     """Returns a relative deviation drawn from an estimate's interval; 0 where the estimate has none."""
-    if not row or row.get("high") is None or not row["value"]:
+    if not row or row.get("low") is None or row.get("high") is None or not row["value"]:
         return 0.0
     deviation = (row["high"] - row["low"]) / (2 * _NORMAL) / row["value"]
     return float(random.normal(0.0, deviation))

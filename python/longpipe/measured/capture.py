@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.clocks import Clocks
 from longpipe.measured.content import Content
 from longpipe.measured.copies import Copies
-from longpipe.measured.headers import Other, check_link, interface_of, name_of, segment_of
-from longpipe.measured.pcap import CaptureFile, is_capture
+from longpipe.measured.headers import Other, Segment, check_link, interface_of, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile, Packet, is_capture
 from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.tcp import Connection, Direction
 
@@ -28,13 +28,13 @@ def recognises(content: Content) -> bool:
     return is_capture(content.data)
 
 
-def read(content: Content) -> Recording:
-    """Returns the TCP flows of a capture. Raises ScenarioError if it has none."""
+def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda packet, segment: True) -> Recording:
+    """Returns the TCP flows of the packets to `keep`. Raises ScenarioError if there are none."""
     source = CaptureFile(content.file, content.data)
     others: Counter[str] = Counter()
     clocks = Clocks()
     copies = Copies()
-    connections = _connections(source, others, clocks, copies)
+    connections = _connections(source, others, clocks, copies, keep)
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
@@ -59,7 +59,13 @@ def read(content: Content) -> Recording:
     )
 
 
-def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copies: Copies) -> list[Connection]:
+def _connections(
+    source: CaptureFile,
+    others: Counter[str],
+    clocks: Clocks,
+    copies: Copies,
+    keep: Callable[[Packet, Segment], bool],
+) -> list[Connection]:
     latest: dict[frozenset[bytes], Connection] = {}
     found: list[Connection] = []
     for number, packet in enumerate(source.packets(), 1):
@@ -74,6 +80,8 @@ def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copi
         if packet.is_loss:
             copies.lost += 1
             continue
+        if not keep(packet, segment):
+            continue
         ends = frozenset((segment.source, segment.target))
         connection = latest.get(ends)
         if connection is None or connection.begins_again(segment):
@@ -85,6 +93,11 @@ def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copi
         if not copies.is_copy(interface, packet.time_ns, segment, sender):
             connection.add(packet.time_ns, segment)
     return found
+
+
+def device_of(packet: Packet) -> int:
+    """Returns the number of the interface of a packet, in either direction; 0 where the file does not tell."""
+    return packet.interface // 4 if packet.interface else interface_of(packet.link_type, packet.data)
 
 
 def _has_content(connection: Connection, side: int) -> bool:

@@ -4,21 +4,17 @@ Results go into a CSV file, a row for each run as soon as it has finished, so th
 where it ended.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Final
 
 import pandas as pd
-from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
-from longpipe.errors import ScenarioError
-from longpipe.inputs import read_text
-from longpipe.inputs.frame import read_frame
 from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each
 from longpipe.validate.linux_tables import PHASES, draw_from, measures
 from longpipe.validate.linux_ticks import after
+from longpipe.validate.row_table import RowTable
 
 CONTROLS: Final[tuple[LinuxControl, ...]] = (
     "reno", "cubic", "bic", "htcp", "hybla", "illinois", "scalable", "highspeed", "vegas", "veno", "westwood", "dctcp",
@@ -39,7 +35,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _TEXTS: Final = ("control", "rate", "round_trip", "discipline", "duration", "kernel")
 _WHOLE: Final = ("path", "draw", "buffer", "seed")
-_NEEDS: Final = "a CSV file of longpipe validate linux-paths --collect"
+_TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe validate linux-paths --collect")
 # Seeds of the starts of the guest for a path are its number times this, and above.
 SEEDS_APART: Final = 1000
 
@@ -64,25 +60,8 @@ def _marking(buffer: int) -> str:
 
 
 def read(file: Path) -> pd.DataFrame:
-    """Returns the finished runs of a file, if it exists, without an incomplete row that a killed process left.
-
-    Raises ScenarioError for a file of other content.
-    """
-    text = read_text(file, _NEEDS) if file.exists() else ""
-    if not text.endswith("\n"):
-        text = text[: text.rfind("\n") + 1]
-        if file.exists():
-            file.write_text(text)
-    if not text.strip():
-        return pd.DataFrame(columns=list(COLUMNS))
-    found = read_frame(file, _NEEDS, texts=_TEXTS)
-    if list(found.columns) != list(COLUMNS):
-        raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {','.join(COLUMNS)}")
-    for name in COLUMNS:
-        is_right = is_integer_dtype if name in _WHOLE else is_numeric_dtype
-        if name not in _TEXTS and not is_right(found[name]):
-            raise ScenarioError(f"FILE: {str(file)!r}: column {name}; needs {'whole ' * (name in _WHOLE)}numbers")
-    return found
+    """Returns the finished runs of a file, if it exists. Raises ScenarioError for a file of other content."""
+    return _TABLE.read(file)
 
 
 def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
@@ -116,7 +95,7 @@ def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Call
         cases = [draw(control, number)[0] for control, number, _ in start]
         for run, found in zip(start, run_each(cases, seed=seed), strict=True):
             row = _row(run, found, seed)
-            _append(file, row)
+            _TABLE.append(file, row)
             tell(f"{run[0]} {run[1]} {run[2]}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets lost")
 
 
@@ -132,12 +111,3 @@ def _row(run: Run, found: LinuxRun, seed: int) -> dict[str, object]:
         "marks": found.marks,
         "receiver_limited_s": found.receiver_limited_s[0],
     }
-
-
-def _append(file: Path, row: dict[str, object]) -> None:
-    new = not file.exists() or file.stat().st_size == 0
-    text = pd.DataFrame([row], columns=list(COLUMNS)).to_csv(index=False, header=new, lineterminator="\n")
-    with file.open("a") as opened:
-        opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())

@@ -28,10 +28,10 @@ FAST: Final = 25e6
 def draw_shared(number: int) -> LinuxCase:
     """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM, and one to eight connections of CUBIC, Reno or BBR."""
     random = Random(f"shared path {number}")  # noqa: S311 - no secret
-    rate, round_trip = _between(random, 5e6, 50e6), _between(random, 0.010, 0.200)
+    rate, round_trip = between(random, 5e6, 50e6), between(random, 0.010, 0.200)
     words = [random.choice(DISCIPLINES)]
     if words[0] == "red":
-        words += _red(rate)
+        words += red(rate)
     if random.random() < 1 / 2:
         words.append("ecn")
     elif words[0] == "fq_codel":
@@ -78,13 +78,14 @@ def _later(found: LinuxRun, flow: int, begin: float) -> npt.NDArray[np.float64]:
     return later
 
 
-def _red(rate: float) -> list[str]:
+def red(rate: float) -> list[str]:
+    """Returns the parameters of RED for a rate [bit/s], as tc takes them."""
     least = max(RED_LEAST, rate * RED_TARGET_S / 8 / PACKET_BYTES) * PACKET_BYTES
     burst = round(5 * least / 3 / PACKET_BYTES) + 1
     named = {"limit": ROOM * PACKET_BYTES, "min": round(least), "max": 3 * round(least), "avpkt": PACKET_BYTES}
     return [f"{name} {value}" for name, value in {**named, "burst": burst, "probability": 0.1}.items()]
 
 
-def _between(random: Random, low: float, high: float) -> float:
+def between(random: Random, low: float, high: float) -> float:
     """Draws log-uniformly."""
     return float(low * (high / low) ** random.random())

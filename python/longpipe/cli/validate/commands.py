@@ -2,6 +2,7 @@
 
 import typer
 
+from longpipe.cli.validate.fit import fit
 from longpipe.cli.validate.kernel import kernel
 from longpipe.cli.validate.linux import linux
 from longpipe.cli.validate.linux_paths import linux_paths
@@ -22,6 +23,7 @@ app.command("linux")(linux)
 app.command("linux-paths")(linux_paths)
 app.command("linux-scenario")(linux_scenario)
 app.command("linux-tables")(linux_tables)
+app.command("fit")(fit)
 app.command("kernel")(kernel)
 app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)

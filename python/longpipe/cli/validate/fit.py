@@ -1,0 +1,70 @@
+"""`longpipe validate fit`: evaluates `longpipe fit` by captures of Linux over known paths."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.cli.safe import echo
+from longpipe.errors import ScenarioError
+
+NOT_MET = 1
+
+
+def fit(
+    folder: Annotated[Path, typer.Argument(help="Folder of runs.csv, fits.csv and captures; finished rows are kept.")],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the paths.")] = 0,
+    paths: Annotated[int, typer.Option(min=0, help="Paths with tail drop.")] = 40,
+    queues: Annotated[int, typer.Option(min=0, help="Paths with AQM.")] = 16,
+    control_paths: Annotated[int, typer.Option(min=0, help="Paths on which all controls are captured.")] = 10,
+    loss_draws: Annotated[
+        int, typer.Option(min=1, help="Runs of BBR and Reno in Linux on each path with random losses.")
+    ] = 20,
+    seeds: Annotated[int, typer.Option(min=3, help="Pairs of runs of each prediction.")] = 20,
+    most: Annotated[str | None, typer.Option(metavar="TIME", help="Maximum duration, as in '20 s'.")] = None,
+    judge: Annotated[bool, typer.Option("--judge", help="Judge the rows of the folder; do not start Linux.")] = False,
+    collect: Annotated[bool, typer.Option("--collect", help="Run Linux only.")] = False,
+) -> None:
+    """Fit captures of Linux 6.1 over random paths, and judge estimates, intervals and predictions.
+
+    Linux's runs and the fits that the folder lacks are added as they finish: a command that was interrupted continues
+    where it ended. Delete fits.csv to fit the kept captures again. Exit status 0 if all criteria are met, else 1.
+    """
+    from rich.console import Console
+
+    from longpipe.units import TIME
+    from longpipe.validate import fit_results, fit_runs
+    from longpipe.validate.linux import LEAST_S
+
+    if judge and collect:
+        raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
+    most_s = None if most is None else TIME.parse(most) / 1e12
+    if most_s is not None and most_s < LEAST_S:
+        raise ScenarioError(f"--most: {most}; needs at least {LEAST_S:g} s")
+    campaign = fit_runs.Campaign(seed, paths, queues, control_paths, loss_draws, most_s)
+    tell = Console(stderr=True, highlight=False).print
+    if not judge:
+        fit_runs.collect(folder, campaign, tell)
+        if not collect:
+            fit_results.fit_each(folder, campaign, seeds, tell)
+    if not collect and not _judged(folder):
+        raise typer.Exit(NOT_MET)
+
+
+def _judged(folder: Path) -> bool:
+    """Prints a line for each criterion and each case that does not meet it; returns whether all criteria are met."""
+    from longpipe.validate import fit_results, fit_runs
+    from longpipe.validate.fit_judged import judged
+
+    fits = fit_results.read(folder)
+    if fits.empty:
+        raise ScenarioError(f"FOLDER: {str(folder)!r}; needs finished fits in {fit_results.FILE}")
+    found = judged(fit_runs.read(folder), fits)
+    echo(f"{'criterion':<52}{'met':>5}{'of':>5}{'asked':>7}")
+    for one in found:
+        note = "" if one.holds else "  not met"
+        echo(f"{one.name:<52}{one.met:>5}{one.of:>5}{one.share:>7.0%}{note}")
+    for one in found:
+        for text in one.misses:
+            echo(f"  {one.name}: {text}")
+    return all(one.holds for one in found)

@@ -1,0 +1,101 @@
+"""Departures from the bottleneck, as ACKs show them, and intervals in which it was busy.
+
+All times are those at which ACKs arrive: a departure plus the delay from there to the sender.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.fit.observed import ObservedFlow
+
+    Numbers = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+# Standard deviation of the time for which Linux holds back a SACK: .1 to 1.1 ms (tcp_comp_sack_delay_ns and its slack).
+_HELD_S: Final = 0.4e-3
+
+
+@dataclass(frozen=True, eq=False)
+class BusyIntervals:
+    """Intervals between two ACKs in which the bottleneck sent without a pause: begin [s], length [s] and bits.
+
+    `run` numbers the runs: intervals of a run follow each other. `jitter_s` is the standard deviation of the length
+    that is due to SACKs that the receiver held back [s].
+    """
+
+    begin_s: Numbers
+    length_s: Numbers
+    bits: Numbers
+    run: Counts
+    jitter_s: Numbers
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+
+def departures(seen: ObservedFlow, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
+    """Returns departure times of transmissions that arrived, and the places of the last ones of each ACK.
+
+    Only the last packet of an ACK has an RTT without the delay of the receiver, who may wait for more packets, so
+    departures within an ACK are computed back from it.
+    """
+    acked = seen.sent_acked_s[arrived]
+    bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
+    lasts = np.flatnonzero(np.append(np.diff(acked) > 0, True))
+    group = np.searchsorted(lasts, np.arange(len(arrived)))
+    left = np.minimum(acked, acked[lasts][group] - (bits[lasts][group] - bits) / rate_bps)
+    return left, lasts
+
+
+def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIntervals:
+    """Returns the intervals in which packets left one right after the other.
+
+    The packets of an ACK left one right after the other, and right after the last packet of the ACK before, if each of
+    them arrived before its predecessor had left. The first interval of a run is left out, because a shaper may have
+    saved tokens for its first packets. `rate_bps` is an approximate rate.
+    """
+    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
+    left, lasts = departures(seen, arrived, rate_bps)
+    bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
+    acked = seen.sent_acked_s[arrived][lasts]
+    follows = np.append(False, seen.sent_s[arrived][1:] + base_s < left[:-1])
+    # The last packets i and i + 1 belong to one run if all packets of ACK i + 1 follow their predecessors.
+    idle = np.add.reduceat(~follows, np.append(0, lasts[:-1] + 1))
+    busy = (idle[1:] == 0) & (np.diff(acked) > 0)
+    run = np.cumsum(~busy)
+    inner = busy & np.append(False, busy[:-1])
+    held = np.where(seen.sent_sacked[arrived][lasts], _HELD_S, 0.0)
+    jitter = np.hypot(held[1:], held[:-1])
+    return BusyIntervals(
+        acked[:-1][inner], np.diff(acked)[inner], np.diff(bits[lasts])[inner], run[inner], jitter[inner]
+    )
+
+
+def in_pieces(busy: BusyIntervals, least_bits: float) -> BusyIntervals:
+    """Returns the intervals joined into pieces of at least `least_bits` within each run; remainders are left out."""
+    starts: list[int] = []
+    ends: list[int] = []
+    total, begin, previous = 0.0, 0, -1
+    for place, (bits, run) in enumerate(zip(busy.bits.tolist(), busy.run.tolist(), strict=True)):
+        if run != previous:
+            total, begin, previous = 0.0, place, run
+        total += bits
+        if total >= least_bits:
+            starts.append(begin)
+            ends.append(place + 1)
+            total, begin = 0.0, place + 1
+    first, last = np.array(starts, dtype=int), np.array(ends, dtype=int)
+    ends_s = busy.begin_s + busy.length_s
+    moved = np.append(0.0, np.cumsum(busy.bits))
+    # Delays of ACKs within a piece cancel.
+    jitter = np.hypot(busy.jitter_s[first], busy.jitter_s[last - 1]) / 2**0.5
+    return BusyIntervals(
+        busy.begin_s[first], ends_s[last - 1] - busy.begin_s[first], moved[last] - moved[first], busy.run[first], jitter
+    )

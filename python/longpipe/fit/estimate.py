@@ -1,0 +1,17 @@
+"""A value with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __contains__(self, truth: float) -> bool:
+        return self.low <= truth <= self.high

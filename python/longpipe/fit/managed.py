@@ -1,0 +1,102 @@
+"""Queues with AQM: whether losses or marks suggest one, and the disciplines that are simulated."""
+
+from __future__ import annotations
+
+from math import e, log
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.fit.features import PathFeatures
+    from longpipe.fit.observed import ObservedFlow
+
+    Counts = NDArray[np.int64]
+
+# Probability that losses do not depend on the queue, from which on a queue with AQM is not considered.
+_UNRELATED: Final = 0.05
+# Losses from which on their relation to the queue can be tested, and reductions due to marks that show AQM.
+_LEAST_LOSSES: Final = 3
+_LEAST_REDUCTIONS: Final = 1
+# A queue with AQM drops packets that found more than this number of packets, but for a few.
+_QUEUED: Final = 1.5
+_MOSTLY: Final = 0.9
+# RED's minimum threshold as shares of the queue that lost packets found, and probabilities at the maximum, three times
+# as large (Floyd).
+_RED_SHARES: Final = (0.25, 0.4, 0.65, 1.0)
+_RED_MOST: Final = (0.02, 0.1)
+_LEAST_THRESHOLD: Final = 2.0
+_MOST_SHIFT: Final = 32
+
+
+def chance_of_tail_drop(seen: ObservedFlow, found: PathFeatures) -> float:
+    """Returns the weight of tail drop with random losses relative to AQM: 1 if AQM is not considered, 0 with marks.
+
+    A rank test compares the queues that lost packets found with those that others found. Its probability p becomes
+    the bound -e p ln p of the odds (Sellke, Bayarri and Berger 2001).
+    """
+    from scipy.stats import mannwhitneyu
+
+    if found.overflow.sum() > found.elsewhere.sum():
+        return 1.0
+    if seen.ecn and len(seen.reduced_s) >= _LEAST_REDUCTIONS:
+        return 0.0
+    known = ~np.isnan(found.found_s)
+    lost, kept = known & found.elsewhere, known & ~seen.sent_lost
+    if lost.sum() < _LEAST_LOSSES:
+        return 1.0
+    queued = float((found.found_s[lost] > _QUEUED * _packet_s(seen, found)).mean())
+    p = float(mannwhitneyu(found.found_s[lost], found.found_s[kept], alternative="greater").pvalue)
+    if queued < _MOSTLY or p >= _UNRELATED:
+        return 1.0
+    return -e * p * log(p) if p > 0 else 0.0
+
+
+def _packet_s(seen: ObservedFlow, found: PathFeatures) -> float:
+    rate = found.rate_bps.value if found.rate_bps is not None else found.fastest_bps
+    return seen.packet_bytes * 8 / rate
+
+
+def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the disciplines to simulate, as (name, `switch.policy`), with Linux's defaults."""
+    ecn = {"ecn": True} if seen.ecn else {}
+    policies: list[tuple[str, dict[str, Any]]] = [
+        ("codel", {"kind": "codel", "arithmetic": "linux", **ecn}),
+        ("fq-codel", {"kind": "fq-codel", "arithmetic": "linux", "rules": "linux", **ecn}),
+        ("pie", {"kind": "pie", "rules": "linux", **ecn}),
+    ]
+    at_loss = found.found_s[found.elsewhere & ~np.isnan(found.found_s)]
+    found_s = np.append(at_loss, found.wait_s[marked(seen)])
+    middle = float(np.median(found_s)) / _packet_s(seen, found) if len(found_s) else _LEAST_THRESHOLD
+    minima = dict.fromkeys(max(_LEAST_THRESHOLD, share * middle) for share in _RED_SHARES)
+    policies += [("red", {**_red(least, most), **ecn}) for least in minima for most in _RED_MOST]
+    return policies
+
+
+def marked(seen: ObservedFlow) -> Counts:
+    """Returns the places of the transmissions whose ACKs echoed a mark: a reduction follows such an ACK at once."""
+    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
+    order = arrived[np.argsort(seen.sent_acked_s[arrived], kind="stable")]
+    place = np.searchsorted(seen.sent_acked_s[order], seen.reduced_s, side="right") - 1
+    found: Counts = order[place[place >= 0]]
+    return found
+
+
+def _red(least: float, most: float) -> dict[str, Any]:
+    """Returns RED as tc configures it: bursts of (2 min + max) / 3, and no gentle increase above the maximum.
+
+    The weight of the average follows from the burst (tc-red(8); Floyd and Jacobson 1993).
+    """
+    burst = 5 * least / 3
+    shifts = (n for n in range(1, _MOST_SHIFT) if burst + 1 - least <= (1 - (1 - 2.0**-n) ** burst) * 2**n)
+    return {
+        "kind": "red",
+        "min": least,
+        "max": 3 * least,
+        "max_p": most,
+        "weight": 2.0 ** -next(shifts),
+        "gentle": False,
+        "gap": "drawn",
+    }

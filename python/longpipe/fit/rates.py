@@ -1,0 +1,171 @@
+"""Rate of the bottleneck, constant or in steps, from the intervals in which it was busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from longpipe.fit.departures import BusyIntervals, in_pieces
+from longpipe.fit.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+# Number of pieces of a flow for the bootstrap of the rate, and its resamples.
+_BLOCKS: Final = 40
+_RESAMPLES: Final = 400
+_CONFIDENCE: Final = (0.025, 0.975)
+# Minimum number of packets of a piece, shorter where the flow has few of these, and of all pieces together.
+_PIECE: Final = (8, 4, 2)
+_FEWEST_PACKETS: Final = 48
+# Steps are looked for in this number of pieces at most, of which each rate has a minimum number.
+_MOST_PIECES: Final = 2000
+_LEAST_PIECES: Final = 3
+# Rates of a flow are one rate if they differ by less than this share, and by this number of standard deviations.
+_LEAST_STEP: Final = 0.03
+_DEVIATIONS: Final = 5.0
+# Least standard deviation of the logarithm of a piece's rate, and the penalty of a step in units of its variance and
+# of the logarithm of the number of pieces.
+_LEAST_NOISE: Final = 0.003
+_PENALTY: Final = 6.0
+
+
+@dataclass(frozen=True)
+class RateStep:
+    """A rate of the bottleneck from a time on [s after the first data packet, at the bottleneck].
+
+    The time lies between `earliest_s`, at which the rate before was last seen, and `at_s`. The first step begins at 0.
+    """
+
+    at_s: float
+    earliest_s: float
+    rate_bps: Estimate
+
+
+def constant_rate(busy: BusyIntervals, packet_bits: float) -> Estimate | None:
+    """Returns the rate with its interval; None if the bottleneck was busy for too few packets."""
+    if busy.bits.sum() < _FEWEST_PACKETS * packet_bits:
+        return None
+    for least in _PIECE:
+        size = max(least * packet_bits, busy.bits.sum() / _BLOCKS) if least == _PIECE[0] else least * packet_bits
+        pieces = in_pieces(busy, size)
+        if pieces.bits.sum() >= _FEWEST_PACKETS * packet_bits:
+            return _estimate(pieces, packet_bits)
+    return None
+
+
+def _estimate(pieces: BusyIntervals, packet_bits: float) -> Estimate:
+    """Returns the median of the pieces' rates, weighted by bits, with the interval of a bootstrap."""
+    rates = pieces.bits / pieces.length_s
+    draw = np.random.default_rng(0).integers(0, len(rates), (_RESAMPLES, len(rates)))
+    low, high = np.quantile([_middle(rates[one], pieces.bits[one]) for one in draw], _CONFIDENCE)
+    rate = _middle(rates, pieces.bits)
+    # The times of the ACKs at both ends of a run are exact to about a packet.
+    slack = rate * packet_bits / float(pieces.bits.sum())
+    return Estimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
+
+
+def _middle(values: Numbers, weights: Numbers) -> float:
+    """Returns the weighted median."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(share, share[-1] / 2)]])
+
+
+def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tuple[RateStep, ...]:
+    """Returns the rates over time; none if there is only one.
+
+    The times of the steps are those of ACKs less `half_rtt_s`, the delay from the bottleneck to the sender.
+    """
+    pieces = in_pieces(busy, max(_PIECE[0] * packet_bits, busy.bits.sum() / _MOST_PIECES))
+    if len(pieces) < 2 * _LEAST_PIECES:
+        return ()
+    logs = np.log(pieces.bits / pieces.length_s)
+    noise = max(_LEAST_NOISE, 1.4826 * float(np.median(np.abs(np.diff(logs)))) / 2**0.5)
+    weights = 1 / (noise**2 + (pieces.jitter_s / pieces.length_s) ** 2)
+    edges = _joined(logs, weights, _segments(logs, weights, _PENALTY * float(np.log(len(logs)))))
+    if len(edges) == 2:
+        return ()
+    found: list[RateStep] = []
+    for place, (first, last) in enumerate(pairwise(edges)):
+        own = BusyIntervals(*(getattr(pieces, field.name)[first:last] for field in fields(pieces)))
+        rate = _estimate(own, packet_bits)
+        if not found:
+            found.append(RateStep(0.0, 0.0, rate))
+            continue
+        before = found[-1].rate_bps.value
+        # The step is between the middles of the pieces on both sides of the edge.
+        begin, end = pieces.begin_s[edges[place] - 1], pieces.begin_s[first] + pieces.length_s[first]
+        seen_s, new_s = _edge(busy, begin, end, before, rate.value)
+        found.append(RateStep(max(0.0, new_s - half_rtt_s), max(0.0, seen_s - half_rtt_s), rate))
+    return tuple(found)
+
+
+def _edge(busy: BusyIntervals, begin_s: float, end_s: float, before: float, after: float) -> tuple[float, float]:
+    """Returns the time until which the rate before is seen, and from which on the rate after."""
+    inside = np.flatnonzero((busy.begin_s >= begin_s) & (busy.begin_s + busy.length_s <= end_s + 1e-9))
+    misfit = [np.abs(np.log(busy.bits[inside] / busy.length_s[inside] / rate)) for rate in (before, after)]
+    costs = np.append(0.0, np.cumsum(misfit[0])) + np.append(np.cumsum(misfit[1][::-1])[::-1], 0.0)
+    split = int(np.argmin(costs))
+    last, first = inside[max(split - 1, 0)], inside[min(split, len(inside) - 1)]
+    return float(busy.begin_s[last] + (busy.length_s[last] if split else 0.0)), float(busy.begin_s[first])
+
+
+def _segments(values: Numbers, weights: Numbers, penalty: float) -> list[int]:
+    """Returns the edges of the segments that minimize weighted squared deviations plus a penalty for each segment.
+
+    This is optimal partitioning (Jackson et al. 2005) with the pruning of Killick, Fearnhead and Eckley (2012).
+    """
+    count = len(values)
+    total, sums, squares = (np.append(0.0, np.cumsum(weights * values**power)) for power in (0, 1, 2))
+    best = np.full(count + 1, np.inf)
+    best[0] = -penalty
+    previous = np.zeros(count + 1, dtype=int)
+    starts = np.array([0])
+    for end in range(_LEAST_PIECES, count + 1):
+        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (total[end] - total[starts])
+        reached = best[starts] + cost
+        place = int(np.argmin(reached))
+        best[end], previous[end] = reached[place] + penalty, starts[place]
+        starts = np.append(starts[reached <= best[end]], end - _LEAST_PIECES + 1)
+    edges = [count]
+    while edges[-1] > 0:
+        edges.append(int(previous[edges[-1]]))
+    return edges[::-1]
+
+
+def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
+    """Returns the edges without those between rates that are not distinguishable, the smallest differences first."""
+    kept = list(edges)
+    while len(kept) > 2:
+        pieces = list(pairwise(kept))
+        middles = [_middle(values[a:b], weights[a:b]) for a, b in pieces]
+        variances = [1 / weights[a:b].sum() for a, b in pieces]
+        margins = [
+            abs(middles[i + 1] - middles[i])
+            - max(np.log1p(_LEAST_STEP), _DEVIATIONS * (variances[i] + variances[i + 1]) ** 0.5)
+            for i in range(len(middles) - 1)
+        ]
+        least = int(np.argmin(margins))
+        if margins[least] >= 0:
+            break
+        del kept[least + 1]
+    return kept
+
+
+def served_bits(steps: Sequence[tuple[float, float]], times_s: Numbers) -> Numbers:
+    """Returns the bits that a busy bottleneck sends from 0 to each time; `steps` has (time, rate), the first from 0."""
+    at = np.array([time for time, _ in steps])
+    rates = np.array([rate for _, rate in steps])
+    before = np.append(0.0, np.cumsum(np.diff(at) * rates[:-1]))
+    place = np.maximum(np.searchsorted(at, times_s, side="right") - 1, 0)
+    served: Numbers = before[place] + (times_s - at[place]) * rates[place]
+    return served

@@ -1,0 +1,260 @@
+"""Fit of a path to a flow that a tool sampled at intervals: `ss -tin`, iperf3, flent, qlog, ndt7.
+
+Such a file has no packets. It tells the rate while a queue stood, the RTT, the loss, and often the name of the sender's
+control; it does not tell the buffer or how the queue drops, which need single losses.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from longpipe.errors import ScenarioError
+from longpipe.fit.candidates import Hypothesis
+from longpipe.fit.estimate import Estimate
+from longpipe.fit.report import FitReport
+from longpipe.ip import packet_bytes
+from longpipe.scenario.base import kinds
+from longpipe.scenario.congestion import Congestion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from longpipe.measured.recording import Recording, Series, SeriesKind, Subject
+
+    Numbers = NDArray[np.float64]
+
+# Formats whose flows can be fitted, and what others lack.
+FORMATS: Final = ("ss -tin", "iperf3 JSON", "flent", "qlog", "ndt7")
+# Names of the minimum RTT among the counters of a flow.
+_LEAST_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
+# Linux's names of controls that differ in longpipe.
+_NAMES: Final = {"reno": "linux-reno"}
+# Payload of full segments where the file does not say it: over Ethernet, with timestamps.
+_MSS: Final = 1448
+# A queue stood during an interval if the smoothed RTT at its end exceeds the minimum by this share, and this time.
+_QUEUED, _QUEUED_S = 0.1, 1e-3
+# Formats that count what the application wrote.
+_WRITTEN: Final = ("iperf3 JSON", "flent")
+# IPv4 and UDP headers, and the least length of a full packet of QUIC [bytes].
+_UDP_BYTES, _QUIC_BYTES = 28, 1200
+# Intervals with a queue that a rate needs, and resamples of its interval.
+_LEAST_INTERVALS: Final = 3
+_RESAMPLES: Final = 400
+# Buffer of the scenario where the RTT shows no queue [packets].
+_LEAST_BUFFER: Final = 10
+
+
+def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object] | None = None) -> FitReport:
+    """Returns the fit of flow number `flow` of a recording; `fixed` has dotted scenario fields that are known.
+
+    Raises ScenarioError, in one line, if the file lacks rates or RTTs of a flow.
+    """
+    subject = _subject(recording, flow)
+    rate, rtt = subject.of("rate"), _rtt(subject)
+    if rate is None or rtt is None:
+        raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
+    mss = int(subject.counters.get("mss", (_MSS, ""))[0])
+    wire = packet_bytes(mss, timestamps=True)
+    base = _base(subject, rtt, wire, float(rate.numbers.max()))
+    times, rates = _settled(recording, rate.time_s, rate.numbers)
+    times, rates = _merged(times, rates * _wire_share(recording, mss), base["value"])
+    carried = float(rates.mean() if recording.format in _WRITTEN else rates.max())
+    bottleneck = _rate(times, rates, rtt, base["value"], carried)
+    bps = float(bottleneck["value"])
+    longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
+    loss, lost_s = _loss(subject, rate.time_s, rate.numbers, mss)
+    told = [
+        "losses at a full queue from random ones, the buffer, and AQM: single packets are not in the file",
+        "other traffic: a path without any is fitted",
+    ]
+    name = subject.facts.get("control", "")
+    control = _NAMES.get(name, name)
+    known = control in kinds(Congestion)
+    if not known:
+        named = f"{name}, which longpipe lacks" if name else "which the file does not name"
+        told.insert(0, f"the sender's congestion control, {named}: the scenario has cubic")
+    if bottleneck["high"] is None:
+        told.insert(0, "the rate of the bottleneck: no queue stood for long enough")
+    # Without a queue, losses were random.
+    random = bottleneck["high"] is None and loss is not None and loss["value"] > 0
+    hypothesis = Hypothesis(
+        rate_bps=bps,
+        base_rtt_s=base["value"],
+        buffer_packets=max(math.ceil(longest), _LEAST_BUFFER),
+        policy={"kind": "tail-drop"},
+        loss={"kind": "bernoulli", "probability": float(f"{loss['value']:.3g}")} if loss and random else "none",
+        control=control if known else "cubic",
+        mss=mss,
+        headers=wire - mss,
+        timestamps=True,
+        duration_s=float(max(1, round(recording.duration_s))),
+    )
+    rows: dict[str, dict[str, Any]] = {"rate": bottleneck, "base RTT": base}
+    rows["buffer"] = {
+        "value": math.floor(longest), "low": math.floor(longest), "high": None, "unit": "packets",
+        "known": "a lower bound: queue at the longest RTT of the file",
+    }  # fmt: skip
+    if loss is not None:
+        rows["loss"] = loss
+    return FitReport(
+        file=recording.file,
+        flow=subject.name,
+        duration_s=recording.duration_s,
+        mss=mss,
+        scenario=hypothesis.scenario(**dict(fixed or {})),
+        estimates=rows,
+        rate_steps=[],
+        controls={control: 1.0} if known else {},
+        queues={},
+        distance=None,
+        cannot_tell=told,
+        notes=recording.notes,
+        series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
+    )
+
+
+def _subject(recording: Recording, flow: int) -> Subject:
+    if recording.format not in FORMATS:
+        raise ScenarioError(
+            f"{recording.file}: {recording.format}, which has no transfer that filled a path; needs a capture, or "
+            f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        )
+    flows = [one for one in recording.subjects if one.kind == "flow"]
+    if not flows:
+        raise ScenarioError(f"{recording.file}: no transfer; {_needed(recording)}")
+    if not 0 <= flow < len(flows):
+        raise ScenarioError(f"--flow: {flow}; {recording.file} has {len(flows)} flows; needs 0 to {len(flows) - 1}")
+    if flows[flow].facts.get("protocol") == "UDP":
+        raise ScenarioError(f"{recording.file}: {flows[flow].name}: UDP; needs a TCP or QUIC transfer")
+    return flows[flow]
+
+
+def _rtt(subject: Subject) -> Series | None:
+    return subject.of("rtt") or subject.of("smoothed rtt")
+
+
+def _lacking(is_rate: bool) -> str:
+    return "rate over time" if is_rate else "RTTs over time"
+
+
+def _needed(recording: Recording) -> str:
+    """Returns what to record instead."""
+    return {
+        "ss -tin": "needs snapshots of a transfer, each after a line with the time (docs/measured.md)",
+        "iperf3 JSON": "needs the sender's file on Linux: run iperf3 without -R",
+        "flent": "needs a test with a TCP transfer and its RTTs, such as tcp_nup with --socket-stats",
+    }.get(recording.format, "needs the file of the sender of a transfer")
+
+
+def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str, Any]:
+    """Returns the estimate of the base RTT: the minimum that the kernel or the stack kept, or an upper bound."""
+    least = next((subject.counters[name][0] for name in _LEAST_RTT if name in subject.counters), None)
+    samples = subject.of("rtt")
+    if least is None and samples is not None:
+        least = float(samples.numbers.min())
+    if least is not None:
+        return {
+            "value": least, "low": max(0.0, least - 4 * wire / max(fastest, 1.0)), "high": least, "unit": "s",
+            "known": "least RTT of the connection",
+        }  # fmt: skip
+    smallest = float(rtt.numbers.min())
+    return {
+        "value": smallest, "low": None, "high": smallest, "unit": "s",
+        "known": "an upper bound: least of the smoothed RTTs",
+    }  # fmt: skip
+
+
+def _settled(recording: Recording, times: Numbers, rates: Numbers) -> tuple[Numbers, Numbers]:
+    """Returns the rates that the network carried.
+
+    iperf3 and flent count what the application wrote, which runs ahead of the network until the socket's buffer is
+    full: of these the second half counts.
+    """
+    half = len(rates) // 2 if recording.format in _WRITTEN else 0
+    return times[half:], rates[half:]
+
+
+def _wire_share(recording: Recording, mss: int) -> float:
+    """Returns the length of IP packets as a multiple of the bytes that the file counts."""
+    if recording.format != "qlog":
+        return packet_bytes(mss, timestamps=True) / mss
+    # A full packet of QUIC has 1200 bytes or more (RFC 9000, section 14.1).
+    return 1 + _UDP_BYTES / _QUIC_BYTES
+
+
+def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbers]:
+    """Returns mean rates over at least a base RTT each, because shorter intervals have few packets."""
+    ends: list[float] = []
+    found: list[float] = []
+    begin, moved = float(times[0] - (times[1] - times[0] if len(times) > 1 else 0.0)), 0.0
+    previous = begin
+    for time, rate in zip(times.tolist(), rates.tolist(), strict=True):
+        moved += rate * (time - previous)
+        previous = time
+        if time - begin >= base:
+            ends.append(time)
+            found.append(moved / (time - begin))
+            begin, moved = time, 0.0
+    return np.array(ends or times[-1:]), np.array(found or rates[-1:])
+
+
+def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: float) -> dict[str, Any]:
+    """Returns the estimate of the bottleneck's rate: the rate of the intervals at both ends of which a queue stood."""
+    at_end = np.interp(times, rtt.time_s, rtt.numbers)
+    at_begin = np.interp(np.append(times[:1], times[:-1]), rtt.time_s, rtt.numbers)
+    stood = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
+    stood[0] = False
+    found = rates[stood & (rates > 0)]
+    if len(found) < _LEAST_INTERVALS:
+        return {
+            "value": carried, "low": carried, "high": None, "unit": "bit/s",
+            "known": "a lower bound: what the path carried",
+        }  # fmt: skip
+    draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
+    low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
+    middle = Estimate(float(np.median(found)), float(low), float(high))
+    return {
+        "value": middle.value, "low": middle.low, "high": middle.high, "unit": "bit/s",
+        "known": f"{len(found)} intervals in which the RTT showed a queue",
+    }  # fmt: skip
+
+
+def _loss(subject: Subject, times: Numbers, rates: Numbers, mss: int) -> tuple[dict[str, Any] | None, list[float]]:
+    """Returns the share of packets that were retransmitted or lost, an upper bound of random losses, and their times.
+
+    The share is None if the file counts neither.
+    """
+    kind: SeriesKind = "losses" if subject.of("losses") is not None else "retransmissions"
+    series = subject.of(kind)
+    if series is None and "retransmitted" not in subject.counters and "lost" not in subject.counters:
+        return None, []
+    each = mss if series is not None and series.unit == "bytes" else 1
+    counts = np.zeros(0) if series is None else np.round(series.numbers / each)
+    sent = float(np.sum(rates * np.diff(times, prepend=0.0))) / 8 / mss
+    lost = float(counts.sum())
+    share = lost / max(sent + lost, 1.0)
+    row = {
+        "value": share, "low": None, "high": share, "unit": "per packet",
+        "known": f"{lost:.0f} retransmitted or lost packets, those at a full queue included",
+    }  # fmt: skip
+    places = [] if series is None else np.repeat(series.time_s, counts.astype(int)).tolist()
+    return row, places
+
+
+def _series(subject: Subject, times: Numbers, rates: Numbers, rtt_times: Numbers, rtts: Numbers) -> dict[str, Any]:
+    """Returns the observed series at the times of the rates."""
+    delivered = np.cumsum(rates * np.diff(times, prepend=0.0)) / 8
+    flight = subject.of("in flight")
+    return {
+        "time_s": times.tolist(),
+        "delivered_bytes": delivered.tolist(),
+        "rtt_s": np.interp(times, rtt_times, rtts).tolist(),
+        "in_flight_bytes": [None] * len(times)
+        if flight is None
+        else np.interp(times, flight.time_s, flight.numbers).tolist(),
+    }

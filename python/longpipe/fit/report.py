@@ -1,0 +1,70 @@
+"""Result of a fit in the form in which it is shown and written, whatever kind of file it is of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from longpipe.scenario import Scenario
+
+# Posterior probability below which a control or a queue is not listed.
+LISTED: Final = 0.005
+_SCALES: Final = {"bit/s": (1e-6, "Mbit/s", ".5g"), "s": (1e3, "ms", ".5g"), "packets": (1.0, "packets", ".0f")}
+
+
+@dataclass(frozen=True, eq=False)
+class FitReport:
+    """A fitted path: its scenario, its estimates, and what the file cannot tell.
+
+    An estimate has `value`, 95 % interval `low` to `high`, `unit`, and `known`, which says how it is known. `low` is
+    None for an upper bound, `high` for a lower one.
+    """
+
+    file: str
+    flow: str
+    duration_s: float
+    mss: int
+    scenario: Scenario
+    estimates: Mapping[str, Mapping[str, Any]]
+    # Rates over time, empty if the rate is constant: `at_s`, `earliest_s`, `rate_bps`, `low`, `high`.
+    rate_steps: Sequence[Mapping[str, float]]
+    # Probabilities of the sender's controls and of the queue's disciplines; empty where unknown.
+    controls: Mapping[str, float]
+    queues: Mapping[str, float]
+    # Distance of the best simulation; None where nothing was simulated.
+    distance: float | None
+    cannot_tell: Sequence[str]
+    notes: Sequence[str]
+    # Observed series: `time_s`, `delivered_bytes`, `rtt_s`, `in_flight_bytes` at equal intervals, and `lost_s`.
+    series: Mapping[str, Sequence[float]]
+
+    @property
+    def head(self) -> str:
+        """Returns the flow and its file, for a head line."""
+        return f"{self.flow} in {self.file}, {self.duration_s:.4g} s".replace("\n", " ")
+
+    def step_lines(self) -> list[str]:
+        """Returns the rates over time, a line each."""
+        return [
+            f"rate from {row['at_s']:.4g} s on: {with_interval({**row, 'value': row['rate_bps'], 'unit': 'bit/s'})}"
+            for row in self.rate_steps
+        ]
+
+
+def listed(shares: Mapping[str, float]) -> str:
+    """Returns names with their probabilities, without the improbable ones."""
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share >= LISTED)
+
+
+def with_interval(row: Mapping[str, Any]) -> str:
+    """Returns a value with its interval and unit."""
+    scale, unit, form = _SCALES.get(row["unit"], (1.0, row["unit"], ".3g"))
+    value = format(scale * row["value"], form)
+    if row["low"] is None:
+        return f"at most {value} {unit}"
+    if row["high"] is None:
+        return f"at least {value} {unit}"
+    return f"{value} {unit} ({format(scale * row['low'], form)} to {format(scale * row['high'], form)})"

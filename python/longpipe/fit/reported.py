@@ -1,0 +1,135 @@
+"""Report of a fit to a capture: its scenario, estimates, and what the capture cannot tell."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from longpipe.fit.report import FitReport
+from longpipe.fit.search import TAIL_DROP
+
+if TYPE_CHECKING:
+    from longpipe.fit.estimate import Estimate
+    from longpipe.fit.search import PathFit
+    from longpipe.scenario import Scenario
+
+
+def report(found: PathFit) -> FitReport:
+    """Returns the report of a fit."""
+    seen = found.seen
+    return FitReport(
+        file=seen.file,
+        flow=seen.flow,
+        duration_s=seen.duration_s,
+        mss=seen.mss,
+        scenario=scenario(found),
+        estimates=estimates(found),
+        rate_steps=rate_steps(found),
+        controls=found.control_shares(),
+        queues=found.queue_shares(),
+        distance=found.best.distance,
+        cannot_tell=cannot_tell(found),
+        notes=seen.notes,
+        series=_series(found),
+    )
+
+
+def scenario(found: PathFit) -> Scenario:
+    """Returns the fitted path as a scenario: with random losses in place of the observed ones, and traces off."""
+    hypothesis = found.best.hypothesis
+    loss = found.loss_probability
+    random_loss: object = "none"
+    if loss.value > 0:
+        random_loss = {"kind": "bernoulli", "probability": float(f"{loss.value:.3g}")}
+    changed = hypothesis.with_(loss=random_loss)
+    if found.features.buffer is None and found.best.queue == TAIL_DROP:
+        # A lower bound: the capture cannot tell more.
+        changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
+    duration = max(1, round(found.seen.duration_s))
+    return changed.with_(duration_s=float(duration)).scenario(**found.fixed)
+
+
+def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
+    """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None where it is not."""
+    features, seen = found.features, found.seen
+    rows: dict[str, dict[str, Any]] = {}
+    if features.rate_bps is not None:
+        many = f"; median of {len(features.steps)} rates over time" if features.steps else ""
+        rows["rate"] = _row(features.rate_bps, "bit/s", f"ACKs while segments waited{many}")
+    else:
+        rows["rate"] = {
+            "value": features.fastest_bps, "low": features.fastest_bps, "high": None, "unit": "bit/s",
+            "known": "a lower bound: no queue formed for long enough",
+        }  # fmt: skip
+    rows["base RTT"] = _row(features.base_rtt_s, "s", "least of the RTT samples")
+    if features.buffer is not None and found.best.queue == TAIL_DROP:
+        rows["buffer"] = _row(features.buffer, "packets", f"{int(features.overflow.sum())} losses at a full queue")
+    else:
+        known = "a lower bound: it never overflowed"
+        if found.best.queue != TAIL_DROP:
+            known = f"a lower bound: {found.best.queue} keeps the queue short"
+        rows["buffer"] = {
+            "value": math.floor(features.longest), "low": math.floor(features.longest), "high": None,
+            "unit": "packets", "known": known,
+        }  # fmt: skip
+    loss = found.loss_probability
+    count = int(features.elsewhere.sum()) if found.best.queue == TAIL_DROP else 0
+    rows["loss"] = _row(loss, "per packet", f"{count} of {len(seen.sent_s)} packets, queue not full")
+    return rows
+
+
+def rate_steps(found: PathFit) -> list[dict[str, float]]:
+    """Returns the rates over time, empty if the rate is constant; times count from the first data packet."""
+    return [
+        {
+            "at_s": one.at_s,
+            "earliest_s": one.earliest_s,
+            "rate_bps": one.rate_bps.value,
+            "low": float(one.rate_bps.low),
+            "high": float(one.rate_bps.high),
+        }
+        for one in found.features.steps
+    ]
+
+
+def _row(found: Estimate, unit: str, known: str) -> dict[str, Any]:
+    value, low, high = (float(one) for one in (found.value, found.low, found.high))
+    return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
+
+
+def cannot_tell(found: PathFit) -> list[str]:
+    """Returns what the capture cannot tell, a line each."""
+    features, lines = found.features, []
+    if features.rate_bps is None:
+        lines.append("the rate of the bottleneck: no queue formed for long enough")
+    if features.buffer is None:
+        lines.append(f"the size of the buffer: at least {math.floor(features.longest)} packets; it never overflowed")
+    if found.same_controls:
+        likeliest = found.senders[0].hypothesis.control
+        lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave alike here")
+    if found.same_queues:
+        lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave alike here")
+    if not features.overflow.any() and not features.elsewhere.any() and found.best.queue == TAIL_DROP:
+        lines.append("how the queue drops: nothing was lost")
+    if found.seen.others:
+        lines.append(
+            f"the effect of {found.seen.others} other flows of the capture: a path without other traffic is fitted"
+        )
+    else:
+        lines.append("other traffic: a path without any is fitted")
+    return lines
+
+
+def _series(found: PathFit) -> dict[str, list[float]]:
+    import numpy as np
+
+    seen, series = found.seen, found.observed
+    place = np.searchsorted(seen.ack_s, series.grid, side="right") - 1
+    delivered = np.where(place >= 0, seen.ack_delivered[np.maximum(place, 0)], 0)
+    return {
+        "time_s": series.grid.tolist(),
+        "delivered_bytes": delivered.tolist(),
+        "rtt_s": series.rtt.tolist(),
+        "in_flight_bytes": series.in_flight.tolist(),
+        "lost_s": seen.sent_s[seen.sent_lost].tolist(),
+    }

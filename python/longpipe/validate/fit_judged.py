@@ -1,0 +1,211 @@
+"""Judges fits by the paths, which are known, and by what Linux does over them."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe.units import RATE
+from longpipe.validate.fit_results import MEASURES, columns_of
+from longpipe.validate.fit_runs import FITTED, PREDICTED, window_distance
+from longpipe.validate.linux import PACKET_BYTES, seconds
+from longpipe.validate.linux_compare import longpipe_name
+from longpipe.validate.linux_disciplines import WIRE_BYTES
+
+# Tolerances of a fit, each relative, and absolute where a value is small.
+RATE_WITHIN: Final = 0.01
+BASE_WITHIN, BASE_WITHIN_S = 0.005, 0.5e-3
+BUFFER_WITHIN, BUFFER_WITHIN_PACKETS = 0.05, 2.0
+# Tolerances of a prediction: of goodput, of the median RTT, and of a mean over random losses.
+GOODPUT_WITHIN, RTT_WITHIN, MEAN_WITHIN = 0.05, 0.1, 0.05
+# Two controls coincide on a path if Linux's windows differ by less than this on average.
+COINCIDE: Final = 0.02
+# Probability from which on the likeliest control is expected to be right.
+SURE: Final = 0.9
+# CoDel and FQ-CoDel are one queue for a single flow.
+_ALIKE: Final = {"codel": "fq-codel"}
+TAIL_DROP: Final = "tail-drop"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Number of cases that meet a criterion, of how many, the required share, and a phrase for each that does not."""
+
+    name: str
+    met: int
+    of: int
+    share: float
+    misses: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Returns whether enough cases meet the criterion; true if there are none."""
+        return self.met >= self.share * self.of - 1e-9
+
+
+def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[Criterion]:
+    """Judges all fits of a folder."""
+    rows = [_joined({str(name): value for name, value in row.items()}, runs) for row in fits.to_dict("records")]
+    paths = [row for row in rows if row["kind"] == "path" and row["control"] == FITTED]
+    queues = [row for row in rows if row["kind"] == "queue"]
+    every = [*paths, *queues]
+    senders = [row for row in rows if row["kind"] == "path" and row["number"] in _all_controls(rows)]
+    lossless = [row for row in paths if not row["loss"]]
+    sure = [row for row in rows if row["sender_share"] >= SURE]
+    sure_queue = [row for row in queues if row["queue_share"] >= SURE]
+
+    def right(row: Row) -> str:
+        return _sender(row, runs)
+
+    return [
+        _criterion("rate within 1 %", paths, _rate, 38 / 40),
+        _criterion("base RTT within .5 ms or .5 %", paths, _base, 1.0),
+        _criterion("buffer within 5 % or 2 packets, or a true bound", paths, _buffer, 1.0),
+        _criterion("AQM", queues, _queue, 14 / 16),
+        _criterion("tail drop not taken for AQM", paths, _queue, 1.0),
+        _criterion("control", senders, right, 0.95),
+        *(_criterion(f"interval of the {name}", every, _covers(name), 0.9) for name in ("rate", "base RTT")),
+        *(_criterion(f"interval of the {name}", paths, _covers(name), 0.9) for name in ("buffer", "loss")),
+        _criterion(f"control where its probability is at least {SURE:.0%}", sure, right, 0.85),
+        _criterion(f"queue where its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
+        _criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
+        _criterion("mean prediction with random losses", _lossy(paths), lambda row: _mean_predicted(row, runs), 0.9),
+        _single_runs(_lossy(paths), runs),
+    ]
+
+
+def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], share: float) -> Criterion:
+    """Counts the rows without a problem; `problem` returns an empty text, or a phrase."""
+    found = [(row, problem(row)) for row in rows]
+    misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in found if text)
+    return Criterion(name, len(found) - len(misses), len(found), share, misses)
+
+
+def _joined(fit: Row, runs: pd.DataFrame) -> Row:
+    """Returns a fit with the values of its path; `loss` is the path's, and the fit's has three columns."""
+    ours = runs[(runs["kind"] == fit["kind"]) & (runs["number"] == fit["number"]) & (runs["draw"] == 0)]
+    truth = ours[ours["control"] == fit["control"]].iloc[0].to_dict()
+    return {
+        **fit,
+        "true_rate": RATE.parse(truth["rate"]) * WIRE_BYTES / PACKET_BYTES,
+        "true_base": seconds(truth["round_trip"]),
+        "true_buffer": float(truth["buffer"]),
+        "loss": float(truth["loss"]),
+        "drops": int(truth["drops"]),
+        "discipline": str(truth["discipline"]).split()[0],
+    }
+
+
+def _all_controls(rows: list[Row]) -> set[int]:
+    """Returns the numbers of the paths on which other controls than the fitted one were captured."""
+    return {row["number"] for row in rows if row["kind"] == "path" and row["control"] != FITTED}
+
+
+def _lossy(paths: list[Row]) -> list[Row]:
+    return [row for row in paths if row["loss"]]
+
+
+def _rate(row: Row) -> str:
+    value, _, high = columns_of(row, "rate")
+    off = value / row["true_rate"] - 1
+    bound = " (a lower bound)" if math.isnan(high) else ""
+    return f"{off:+.2%}{bound}" if abs(off) > RATE_WITHIN else ""
+
+
+def _base(row: Row) -> str:
+    off = columns_of(row, "base RTT")[0] - row["true_base"]
+    return f"{1e3 * off:+.2f} ms" if abs(off) > max(BASE_WITHIN * row["true_base"], BASE_WITHIN_S) else ""
+
+
+def _buffer(row: Row) -> str:
+    value, low, high = columns_of(row, "buffer")
+    truth = row["true_buffer"]
+    if row["drops"]:
+        if math.isnan(high):
+            return f"at least {value:.0f}, is {truth:.0f}, overflowed {row['drops']} times"
+        off = abs(value - truth)
+        return f"{value:.0f}, is {truth:.0f}" if off > max(BUFFER_WITHIN * truth, BUFFER_WITHIN_PACKETS) else ""
+    if not math.isnan(high):
+        return f"{value:.0f}, is {truth:.0f}, never overflowed"
+    return f"at least {low:.0f}, is {truth:.0f}" if low > truth else ""
+
+
+def _queue(row: Row) -> str:
+    truth = TAIL_DROP if row["discipline"] == "pfifo" else row["discipline"].replace("_", "-")
+    accepted = [row["queue"], *row["same_queues"].split()]
+    right = _ALIKE.get(truth, truth) in [_ALIKE.get(one, one) for one in accepted]
+    return "" if right else f"{row['queue']} {row['queue_share']:.0%}, is {truth}"
+
+
+def _sender(row: Row, runs: pd.DataFrame) -> str:
+    """Returns an empty text if the likeliest control sent, or one that coincides with the sender in Linux."""
+    truth = longpipe_name(row["control"])
+    if row["sender"] == truth:
+        return ""
+    ours = runs[(runs["kind"] == row["kind"]) & (runs["number"] == row["number"]) & (runs["draw"] == 0)]
+    windows = {longpipe_name(control): text for control, text in zip(ours["control"], ours["windows"], strict=True)}
+    other = windows.get(row["sender"])
+    if other is not None and window_distance(windows[truth], other) < COINCIDE:
+        return ""
+    return f"{row['sender']} {row['sender_share']:.0%}, then {row['second']} {row['second_share']:.0%}"
+
+
+def _covers(name: str) -> Callable[[Row], str]:
+    return lambda row: _covered(row, name)
+
+
+def _covered(row: Row, name: str) -> str:
+    _, low, high = columns_of(row, name)
+    truth = {
+        "rate": row["true_rate"], "base RTT": row["true_base"], "buffer": row["true_buffer"], "loss": row["loss"]
+    }[name]  # fmt: skip
+    if low <= truth and (math.isnan(high) or truth <= high):
+        return ""
+    return f"{low:.7g} to {high:.7g}, is {truth:.7g}"
+
+
+def _linux(row: Row, runs: pd.DataFrame, control: str) -> pd.DataFrame:
+    is_own = (runs["kind"] == "path") & (runs["number"] == row["number"]) & (runs["control"] == control)
+    found: pd.DataFrame = runs[is_own]
+    return found
+
+
+def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]]:
+    """Yields control, measure and relative deviation of the mean prediction from the mean of Linux's runs."""
+    for control in PREDICTED:
+        linux = _linux(row, runs, control)
+        for measure, column in (("goodput", "goodput_mbps"), ("median RTT", "median_srtt_ms")):
+            if len(linux):
+                predicted = float(row[f"{control}_{MEASURES[measure]}_mean"])
+                yield control, measure, predicted / float(linux[column].mean()) - 1
+
+
+def _predicted(row: Row, runs: pd.DataFrame) -> str:
+    return _beyond(row, runs, {"goodput": GOODPUT_WITHIN, "median RTT": RTT_WITHIN})
+
+
+def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
+    return _beyond(row, runs, {"goodput": MEAN_WITHIN, "median RTT": RTT_WITHIN})
+
+
+def _beyond(row: Row, runs: pd.DataFrame, within: dict[str, float]) -> str:
+    found = _deviations(row, runs)
+    return ", ".join(f"{control} {name} {off:+.1%}" for control, name, off in found if not abs(off) <= within[name])
+
+
+def _single_runs(paths: list[Row], runs: pd.DataFrame) -> Criterion:
+    """Judges whether single runs of Linux with random losses lie inside the predicted interval of single runs."""
+    met, misses = 0, []
+    for row in paths:
+        for control in PREDICTED:
+            low, high = (float(row[f"{control}_goodput_mbps_{end}"]) for end in ("low", "high"))
+            for goodput in _linux(row, runs, control)["goodput_mbps"]:
+                if low <= goodput <= high:
+                    met += 1
+                else:
+                    misses.append(f"path {row['number']} {control}: {goodput}, predicted {low} to {high}")
+    return Criterion("single runs inside the predicted interval", met, met + len(misses), 0.95, tuple(misses))

@@ -1,0 +1,125 @@
+"""Fits of the captures that `fit_runs` collected, and predictions from them: a row for each capture."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe import _core
+from longpipe.errors import ScenarioError
+from longpipe.fit import PathFit, fit, observe
+from longpipe.fit.path_file import write
+from longpipe.fit.reported import estimates, report
+from longpipe.fit.whatif import whatif
+from longpipe.validate.fit_runs import FITTED, PREDICTED, Campaign, capture_of
+from longpipe.validate.linux_compare import longpipe_name
+from longpipe.validate.row_table import RowTable
+
+FILE: Final = "fits.csv"
+KEY: Final = ["kind", "number", "control"]
+# Columns of each estimate: value, and 95 % interval; empty where unknown.
+QUANTITIES: Final = {"rate": "rate_bps", "base RTT": "base_s", "buffer": "buffer", "loss": "loss"}
+ENDS: Final = ("value", "low", "high")
+# Columns of each prediction: mean, and 95 % interval of single runs.
+MEASURES: Final = {"goodput": "goodput_mbps", "median RTT": "rtt_ms"}
+_SCALES: Final = {"goodput": 1e-6, "median RTT": 1e3}
+PREDICTION_ENDS: Final = ("mean", "low", "high")
+# Pairs of runs of a prediction.
+SEEDS: Final = 20
+NONE: Final = "-"
+COLUMNS: Final = (
+    *KEY, "engine", "processor_s", *(f"{name}_{end}" for name in QUANTITIES.values() for end in ENDS),
+    "queue", "queue_share", "same_queues", "sender", "sender_share", "second", "second_share", "same_senders",
+    "distance",
+    *(f"{control}_{name}_{end}" for control in PREDICTED for name in MEASURES.values() for end in PREDICTION_ENDS),
+)  # fmt: skip
+_TABLE: Final = RowTable(
+    COLUMNS,
+    texts=("kind", "control", "queue", "same_queues", "sender", "second", "same_senders"),
+    whole=("number", "engine"),
+    needs="fits.csv of longpipe validate fit",
+)
+
+
+def read(folder: Path) -> pd.DataFrame:
+    """Returns the finished fits of a folder. Raises ScenarioError for a file of other content."""
+    return _TABLE.read(folder / FILE)
+
+
+def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str], None]) -> None:
+    """Fits each captured run that has no row yet."""
+    done = set(read(folder)[KEY].itertuples(index=False, name=None))
+    for kind, number, control in _captured(campaign):
+        file = capture_of(folder, kind, number, control)
+        if (kind, number, control) in done or not file.exists():
+            continue
+        begin = time.process_time()
+        found = fit(observe(file))
+        row: dict[str, Any] = dict(zip(KEY, (kind, number, control), strict=True))
+        row |= {"engine": _core.__engine__, "processor_s": round(time.process_time() - begin, 2), **_found(found)}
+        if (kind, control) == ("path", FITTED):
+            row |= _predicted(found, seeds)
+        _TABLE.append(folder / FILE, row)
+        tell(f"{kind} {number} {control}: {row['sender']} {row['sender_share']:.0%}, {row['processor_s']} s")
+
+
+def _captured(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
+    for kind in ("path", "queue"):
+        for number in range(campaign.count(kind)):
+            for control, draw in campaign.runs(kind, number):
+                if campaign.case(kind, number, control, draw)[0].capture:
+                    yield kind, number, control
+
+
+def _found(found: PathFit) -> dict[str, Any]:
+    """Returns the columns of a fit."""
+    rows: dict[str, Any] = {}
+    for name, estimate in estimates(found).items():
+        values = (estimate[end] for end in ENDS)
+        rows |= {f"{QUANTITIES[name]}_{end}": value for end, value in zip(ENDS, values, strict=True)}
+    queue, *_ = found.queue_shares().items()
+    first, *others = found.control_shares().items()
+    second = others[0] if others else (NONE, 0.0)
+    return rows | {
+        "queue": queue[0],
+        "queue_share": round(queue[1], 4),
+        "same_queues": " ".join(found.same_queues) or NONE,
+        "sender": first[0],
+        "sender_share": round(first[1], 4),
+        "second": second[0],
+        "second_share": round(second[1], 4),
+        "same_senders": " ".join(found.same_controls) or NONE,
+        "distance": round(found.best.distance, 4),
+    }
+
+
+def _predicted(found: PathFit, seeds: int) -> dict[str, float]:
+    """Returns the columns of the predictions of other controls over a fitted path."""
+    rows: dict[str, float] = {}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "path.toml"
+        write(report(found), path)
+        for control in PREDICTED:
+            name = longpipe_name(control)
+            if name is None:
+                raise ScenarioError(f"{control}: longpipe lacks it; needs a control of longpipe")
+            told = whatif(path, {"tcp.congestion": name}, seeds)
+            for measure in told.measures:
+                if measure.name in MEASURES:
+                    values = (measure.changed[0], *measure.runs)
+                    column, scale = MEASURES[measure.name], _SCALES[measure.name]
+                    rows |= {
+                        f"{control}_{column}_{end}": round(scale * value, 4) if math.isfinite(value) else math.nan
+                        for end, value in zip(PREDICTION_ENDS, values, strict=True)
+                    }
+    return rows
+
+
+def columns_of(row: Mapping[str, Any], name: str) -> tuple[float, float, float]:
+    """Returns an estimate's value with its interval; NaN where unknown."""
+    value, low, high = (float(row[f"{QUANTITIES[name]}_{end}"]) for end in ENDS)
+    return value, low, high

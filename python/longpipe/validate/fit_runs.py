@@ -1,0 +1,168 @@
+"""Random paths for the evaluation of `longpipe fit`: draws them, runs them in Linux 6.1 and keeps captures and results.
+
+1. "path": 40 paths of the distribution of `linux_tables.draw_from`. CUBIC's capture is fitted, and BBR's and Reno's
+   results are predicted. On the first paths all controls are captured.
+2. "queue": 16 paths with AQM, four of each discipline, of which every second marks ECN.
+"""
+
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from longpipe.files import write_bytes
+from longpipe.units import RATE
+from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each, seconds
+from longpipe.validate.linux_shared import DISCIPLINES, FAST, ROOM, between, red
+from longpipe.validate.linux_tables import CONTROLS, COPIES, draw_from, measures
+from longpipe.validate.row_table import RowTable
+
+Kind = Literal["path", "queue"]
+KINDS: Final = get_args(Kind)
+PATHS, QUEUES = 40, 16
+# Paths, of the first kind, on which every control is captured.
+CONTROL_PATHS: Final = 10
+# Control whose capture is fitted on every path, and those that are predicted from it.
+FITTED: Final[LinuxControl] = "cubic"
+PREDICTED: Final[tuple[LinuxControl, ...]] = ("bbr", "reno")
+# Number of runs of the predicted controls where packets are lost at random, each with its own losses.
+LOSS_DRAWS: Final = 20
+# Times at which a control's windows are kept, to find controls that coincide on a path.
+WINDOWS: Final = 24
+FILE: Final = "runs.csv"
+KEY: Final = ["kind", "number", "control", "draw"]
+DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration")
+COLUMNS: Final = (
+    *KEY, *DRAWN, "loss", "seed", "kernel", "goodput_mbps", "median_srtt_ms", "drops", "link_losses", "marks",
+    "retransmissions", "receiver_limited_s", "windows",
+)  # fmt: skip
+_TABLE: Final = RowTable(
+    COLUMNS,
+    texts=("kind", "control", "rate", "round_trip", "discipline", "duration", "kernel", "windows"),
+    whole=("number", "draw", "buffer", "seed"),
+    needs="runs.csv of longpipe validate fit",
+)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Size of an evaluation: numbers of paths of each kind, of paths for all controls, and of runs with losses."""
+
+    seed: int = 0
+    paths: int = PATHS
+    queues: int = QUEUES
+    control_paths: int = CONTROL_PATHS
+    loss_draws: int = LOSS_DRAWS
+    # Longest run [s]; None: as drawn, 30 or 60 s.
+    most_s: float | None = None
+
+    def count(self, kind: Kind) -> int:
+        """Returns the number of paths of a kind."""
+        return self.paths if kind == "path" else self.queues
+
+    def runs(self, kind: Kind, number: int) -> list[tuple[LinuxControl, int]]:
+        """Returns the runs of a path, as (control, draw of the losses); draw 0 is captured."""
+        if kind == "queue":
+            return [(FITTED, 0)]
+        controls = CONTROLS if number < self.control_paths else (FITTED, *PREDICTED)
+        found: list[tuple[LinuxControl, int]] = [(control, 0) for control in controls]
+        if self.case(kind, number)[1] > 0:
+            found += [(control, one) for control in PREDICTED for one in range(1, self.loss_draws)]
+        return found
+
+    def case(self, kind: Kind, number: int, control: LinuxControl = FITTED, draw: int = 0) -> tuple[LinuxCase, float]:
+        """Draws a path, and returns it with its loss probability."""
+        random = Random(f"fit {self.seed} {kind} {number}")  # noqa: S311 - no secret
+        case, loss = draw_from(random) if kind == "path" else (_queue(random, number), 0.0)
+        if self.most_s is not None and self.most_s < seconds(case.duration):
+            case = case.model_copy(update={"duration": f"{self.most_s:g} s"})
+        if draw and loss:
+            again = Random(f"fit {self.seed} losses {number} {draw}")  # noqa: S311 - no secret
+            packets = round(COPIES * RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES)
+            case = case.model_copy(update={"lose": tuple(n for n in range(packets) if again.random() < loss)})
+        flow = LinuxFlow(control=control)
+        # Runs of which only goodput and RTT are needed are not captured.
+        captured = draw == 0 and (control == FITTED or (kind == "path" and number < self.control_paths))
+        return case.model_copy(update={"flows": (flow,), "capture": captured}), loss
+
+
+def _queue(random: Random, number: int) -> LinuxCase:
+    """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM."""
+    rate, round_trip = between(random, 5e6, 50e6), between(random, 0.010, 0.200)
+    words = [DISCIPLINES[number % len(DISCIPLINES)]]
+    if words[0] == "red":
+        words += red(rate)
+    if number // len(DISCIPLINES) % 2:
+        words.append("ecn")
+    elif words[0] == "fq_codel":
+        words.append("noecn")
+    return LinuxCase(
+        rate=f"{round(rate, -5):.0f} bit/s",
+        round_trip=f"{1000 * round_trip:.0f} ms",
+        buffer=ROOM,
+        discipline=" ".join(words),
+        duration="60 s" if rate <= FAST else "30 s",
+    )
+
+
+def read(folder: Path) -> pd.DataFrame:
+    """Returns the finished runs of a folder. Raises ScenarioError for a file of other content."""
+    return _TABLE.read(folder / FILE)
+
+
+def capture_of(folder: Path, kind: str, number: int, control: str) -> Path:
+    """Returns the file of a run's capture."""
+    return folder / "captures" / f"{kind}-{number}-{control}.pcap.gz"
+
+
+def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int, list[tuple[LinuxControl, int]]]]:
+    """Yields the runs that a folder lacks, path by path, for a start of the guest each."""
+    done = set(found[KEY].itertuples(index=False, name=None))
+    for kind in KINDS:
+        for number in range(campaign.count(kind)):
+            runs = [run for run in campaign.runs(kind, number) if (kind, number, *run) not in done]
+            if runs:
+                yield kind, number, runs
+
+
+def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> None:
+    """Runs the missing cases in Linux; keeps a capture and a row of each run as soon as it has finished."""
+    (folder / "captures").mkdir(parents=True, exist_ok=True)
+    for kind, number, runs in missing(read(folder), campaign):
+        seed = 1000 * KINDS.index(kind) + number
+        cases = [campaign.case(kind, number, *run) for run in runs]
+        found = run_each([case for case, _ in cases], seed=seed)
+        for (control, draw), (_, loss), one in zip(runs, cases, found, strict=True):
+            if one.pcap is not None:
+                write_bytes(capture_of(folder, kind, number, control), gzip.compress(one.pcap, 6, mtime=0))
+            row = {
+                **dict(zip(KEY, (kind, number, control, draw), strict=True)),
+                **{name: getattr(one.case, name) for name in DRAWN},
+                "loss": loss,
+                "seed": seed,
+                "kernel": one.kernel,
+                **measures(one),
+                "marks": one.marks,
+                "receiver_limited_s": one.receiver_limited_s[0],
+                "windows": _windows(one),
+            }
+            _TABLE.append(folder / FILE, row)
+            tell(f"{kind} {number} {control} {draw}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets dropped")
+
+
+def _windows(found: LinuxRun) -> str:
+    """Returns the congestion windows at equal intervals [segments]."""
+    series = found.of(0)["cwnd"].to_numpy()
+    places = np.linspace(0, len(series) - 1, WINDOWS + 1).round().astype(int)[1:]
+    return " ".join(str(int(one)) for one in series[places])
+
+
+def window_distance(one: str, other: str) -> float:
+    """Returns the mean absolute logarithm of the ratio of two series of windows, as `collect` keeps them."""
+    first, second = (np.array(text.split(), dtype=float) for text in (one, other))
+    return float(np.abs(np.log(first / second)).mean())

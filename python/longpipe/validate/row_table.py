@@ -1,0 +1,55 @@
+"""CSV files that get a row as soon as a run has finished, so that an interrupted campaign continues where it ended."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from pandas.api.types import is_integer_dtype, is_numeric_dtype
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs import read_text
+from longpipe.inputs.frame import read_frame
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """Columns of such a file: text, whole numbers, and others with numbers. `needs` describes the file in errors."""
+
+    columns: Sequence[str]
+    texts: Sequence[str]
+    whole: Sequence[str]
+    needs: str
+
+    def read(self, file: Path) -> pd.DataFrame:
+        """Returns the rows of a file, if it exists, without an incomplete row that a killed process left.
+
+        Raises ScenarioError for a file of other content.
+        """
+        text = read_text(file, self.needs) if file.exists() else ""
+        if not text.endswith("\n"):
+            text = text[: text.rfind("\n") + 1]
+            if file.exists():
+                file.write_text(text)
+        if not text.strip():
+            return pd.DataFrame(columns=list(self.columns))
+        found = read_frame(file, self.needs, texts=self.texts)
+        if list(found.columns) != list(self.columns):
+            raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {','.join(self.columns)}")
+        for name in self.columns:
+            is_right = is_integer_dtype if name in self.whole else is_numeric_dtype
+            if name not in self.texts and not is_right(found[name]):
+                raise ScenarioError(
+                    f"FILE: {str(file)!r}: column {name}; needs {'whole ' * (name in self.whole)}numbers"
+                )
+        return found
+
+    def append(self, file: Path, row: Mapping[str, object]) -> None:
+        """Appends a row, and a head to an empty file; returns once the row is on the disk."""
+        new = not file.exists() or file.stat().st_size == 0
+        text = pd.DataFrame([row], columns=list(self.columns)).to_csv(index=False, header=new, lineterminator="\n")
+        with file.open("a") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())

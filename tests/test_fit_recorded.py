@@ -1,0 +1,109 @@
+"""`longpipe fit` of files without packets; all are of one path: 2 Mbit/s, 40 ms, a buffer of 12 packets."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import run
+from longpipe.errors import ScenarioError
+from longpipe.fit import fit, observe
+from longpipe.fit.features import features
+from longpipe.fit.path_file import write
+from longpipe.fit.recorded import fit_recorded
+from longpipe.fit.whatif import whatif
+from longpipe.measured import read
+
+DATA = Path(__file__).parent / "data" / "measured"
+RATE_BPS, RTT_S = 2e6, 0.04
+
+
+def test_ss_gives_rate_base_rtt_and_control(tmp_path: Path) -> None:
+    found = fit_recorded(read(DATA / "ss.txt.gz"))
+    rate, base = found.estimates["rate"], found.estimates["base RTT"]
+    assert rate["value"] == pytest.approx(RATE_BPS, rel=0.05)
+    assert rate["low"] <= RATE_BPS <= rate["high"]
+    assert base["value"] == pytest.approx(RTT_S, abs=1e-3)
+    assert found.controls == {"bbr": 1.0}
+    # The queue of 12 packets was full.
+    assert 10 <= found.estimates["buffer"]["value"] <= 12
+    path = tmp_path / "p.toml"
+    write(found, path)
+    goodput = whatif(path, {"tcp.congestion": "cubic"}, 3).measures[0]
+    assert goodput.changed[0] == pytest.approx(RATE_BPS, rel=0.1)
+
+
+def test_qlog_gives_the_rate_but_not_the_control() -> None:
+    found = fit_recorded(read(DATA / "aioquic.qlog.gz"))
+    rate = found.estimates["rate"]
+    assert rate["low"] <= RATE_BPS <= rate["high"]
+    assert found.controls == {}
+    assert any("control, which the file does not name" in text for text in found.cannot_tell)
+
+
+def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
+    """iperf3's first intervals fill the socket's buffer: they would be 3.7 Mbit/s."""
+    found = fit_recorded(read(DATA / "iperf3.json.gz"))
+    rate, base = found.estimates["rate"], found.estimates["base RTT"]
+    assert rate["high"] is None
+    assert rate["value"] <= RATE_BPS
+    assert base["low"] is None
+    assert base["value"] >= RTT_S
+
+
+def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
+    """A test over 8 Mbit/s with a queue of 30 ms; the grammar is that of tests/test_measured_archives.py."""
+    payload = 8e6 * 1448 / 1500 / 8
+    lines = [
+        {
+            "Test": "download",
+            "TCPInfo": {
+                "ElapsedTime": 250_000 * k, "BytesAcked": round(payload * 0.25 * k), "RTT": 50_000, "MinRTT": 20_000,
+                "BytesRetrans": 0,
+            },
+        }
+        for k in range(1, 40)
+    ]  # fmt: skip
+    file = tmp_path / "ndt7.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    found = fit_recorded(read(file))
+    assert found.estimates["rate"]["value"] == pytest.approx(8e6, rel=1e-3)
+    assert found.estimates["base RTT"]["value"] == pytest.approx(0.02)
+    # 30 ms at 8 Mbit/s.
+    assert found.estimates["buffer"]["value"] == pytest.approx(20, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("ping.txt", "which has no transfer that filled a path; needs a capture, or ss -tin, iperf3 JSON, flent, qlog"),
+        ("iperf3-reverse.json.gz", "no RTTs over time; needs the sender's file on Linux: run iperf3 without -R"),
+        ("iperf3-udp.json.gz", "UDP; needs a TCP or QUIC transfer"),
+        ("ping.flent.gz", "no transfer; needs a test with a TCP transfer"),
+    ],
+)
+def test_a_file_that_lacks_something_is_refused_in_one_line(file: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said) as caught:
+        fit_recorded(read(DATA / file))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_prints_what_a_log_cannot_tell(tmp_path: Path) -> None:
+    done = run("fit", str(DATA / "ss.txt.gz"), "-o", str(tmp_path / "p.toml"))
+    assert done.returncode == 0, done.stderr
+    assert "bbr 100%" in done.stdout
+    assert "named in the file" in done.stdout
+    assert "cannot tell losses at a full queue from random ones" in done.stdout
+
+
+def test_a_capture_of_the_machines_kernel_gives_the_path_back() -> None:
+    """tcpdump at the sender of `longpipe live`, IPv6: kernel of the machine, path of longpipe."""
+    seen = observe(DATA / "sender.pcap.gz")
+    found = features(seen)
+    assert found.rate_bps is not None
+    assert found.rate_bps.value == pytest.approx(RATE_BPS, rel=0.01)
+    # The machine's own delays are 1.6 ms.
+    assert found.base_rtt_s.value == pytest.approx(RTT_S, abs=2e-3)
+    assert found.buffer is not None
+    assert abs(found.buffer.value + 1 - 12) <= 2
+    assert next(iter(fit(seen, ("bbr", "cubic", "linux-reno")).control_shares())) == "bbr"

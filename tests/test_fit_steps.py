@@ -1,0 +1,123 @@
+"""`longpipe fit` over a path whose rate varies: the steps are those of the scenario whose capture is fitted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import run
+from longpipe import Scenario
+from longpipe.fit import fit, observe
+from longpipe.fit.departures import BusyIntervals, in_pieces
+from longpipe.fit.features import features
+from longpipe.fit.observed import ObservedFlow
+from longpipe.fit.path_file import write
+from longpipe.fit.rates import rate_steps, served_bits
+from longpipe.fit.reported import report
+from longpipe.fit.whatif import whatif
+
+STEPS = [["0 s", "8 Mbit/s"], ["2 s", "4 Mbit/s"], ["4 s", "9 Mbit/s"]]
+# Two-way delay of the path without transmission times.
+RTT_S = 0.04
+
+
+def captured(folder: Path, control: str, steps: list[list[str]]) -> ObservedFlow:
+    """Returns the observation of a simulated flow over a path with these rates and a buffer of 60 packets."""
+    path = {"rate": steps, "between": "hold"} if len(steps) > 1 else {}
+    fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": "6 s",
+        "network": {
+            "kind": "dumbbell",
+            "sources": 1,
+            "trunk_rate": steps[0][1],
+            "trunk_delay": "20 ms",
+            "return_delay": "20 ms",
+            **({"path": path} if path else {}),
+        },
+        "switch": {"buffer": "60 packets"},
+        "tcp": {"profile": "linux-6", "congestion": control},
+    }
+    (folder / "moving.toml").write_text(Scenario(**fields).to_toml())
+    capture = folder / "moving.pcapng"
+    done = run("run", str(folder / "moving.toml"), "--capture", f"host:source1={capture}")
+    assert done.returncode == 0, done.stderr
+    return observe(capture)
+
+
+@pytest.fixture(scope="module")
+def moving(tmp_path_factory: pytest.TempPathFactory) -> ObservedFlow:
+    return captured(tmp_path_factory.mktemp("moving"), "cubic", STEPS)
+
+
+def test_steps_of_the_rate_are_found_within_two_round_trips(moving: ObservedFlow) -> None:
+    found = features(moving)
+    assert [one.rate_bps.value for one in found.steps] == pytest.approx([8e6, 4e6, 9e6], rel=1e-3)
+    assert [one.at_s for one in found.steps] == pytest.approx([0, 2, 4], abs=2 * RTT_S)
+    assert all(one.earliest_s <= one.at_s for one in found.steps)
+    assert found.buffer is not None
+    # The packet in transmission does not count.
+    assert found.buffer.value == 59
+
+
+def test_a_constant_rate_has_no_steps(tmp_path: Path) -> None:
+    found = features(captured(tmp_path, "linux-reno", STEPS[:1]))
+    assert found.steps == ()
+    assert found.rate_bps is not None
+    assert found.rate_bps.value == pytest.approx(8e6, rel=1e-4)
+    assert found.buffer is not None
+    assert found.buffer.value == 59
+
+
+def test_the_scenario_has_the_steps_and_predictions_vary_all_rates(moving: ObservedFlow, tmp_path: Path) -> None:
+    fitted = report(fit(moving, ("cubic",)))
+    path = fitted.scenario.model_dump()["network"]["path"]
+    assert [rate for _, rate in path["rate"]] == ["8000000 bit/s", "4000000 bit/s", "9000000 bit/s"]
+    file = tmp_path / "p.toml"
+    written = json.loads(write(fitted, file).read_text())
+    assert [row["rate_bps"] for row in written["rate_steps"]] == pytest.approx([8e6, 4e6, 9e6], rel=1e-3)
+    assert "# rate from 2" in file.read_text() or "# rate from 1.9" in file.read_text()
+    goodput = whatif(file, {"switch.buffer": "30 packets"}, 3).measures[0]
+    assert goodput.observed is not None
+    assert goodput.baseline[0] == pytest.approx(goodput.observed, rel=0.05)
+    assert goodput.baseline[1] > 0
+
+
+def intervals(rates: list[float], bits: float = 12_000.0) -> BusyIntervals:
+    import numpy as np
+
+    lengths = bits / np.array(rates)
+    begin = np.append(0.0, np.cumsum(lengths)[:-1])
+    zeros = np.zeros(len(rates))
+    return BusyIntervals(begin, lengths, np.full(len(rates), bits), zeros.astype(np.int64), zeros)
+
+
+def test_noise_of_single_intervals_is_no_step() -> None:
+    import numpy as np
+
+    random = np.random.default_rng(7)
+    noisy = (1e7 * np.exp(random.normal(0, 0.2, 4000))).tolist()
+    assert rate_steps(intervals(noisy), 12_000, 0.0) == ()
+    stepped = noisy[:2000] + [rate / 2 for rate in noisy[2000:]]
+    found = rate_steps(intervals(stepped), 12_000, 0.0)
+    assert len(found) == 2
+    assert found[1].rate_bps.value / found[0].rate_bps.value == pytest.approx(0.5, rel=0.03)
+    assert found[1].at_s == pytest.approx(2000 * 12_000 / 1e7, rel=0.05)
+
+
+def test_pieces_do_not_cross_pauses() -> None:
+    import numpy as np
+
+    busy = intervals([1e6] * 10)
+    apart = BusyIntervals(
+        busy.begin_s, busy.length_s, busy.bits, np.array([0] * 4 + [1] * 6, dtype=np.int64), busy.jitter_s
+    )
+    assert in_pieces(apart, 36_000).bits.tolist() == [36_000] * 3
+
+
+def test_the_bits_served_follow_the_rates() -> None:
+    import numpy as np
+
+    times = np.array([0.5, 1.0, 2.0])
+    assert served_bits([(0.0, 10.0), (1.0, 20.0)], times).tolist() == [5.0, 10.0, 30.0]

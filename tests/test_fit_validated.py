@@ -1,0 +1,151 @@
+"""`longpipe validate fit`: its draws, its files and its verdicts."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from commands import run as command
+from longpipe.validate import fit_runs
+from longpipe.validate.fit_judged import Criterion, judged
+from longpipe.validate.fit_runs import Campaign, collect, missing, window_distance
+from longpipe.validate.linux import LinuxCase, LinuxRun, seconds
+from longpipe.validate.linux_disciplines import switch_of
+
+SMALL = Campaign(seed=5, paths=2, queues=4, control_paths=1, loss_draws=2, most_s=2.0)
+
+
+def test_paths_depend_on_the_seed_and_are_those_that_the_issue_asks_for() -> None:
+    whole = Campaign()
+    assert (whole.paths, whole.queues, whole.control_paths) == (40, 16, 10)
+    assert SMALL.case("path", 0) == SMALL.case("path", 0)
+    assert SMALL.case("path", 0) != Campaign(seed=6, most_s=2.0).case("path", 0)
+    disciplines = [whole.case("queue", number)[0].discipline.split() for number in range(16)]
+    assert [words[0] for words in disciplines] == ["codel", "fq_codel", "pie", "red"] * 4
+    assert sum("ecn" in words for words in disciplines) == 8
+    for number in range(16):
+        case = whole.case("queue", number)[0]
+        assert switch_of(case.guest["discipline"], 10**7) is not None
+        assert seconds(SMALL.case("queue", number)[0].duration) == 2.0
+
+
+def test_every_control_is_captured_on_the_first_paths_only() -> None:
+    assert len([run for run in SMALL.runs("path", 0) if run[1] == 0]) == 12
+    assert [run for run in SMALL.runs("path", 1) if run[1] == 0] == [("cubic", 0), ("bbr", 0), ("reno", 0)]
+    assert SMALL.case("path", 0, "bbr")[0].capture
+    assert not SMALL.case("path", 1, "bbr")[0].capture
+    # Further draws lose other packets.
+    lossy = next(n for n in range(40) if len(Campaign().case("path", n)[0].lose) > 50)
+    first, second = (Campaign().case("path", lossy, "bbr", one)[0].lose for one in (0, 1))
+    assert first != second
+
+
+def finished(case: LinuxCase) -> LinuxRun:
+    times = [index / 10 for index in range(round(10 * seconds(case.duration)) + 1)]
+    zeros: dict[str, Any] = {"flow": 0, "bytes_acked": 0, "srtt_us": 0, "cwnd": 10}
+    series = pd.DataFrame({"time_s": times, **zeros})
+    return LinuxRun(case, "6.1", series, 0, 0, 0, 0, (0,), (0.0,), pcap=b"capture" if case.capture else None)
+
+
+def test_an_interrupted_collection_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = Campaign(seed=5, paths=1, queues=1, control_paths=0, loss_draws=1, most_s=6.0)
+
+    def interrupted(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
+        yield finished(cases[0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit_runs, "run_each", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collect(tmp_path, campaign, print)
+    with (tmp_path / "runs.csv").open("a") as opened:
+        opened.write("path,0,bb")
+    left = [(kind, number, len(runs)) for kind, number, runs in missing(fit_runs.read(tmp_path), campaign)]
+    assert left == [("path", 0, 2), ("queue", 0, 1)]
+    monkeypatch.setattr(fit_runs, "run_each", lambda cases, seed: map(finished, cases))
+    collect(tmp_path, campaign, print)
+    assert list(missing(fit_runs.read(tmp_path), campaign)) == []
+    captures = sorted(one.name for one in (tmp_path / "captures").iterdir())
+    assert captures == ["path-0-cubic.pcap.gz", "queue-0-cubic.pcap.gz"]
+
+
+def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 - of the columns
+    """Returns a path of 15.14 Mbit/s, 100 ms and 50 packets with a perfect fit, and predictions; with changes."""
+    path = {
+        "kind": "path", "number": 0, "draw": 0, "rate": "15140000 bit/s", "round_trip": "100 ms", "buffer": 50,
+        "discipline": "pfifo", "duration": "30 s", "loss": 0.0, "drops": 9, "windows": "10 20",
+        "goodput_mbps": 14.0, "median_srtt_ms": 120.0,
+    }  # fmt: skip
+    runs = pd.DataFrame([{**path, "control": control} for control in ("cubic", "bbr", "reno")])
+    fit: dict[str, Any] = {
+        "kind": "path", "number": 0, "control": "cubic", "queue": "tail-drop", "queue_share": 1.0, "same_queues": "-",
+        "sender": "cubic", "sender_share": 0.95, "second": "bic", "second_share": 0.02, "same_senders": "-",
+    }  # fmt: skip
+    for name, value in {"rate_bps": 15e6, "base_s": 0.1, "buffer": 50.0, "loss": 0.0}.items():
+        fit |= {f"{name}_value": value, f"{name}_low": 0.99 * value, f"{name}_high": 1.01 * value}
+    for control in ("bbr", "reno"):
+        for name, value in {"goodput_mbps": 14.0, "rtt_ms": 120.0}.items():
+            fit |= {f"{control}_{name}_{end}": value for end in ("mean", "low", "high")}
+    for name, one in changes.items():
+        if name in path:
+            runs[name] = one
+        fit[name] = one
+    return runs, pd.DataFrame([fit])
+
+
+def failed(**changes: Any) -> list[str]:  # noqa: ANN401 - of the columns
+    return [one.name for one in judged(*rows(**changes)) if one.misses]
+
+
+def test_a_perfect_fit_meets_every_criterion() -> None:
+    assert failed() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "criterion"),
+    [
+        ({"rate_bps_value": 15.16e6, "rate_bps_high": 16e6}, "rate within 1 %"),
+        ({"base_s_value": 0.1006, "base_s_high": 0.101}, "base RTT within .5 ms or .5 %"),
+        ({"buffer_value": 53.0, "buffer_high": 54.0}, "buffer within 5 % or 2 packets, or a true bound"),
+        ({"buffer_value": 49.0, "buffer_high": math.nan}, "buffer within 5 % or 2 packets, or a true bound"),
+        ({"drops": 0, "buffer_value": 51.0, "buffer_low": 51.0, "buffer_high": math.nan}, "buffer within 5 %"),
+        ({"queue": "red"}, "tail drop not taken for AQM"),
+        ({"rate_bps_low": 15.01e6}, "interval of the rate"),
+        ({"loss_low": 0.001, "loss_high": 0.01}, "interval of the loss"),
+        ({"sender": "bic"}, "control where its probability is at least 90%"),
+        ({"bbr_goodput_mbps_mean": 14.8}, "prediction without random losses"),
+        ({"reno_rtt_ms_mean": 105.0}, "prediction without random losses"),
+    ],
+)
+def test_each_deviation_is_counted(changes: dict[str, Any], criterion: str) -> None:
+    assert any(name.startswith(criterion) for name in failed(**changes))
+
+
+def test_a_true_bound_counts_where_the_queue_never_overflowed() -> None:
+    found = failed(drops=0, buffer_value=40.0, buffer_low=40.0, buffer_high=math.nan)
+    assert found == []
+
+
+def test_a_control_that_coincides_with_the_sender_in_linux_counts_as_right() -> None:
+    runs, fits = rows(sender="linux-reno")
+    found = {one.name: one for one in judged(runs, fits)}
+    # All three have the same windows.
+    assert not found["control where its probability is at least 90%"].misses
+    runs.loc[runs["control"] == "reno", "windows"] = "10 25"
+    found = {one.name: one for one in judged(runs, fits)}
+    assert found["control where its probability is at least 90%"].misses
+    assert window_distance("10 20", "10 25") == pytest.approx(math.log(1.25) / 2)
+
+
+def test_a_share_is_required() -> None:
+    assert Criterion("", 38, 40, 38 / 40, ()).holds
+    assert not Criterion("", 37, 40, 38 / 40, ()).holds
+    assert Criterion("", 0, 0, 1.0, ()).holds
+
+
+def test_judge_and_collect_exclude_each_other(tmp_path: Path) -> None:
+    done = command("validate", "fit", str(tmp_path), "--judge", "--collect")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--judge: not together with --collect" in done.stderr
