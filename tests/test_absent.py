@@ -61,6 +61,9 @@ def test_a_mistyped_name_is_still_set_right() -> None:
 
 
 def test_nothing_that_is_accepted_is_called_absent() -> None:
-    schema = str(Scenario.model_json_schema())
+    described = Scenario.model_json_schema()
+    # Linux as an end of a flow has controls of its own, of which some are modules elsewhere.
+    assert "'cdg'" in str(described["$defs"].pop("Stack"))
+    schema = str(described)
     assert not [name for name in NAMES if f"'{name}'" in schema]
     assert all(known(name, [called]) == f"it is {called!r} here" for name, called in CALLED.items())
