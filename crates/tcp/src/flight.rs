@@ -27,7 +27,7 @@ pub struct Flight {
 impl Flight {
     /// Returns the state before the first segment, for a receiver whose window is constant.
     pub fn new(limits: Limits, rwnd: u64, mss: u32) -> Flight {
-        // A window has at most 1 GiB (RFC 7323 section 2.3).
+        // A window is at most 1 GiB (RFC 7323 section 2.3).
         let rwnd = u32::try_from(rwnd).unwrap_or(u32::MAX);
         Flight {
             una: 0,

@@ -56,7 +56,7 @@ pub enum EventCause {
     Ecn,
     /// The sender was idle for longer than the retransmission timeout (RFC 5681 section 4.1).
     Idle,
-    /// The ACK answers the original transmission, not the retransmission (Eifel, RFC 3522).
+    /// The ACK was triggered by the original transmission, not by the retransmission (Eifel, RFC 3522).
     Eifel,
     /// Every retransmitted segment arrived twice (D-SACK, RFC 2883).
     DSack,

@@ -208,7 +208,7 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
             }
         }
     }
-    // Repeats the last ACK, so that one arrives.
+    // Repeats the last ACK without loss, so that at least one ACK arrives.
     receiver.repeat_ack();
     if let Some(ack) = receiver.poll_transmit(now) {
         sender.on_ack(now, &ack);

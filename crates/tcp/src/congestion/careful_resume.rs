@@ -188,7 +188,7 @@ const UNPACED: Pacing = Pacing {
 };
 
 impl CarefulResume {
-    /// Wraps the controller of a new connection; `paces` is whether the sender is paced at cwnd/srtt.
+    /// Wraps the controller of a new connection; `paces` is true if the sender is paced at cwnd/srtt.
     pub fn new(inner: Congestion, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> CarefulResume {
         let mut resume = CarefulResume {
             inner,

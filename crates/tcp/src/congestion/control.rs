@@ -56,7 +56,7 @@ pub trait Control {
     /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate;
 
-    /// Invoked at the end of a recovery; `spurious` is whether no data had been lost. `on_ack` follows for the ACK that
+    /// Invoked at the end of a recovery; `spurious` is true if no data had been lost. `on_ack` follows for the ACK that
     /// ended the recovery.
     fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
         CwndUpdate::unchanged(flight)
@@ -209,7 +209,7 @@ pub struct Ack {
     pub reordered: bool,
 }
 
-/// Use of the window during one round: largest number of bytes in flight (Linux: tcp_cwnd_validate).
+/// Usage of cwnd during one round: maximum number of bytes in flight (Linux: tcp_cwnd_validate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Whether the window was full at any time.
@@ -223,7 +223,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns a use of cwnd with given values, for tests.
+    /// Returns a cwnd usage with the given values, for tests.
     #[cfg(test)]
     pub fn of(full: bool, most: u64) -> Usage {
         Usage {
@@ -233,8 +233,8 @@ impl Usage {
         }
     }
 
-    /// Updates the use of the window on an ACK. `in_flight` is the number of bytes in flight before the ACK, `sent` is
-    /// SND.MAX, `una` the new SND.UNA, `full` whether the window had no room for another segment.
+    /// Updates the usage on an ACK. `in_flight` is the number of bytes in flight before the ACK, `sent` is SND.MAX, and
+    /// `una` the new SND.UNA; `full` indicates that the window had no room for another segment.
     #[inline]
     pub fn on_ack(&mut self, una: u64, sent: u64, in_flight: u64, full: bool) {
         if sent == self.sent && !full {

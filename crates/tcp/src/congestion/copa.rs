@@ -229,7 +229,7 @@ mod tests {
     }
 
     /// With a queueing delay d the rate approaches 1 / (δ d) (section 2.1): with a base RTT of 100 ms and a delay of 10
-    /// ms, with δ = .5, 200 packets/s, which are 22 packets per RTT of 110 ms.
+    /// ms, with δ = .5, 200 packets/s, which is 22 packets per RTT of 110 ms.
     #[test]
     fn the_window_approaches_the_target_rate() {
         for (window, grows) in [(15.0, true), (30.0, false)] {

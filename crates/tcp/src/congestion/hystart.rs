@@ -1,5 +1,5 @@
-//! Slow start that ends before a loss: HyStart, when RTTs grow or ACKs arrive in a long train; or SEARCH, when deliveries fall
-//! behind.
+//! Early exit from slow start, before a loss: HyStart exits when the RTT grows or ACKs arrive in a long train, SEARCH
+//! when the delivered data fall behind the data sent one RTT earlier.
 
 use super::control::Ack;
 use super::linux::Socket;
@@ -9,7 +9,7 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Criterion that ends slow start before a loss.
+/// Criterion for an early exit from slow start.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -424,7 +424,7 @@ mod tests {
         // burst.
         let out = (1..200).find(|_| script.ack(Span::millis(1), 1, 100).1.is_some());
         assert_eq!(out, Some(20 + 40 + 52));
-        // Pacing itself spreads a window over half an RTT: 101 ms are too short for the fourth round, 102 ms are not.
+        // Pacing itself spreads a window over half an RTT: 101 ms is too short for the fourth round, 102 ms is not.
         let mut paced = Script::new(HystartConfig::Linux);
         paced.paced = true;
         paced.ack(Span::millis(100), 10, 100);

@@ -113,7 +113,7 @@ impl CongestionConfig {
 }
 
 impl Congestion {
-    /// Wraps the controller of a new connection so that it starts with saved parameters of the path. `paces` is whether
+    /// Wraps the controller of a new connection so that it starts with saved parameters of the path. `paces` is true if
     /// the sender is paced at cwnd/srtt.
     pub fn resuming(self, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> Congestion {
         Congestion::Resuming(Box::new(CarefulResume::new(self, config, paces, initial_window)))

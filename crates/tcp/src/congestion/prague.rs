@@ -383,8 +383,8 @@ mod tests {
             self.flight.max = self.flight.nxt;
         }
 
-        /// Acknowledges one packet, marked or not, an equal part of an RTT after the previous one. `starts` is whether
-        /// the sender then begins a reduction.
+        /// Acknowledges one packet, with a mark if `marked`, so that the ACKs of a window are evenly spaced over an
+        /// RTT. If `starts` is true, the sender then begins a reduction.
         fn ack(&mut self, marked: bool, starts: bool) {
             let before = self.flight.outstanding();
             self.now += Span(self.rtt.0 * u64::from(MSS) / before);

@@ -44,7 +44,7 @@ impl Compression {
     }
 
     /// Returns the delay of the ACK of a segment that arrived beyond a hole at `next`; None if it is sent at once.
-    /// `fresh` is whether the segment is the first one beyond a hole, and `range` is the index of its range.
+    /// `fresh` is true for the first segment beyond a hole; `range` is the index of its range.
     pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
         // An ACK has room for three ranges. Linux sends one that reports the segments before this one, whose own ACK
         // waits; this simulation's ACK also reports this segment.

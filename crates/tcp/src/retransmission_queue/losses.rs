@@ -26,7 +26,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Creates the state without losses. `each` is whether a controller requests each loss.
+    /// Creates the state without losses. If `each` is true, a controller requests each loss.
     pub fn new(each: bool) -> Losses {
         Losses {
             each: each.then(Vec::new),

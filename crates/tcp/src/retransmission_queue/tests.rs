@@ -197,7 +197,8 @@ fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the
     }
 }
 
-/// RFC 8985 section 6.2, step 2, condition 1: TSecr shows that the ACK answers a transmission before the latest one.
+/// RFC 8985 section 6.2, step 2, condition 1: TSecr shows that the ACK was triggered by a transmission before the
+/// latest one.
 #[test]
 fn an_ack_of_the_first_transmission_does_not_date_the_segments_sent_before_the_second() {
     for (echo, lost) in [(None, 30), (Some(Time(500)), 30), (Some(Time(100)), 0)] {

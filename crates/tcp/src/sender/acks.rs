@@ -424,7 +424,7 @@ impl Sender {
         cc_state.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
-    /// Performs a retransmission. `begins` is whether it starts a recovery.
+    /// Performs a retransmission, which starts a recovery if `begins` is true.
     fn resend(&mut self, resend: Resend, begins: bool) {
         match resend {
             Resend::Nothing => {}

@@ -2,7 +2,7 @@
 
 use longpipe_events::{MaybeTime, Time};
 
-/// Timers, in the order in which simultaneous ones are processed.
+/// Timers. The variants are in the order in which timers that expire simultaneously are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// Retransmission timer.

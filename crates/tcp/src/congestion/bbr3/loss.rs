@@ -1,4 +1,5 @@
-//! Response to losses: bounds on the data in flight and on the bandwidth (sections 5.5.10 and 5.5.11).
+//! Response to losses: bounds on the data in flight and on the bandwidth (draft-ietf-ccwg-bbr sections 5.5.10 and
+//! 5.5.11).
 
 use super::startup::{self, is_too_high};
 use super::state::{Bbr3, Sample, State, Undo, BETA, LOSS_THRESHOLD};

@@ -1,4 +1,4 @@
-//! The cycle of `ProbeBW`: down, cruise, refill, up (section 5.3.3).
+//! The cycle of `ProbeBW`: down, cruise, refill, up (draft-ietf-ccwg-bbr section 5.3.3).
 
 use super::startup::{self, is_too_high};
 use super::state::{AckPhase, Bbr3, Sample, ShortTerm, State, HEADROOM, LEAST_SEGMENTS};

@@ -1,4 +1,5 @@
-//! ProbeRTT: the queue drains so that the minimum RTT can be measured (section 5.3.4).
+//! ProbeRTT: the queue drains so that the minimum RTT can be measured (draft-ietf-ccwg-bbr section
+//! 5.3.4).
 
 use super::state::{AckPhase, Bbr3, ShortTerm, State};
 use crate::congestion::control::Ack;

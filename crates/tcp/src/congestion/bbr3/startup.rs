@@ -1,4 +1,4 @@
-//! Startup and Drain (sections 5.3.1 and 5.3.2).
+//! Startup and Drain (draft-ietf-ccwg-bbr sections 5.3.1 and 5.3.2).
 
 use super::state::{Bbr3, Sample, State, LOSS_THRESHOLD};
 use crate::congestion::control::{Ack, RecoveryPhase};

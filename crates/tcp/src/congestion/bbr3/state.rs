@@ -4,7 +4,7 @@ use crate::congestion::control::RecoveryPhase;
 use crate::congestion::max_filter::MaxFilter;
 use longpipe_events::{Span, Stream, Time};
 
-/// State machine (section 5.1).
+/// State machine (draft-ietf-ccwg-bbr section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Startup: fills the pipe.
@@ -49,7 +49,7 @@ impl State {
     }
 }
 
-/// Packet-timed rounds (section 5.5.1).
+/// Packet-timed rounds (draft-ietf-ccwg-bbr section 5.5.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundCounter {
     pub(super) count: u64,
@@ -71,7 +71,7 @@ pub(super) struct Sample {
     pub(super) app_limited: bool,
 }
 
-/// ACK aggregation (section 5.5.9).
+/// ACK aggregation (draft-ietf-ccwg-bbr section 5.5.9).
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     pub(super) began: Time,
@@ -132,7 +132,7 @@ pub(super) const CYCLES: u64 = 1;
 pub(super) const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
 pub(super) const EXTRA_ROUNDS: u64 = 10;
 
-/// Detection of a full pipe (section 5.3.1.2).
+/// Detection of a full pipe (draft-ietf-ccwg-bbr section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullBandwidth {
     /// Reference bandwidth for the growth [byte/s].

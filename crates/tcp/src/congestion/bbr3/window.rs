@@ -1,4 +1,4 @@
-//! Pacing rate, send quantum and cwnd from the model of the path (section 5.6).
+//! Pacing rate, send quantum and cwnd from the model of the path (draft-ietf-ccwg-bbr section 5.6).
 
 use super::state::{Bbr3, State, FIRST_WINDOW, LEAST_SEGMENTS, PROBE_RTT_GAIN, STARTUP_GAIN};
 use crate::congestion::control::{Ack, Pacing, RecoveryPhase};

@@ -124,7 +124,7 @@ impl Recover for Box<Rack> {
 }
 
 impl Rack {
-    /// Processes an ACK; `summary` is the report of the retransmission queue, and `advanced` is whether SND.UNA
+    /// Processes an ACK; `summary` is the report of the retransmission queue, and `advanced` is true if SND.UNA
     /// advanced.
     pub fn on_ack(
         &mut self,

@@ -3,8 +3,9 @@
 use super::*;
 
 impl Rack {
-    /// Checks whether an ACK answers a probe that was a retransmission. The ACK of all data sent before the probe shows that
-    /// the probe repaired a loss, unless a D-SACK block reports the probe as a duplicate (RFC 8985 section 7.4).
+    /// Checks whether an ACK acknowledges a probe that was a retransmission. The ACK of all data sent before the
+    /// probe shows that the probe repaired a loss, unless a D-SACK block reports the probe as a duplicate (RFC 8985
+    /// section 7.4).
     pub(super) fn update_probe(&mut self, una: u64, summary: &AckSummary, advanced: bool, handle: &mut WindowHandle) {
         let Some(probe) = self.probe else {
             return;

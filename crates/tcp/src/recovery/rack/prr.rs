@@ -31,7 +31,7 @@ impl Prr {
         self.out += length;
     }
 
-    /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` is whether the ACK advanced
+    /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` is true if the ACK advanced
     /// SND.UNA and showed no new loss.
     pub fn adjust(&mut self, delivered: u64, safe: bool, in_flight: u64, handle: &mut WindowHandle) {
         if delivered == 0 {

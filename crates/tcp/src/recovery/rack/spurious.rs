@@ -1,6 +1,6 @@
-//! Detection of spurious reductions, as in Linux: an ACK answers a transmission before any retransmission (Eifel, RFC 3522),
-//! each retransmission arrived as a duplicate (D-SACK, RFC 2883), or data never retransmitted are acknowledged after a
-//! timeout (F-RTO, RFC 5682 section 3).
+//! Detection of spurious reductions, as in Linux: an ACK was triggered by a transmission made before any
+//! retransmission (Eifel, RFC 3522), each retransmission arrived as a duplicate (D-SACK, RFC 2883), or data never
+//! retransmitted are acknowledged after a timeout (F-RTO, RFC 5682 section 3).
 
 use super::*;
 use crate::journal::EventCause;
@@ -140,7 +140,8 @@ impl Rack {
         }
     }
 
-    /// Returns whether an ACK that advanced SND.UNA answers a transmission before the first retransmission (Eifel).
+    /// Returns whether an ACK that advanced SND.UNA was triggered by a transmission made before the first
+    /// retransmission (Eifel), according to its timestamp echo.
     pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, rtx_queue: &RetransmissionQueue) -> bool {
         let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
