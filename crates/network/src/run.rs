@@ -82,8 +82,8 @@ impl<P: Probe, M: Medium> Run<P, M> {
         self.hosts.clock.now = time;
     }
 
-    /// Processes events up to `time`, but stops after the first time at which an external packet has an outcome. Sets
-    /// the clock to the time reached, and returns it.
+    /// Processes events up to `time`, but stops after the first time at which an external packet is delivered or
+    /// lost. Sets the clock to the time reached, and returns it.
     pub fn advance_until_outcome(&mut self, time: Time) -> Time {
         self.hosts.clock.until = time;
         while self.hosts.outcomes.is_empty() && self.step() {}

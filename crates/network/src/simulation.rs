@@ -122,8 +122,8 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.advance_to(time));
     }
 
-    /// Processes events up to `time`, but stops after the first time at which an external packet has an outcome. Sets
-    /// the clock to the time reached, and returns it.
+    /// Processes events up to `time`, but stops after the first time at which an external packet is delivered or
+    /// lost. Sets the clock to the time reached, and returns it.
     pub fn advance_until_outcome(&mut self, time: Time) -> Time {
         of!(&mut self.0, run => run.advance_until_outcome(time))
     }

@@ -337,7 +337,7 @@ impl Atm {
         None
     }
 
-    /// Delivers a packet to its host by the general path.
+    /// Delivers a packet to its host on the slow path.
     #[inline(never)]
     fn deliver_early_in_full<P: Probe>(
         &mut self,

@@ -89,7 +89,7 @@ pub struct Nic {
     pub frames_in: u64,
     /// Number of cells that entered.
     pub cells_in: u64,
-    /// Cells of frames lost by injected losses.
+    /// Cells of frames dropped by injected loss.
     pub lost_forced: u64,
     /// Cells that have arrived downstream, or were sent by edges.
     cells_out: u64,

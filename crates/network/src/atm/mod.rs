@@ -53,7 +53,7 @@ pub(crate) struct Atm {
     pub by_edges: Vec<bool>,
     /// By VC: whether the contents of its packets are carried in the frames.
     pub travels: Vec<bool>,
-    /// Sweep ports.
+    /// Sweep ports: output ports that process many cells in one pass (see `port/sweep`).
     pub sweeps: Sweeps,
     /// By VC of a flow: reassembly state at the receiving host.
     pub reassemblers: Vec<Reassembler>,

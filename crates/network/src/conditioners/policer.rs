@@ -37,7 +37,8 @@ impl Policer {
         }
     }
 
-    /// Decides about a packet of a circuit (`tcf_police_act`). A packet that exceeds the rate takes no tokens.
+    /// Decides whether a packet of a circuit conforms to the rate (`tcf_police_act`). A packet that exceeds the rate
+    /// takes no tokens.
     pub fn decide(&mut self, now: Time, vc: Circuit, bytes: u32) -> Decision {
         let bucket = match &mut self.buckets[..] {
             [all] => all,

@@ -357,7 +357,7 @@ mod tests {
         let rate = 8.0 * bytes as f64 / (sent[sent.len() - 1].0 as f64 / 1e12);
         assert!((rate / 1.5e6 - 1.0).abs() < 0.01, "{rate}");
         let frames: std::collections::BTreeSet<u64> = sent.iter().map(|one| one.0).collect();
-        // 6250 bytes are 5 datagrams of 1200 and one of 250.
+        // 6250 bytes fill 5 datagrams of 1200 and one of 250.
         let in_frame = sent.len() as f64 / frames.len() as f64;
         assert!((5.5..6.0).contains(&in_frame), "{in_frame}");
     }

@@ -59,7 +59,7 @@ pub struct PacketReport {
     pub lost_overflow: u64,
     /// Packets that a policy or a queue discipline dropped or removed for any cause other than overflow.
     pub lost_refused: u64,
-    /// Packets lost by injected losses.
+    /// Packets dropped by injected loss.
     pub lost_forced: u64,
     /// Packets that a policer dropped.
     pub lost_policer: u64,

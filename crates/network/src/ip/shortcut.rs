@@ -128,7 +128,7 @@ impl Ip {
         }
     }
 
-    /// Delivers a packet by the general path.
+    /// Delivers a packet on the slow path.
     #[inline(never)]
     fn deliver_early_in_full<P: Probe>(
         &mut self,

@@ -1,4 +1,5 @@
-//! Packets in transit on one circuit whose payload is kept by the end points.
+//! Packets in transit on one circuit. A frame carries the packet's number; the packet is stored here unless it
+//! travels with the frame.
 
 use super::ring::Ring;
 

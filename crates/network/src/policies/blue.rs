@@ -23,7 +23,7 @@ impl Blue {
         }
     }
 
-    /// Decides about an arrival; `draw` returns a random number in [0, 1).
+    /// Decides whether to admit, mark or drop an arriving packet; `draw` returns a random number in [0, 1).
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         if let Some(since) = arrival.idle_since {
             self.step(since, -self.config.decrement);

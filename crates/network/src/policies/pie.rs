@@ -156,7 +156,7 @@ impl Pie {
         self.probability
     }
 
-    /// Decides about an arrival; `draw` returns a random number in [0, 1).
+    /// Decides whether to admit, mark or drop an arriving packet; `draw` returns a random number in [0, 1).
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
         let goes = self.is_to_go(arrival, draw);
@@ -389,7 +389,7 @@ impl Pie {
         }
     }
 
-    /// Updates the burst allowance. `low_delay` is whether delays are short and the probability is zero.
+    /// Updates the burst allowance. `low_delay` is true if delays are short and the probability is zero.
     fn move_burst(&mut self, low_delay: bool, known: bool) {
         if low_delay && known && self.config.delay == PieDelay::DepartureRate {
             self.departures.reset(self.config.rules);

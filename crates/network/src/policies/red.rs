@@ -69,7 +69,8 @@ impl Red {
         self.average == 0.0 && self.config.min > 0.0 && !falls
     }
 
-    /// Updates the average with an arrival and decides about it; `draw` returns random numbers in [0, 1).
+    /// Updates the average with an arriving packet, and decides whether to admit, mark or drop the packet; `draw`
+    /// returns random numbers in [0, 1).
     #[inline(always)]
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
         let (waiting, size) = if self.by_bytes() {

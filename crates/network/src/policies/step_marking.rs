@@ -15,7 +15,8 @@ impl StepMarking {
         StepMarking { config: config.clone() }
     }
 
-    /// Decides about an arrival; a packet that is not ECN-capable is admitted while there is room.
+    /// Decides whether to admit, mark or drop an arriving packet. A packet that is not ECN-capable is admitted if the
+    /// buffer has room.
     pub fn decide(&self, arrival: &Arrival) -> Verdict {
         let waiting = match self.config.unit {
             QueueUnit::Bytes => arrival.bytes_waiting,

@@ -1,4 +1,5 @@
-//! A FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking decides about each arrival.
+//! A FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking decides whether each
+//! arriving packet is admitted, marked or dropped.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;

@@ -80,9 +80,9 @@ impl Default for Cobalt {
 }
 
 impl Cobalt {
-    /// Decides about a packet that is dequeued at `now`, and marks the packet if a signal is due and it is ECN-capable.
-    /// Returns whether to drop it. The sojourn time must also exceed the transmission time of two full packets for each
-    /// of `bulk_flows` flows.
+    /// Processes a packet that is dequeued at `now`: marks it if a signal is due and it is ECN-capable, and returns
+    /// whether to drop it. For a signal the sojourn time must also exceed the transmission time of two full packets for
+    /// each of `bulk_flows` flows.
     pub fn signals_drop<T: Queued>(
         &mut self,
         params: &CobaltParams,

@@ -141,8 +141,8 @@ fn ways(hash: u32) -> impl Iterator<Item = usize> {
 
 impl<T: Queued> Tin<T> {
     /// Creates an empty tin that has priority up to `rate` [byte/s]; 0 without a shaper. `rtt` is the round-trip time
-    /// for which COBALT is configured [ns]. `isolates` is whether a queue's quantum is divided by the number of bulk
-    /// flows of its sending and of its receiving host.
+    /// for which COBALT is configured [ns]. `isolates` selects whether a queue's quantum is divided by the number of
+    /// bulk flows of its sending host, and of its receiving host.
     pub fn new((rate, quantum): (u64, i64), rtt: i64, isolates: [bool; 2]) -> Tin<T> {
         let line = (rate > 0).then(|| LineTime::new(rate));
         let mtu_time = line.map_or(0, |line| line.of(MTU_BYTES));

@@ -17,7 +17,7 @@ pub struct FlowArrivalsConfig {
     pub arrivals: ArrivalTimesConfig,
     /// Maximum number of flows at one time; a flow that arrives beyond it starts when another one has ended.
     pub most_active: u32,
-    /// Number of flows in all; None means without end.
+    /// Total number of flows; unlimited if None.
     pub most_flows: Option<u64>,
 }
 

@@ -145,7 +145,7 @@ fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
                 "flows[0].tcp.timer.max_rto",
                 long_run(|run| run.flows[0].tcp.timer = fine_timer(interval, interval)),
             ),
-            // 64 times 135 us are 8.64 ms.
+            // 64 × 135 µs = 8.64 ms.
             (
                 "flows[0].tcp.timer.initial_rto with its backoff",
                 long_run(|run| run.flows[0].tcp.timer = fine_timer(interval / 64, SECOND)),

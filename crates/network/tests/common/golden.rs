@@ -36,7 +36,7 @@ pub struct Pinned {
     pub traces: String,
     /// By flow: bytes delivered, segments sent and retransmitted, timeouts, fast retransmits.
     pub flows: Vec<[u64; 5]>,
-    /// By link, in cells or packets: arrived, departed, lost by overflow, by AQM, by discard and by injected losses, and
+    /// By link, in cells or packets: arrived, departed, lost to overflow, AQM, discard and injected loss, and
     /// held.
     pub ports: Vec<[u64; 7]>,
     /// Number of completed web files.

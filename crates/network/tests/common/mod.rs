@@ -374,7 +374,8 @@ pub fn parking_lot(seconds: u64, buffer_cells: u64, policy: PolicyConfig, tcp: &
     build.scenario
 }
 
-/// Returns N sources, two switches and N sinks; every link has 155.52 Mbit/s and `delay_ps`.
+/// Returns N sources, two switches and N sinks; every link has a rate of 155.52 Mbit/s and the delay
+/// `delay_ps`.
 #[allow(dead_code)]
 pub fn dumbbell(
     sources: usize,

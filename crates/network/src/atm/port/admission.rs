@@ -51,7 +51,7 @@ impl QueueCounters {
     }
 }
 
-/// Decides about each cell that arrives at a queue, and counts the outcomes.
+/// Decides whether each arriving cell is admitted to a queue, and counts the outcomes.
 #[derive(Clone, Debug)]
 pub struct Admission {
     /// Buffer size K [cell].

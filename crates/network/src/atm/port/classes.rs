@@ -234,7 +234,7 @@ impl VbrQueue {
         }
     }
 
-    /// Returns X_i of VC `local`.
+    /// Returns the number of queued cells of VC `local` (X_i).
     pub fn vc_held(&self, local: usize) -> u64 {
         let waits = |&number: &u64| {
             let feeder = self.cells.get(number).feeder;

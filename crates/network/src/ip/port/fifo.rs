@@ -36,7 +36,7 @@ pub struct RouterCounters {
     pub lost_overflow: u64,
     /// Number of packets that the policy dropped.
     pub lost_refused: u64,
-    /// Number of packets lost by injected losses.
+    /// Number of packets dropped by injected loss.
     pub lost_forced: u64,
     /// Number of packets admitted with a mark.
     pub packets_marked: u64,

@@ -14,7 +14,7 @@ pub struct Interface {
     pub packets_in: u64,
     /// Bytes of the packets accepted.
     pub bytes_in: u64,
-    /// Packets lost by injected losses.
+    /// Packets dropped by injected loss.
     pub lost_forced: u64,
     /// Bytes of the lost packets.
     pub bytes_lost: u64,

@@ -70,7 +70,7 @@ pub(crate) struct VariableRatePort {
 }
 
 impl VariableRatePort {
-    /// Creates an idle port. `varies` is whether the link is time-varying.
+    /// Creates an idle port. `varies` is true if the link is time-varying.
     pub fn new(queue: EgressQueue, mut transmitter: TimeVaryingLink, varies: bool) -> VariableRatePort {
         let next_purge = next_purge(&mut transmitter, None);
         VariableRatePort {

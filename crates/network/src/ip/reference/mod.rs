@@ -34,7 +34,7 @@ use port::ReferencePort;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The next event at a link, in the order of simultaneous events.
+/// Next event at a link. The variants are in the order in which simultaneous events are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LinkEvent {
     /// The packet in transmission has left.

@@ -133,7 +133,7 @@ fn red_averages_and_drops_what_ns_3_does() {
 
 struct WatchedPie {
     pie: Pie,
-    /// Probabilities after each update, and the time of the next update.
+    /// Probability after each update. The number of updates determines the time of the next one.
     updates: Vec<f64>,
 }
 

@@ -428,7 +428,7 @@ impl TcpDraft {
 }
 
 impl TimerDraft {
-    /// Returns the timer; `stamps` is whether timestamps are required.
+    /// Returns the timer; `stamps` is true if timestamps are required.
     fn build(&self, pace: Pace, tick: u64, stamps: bool, [first, second, third]: [bool; 3]) -> TimerConfig {
         let most = self.least.max(self.initial).max(self.most);
         if self.fine || stamps {

@@ -12,7 +12,7 @@ use longpipe_events::{Span, Time};
 pub struct SweepCounters {
     /// Counters; queued cells count their waiting time until the end.
     pub counters: QueueCounters,
-    /// X_i by VC.
+    /// Number of queued cells by VC (X_i).
     pub held: Vec<u64>,
 }
 

@@ -10,7 +10,7 @@ struct HeldCells {
     local: u32,
 }
 
-/// X_i and N_a at the latest query.
+/// Number of queued cells of each VC (X_i), and number of VCs with queued cells (N_a), at the latest query.
 #[derive(Clone, Debug)]
 pub struct Holding {
     held: Ring<HeldCells>,
@@ -40,7 +40,8 @@ impl Holding {
         *vc += cells;
     }
 
-    /// Returns X_i of a VC and N_a after `ended` slots.
+    /// Returns the number of queued cells of a VC (X_i), and the number of VCs with queued cells (N_a), after `ended`
+    /// slots.
     pub fn occupancy(&mut self, local: u32, ended: u64) -> (u64, u64) {
         while self.release_first(ended) {}
         if let Some(&HeldCells { slot, cells, local }) = self.held.first().filter(|first| first.slot < ended) {

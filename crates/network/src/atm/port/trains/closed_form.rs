@@ -48,7 +48,7 @@ impl TrainPort {
         true
     }
 
-    /// Advances to a batch after processing all earlier ones; `follows` is whether the first slot at its arrival is in
+    /// Advances to a batch after processing all earlier ones; `follows` is true if the first slot at its arrival is in
     /// use.
     #[inline(always)]
     fn arrive(&mut self, number: u64, time: Time, bounds: BatchSlots, follows: bool) {
@@ -186,8 +186,8 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Advances to the first cell of the only active frame, which is certain to be admitted, starting from a batch with
-    /// bounds. Returns the cell's slot, and an upper bound on X.
+    /// Advances from a batch with bounds to the first cell of the only active frame. Returns the slot of the cell and
+    /// an upper bound on the queue length before it; None unless the cell is certain to be admitted.
     #[inline(always)]
     fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
         let Outlet::Alone(outlet) = &mut self.outlet else {
@@ -229,7 +229,8 @@ impl TrainPort {
         Some((start, held))
     }
 
-    /// Advances to the first cell of the only active frame, which is certain to be admitted, starting from any batch.
+    /// Advances from any batch to the first cell of the only active frame. Returns the slot of the cell and the queue
+    /// length before it; None unless the cell is certain to be admitted.
     #[inline(never)]
     fn follow_slowly(&mut self, batch: u64, cells: u64) -> Option<(u64, u64)> {
         self.advance(batch, self.arrival(batch));

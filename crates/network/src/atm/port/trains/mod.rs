@@ -377,7 +377,8 @@ impl TrainPort {
         })
     }
 
-    /// Returns X_i of the edge's VC, and N_a, on the arrival of its first cell.
+    /// Returns the number of queued cells of the edge's VC (X_i), and the number of VCs with queued cells (N_a), on the
+    /// arrival of the edge's first cell.
     fn vcs_at(&mut self, edge: FrameEdge) -> (u64, u64) {
         let Some(mut history) = self.history.take() else {
             return (0, 0);

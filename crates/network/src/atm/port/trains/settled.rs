@@ -49,7 +49,7 @@ impl TrainPort {
         self.outlet.held_at(self.grid.ended_by(now))
     }
 
-    /// Returns X_i of the settled port, by VC.
+    /// Returns the number of queued cells of the settled port, by VC (X_i).
     pub fn held_by_vc(&self, now: Time) -> Vec<u64> {
         let (ended, mut held) = (self.grid.ended_by(now), vec![0; self.vcs.len()]);
         for late in &self.late {
