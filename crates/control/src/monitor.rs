@@ -68,7 +68,7 @@ impl Monitor {
     pub fn has_ended(&self, length: Length, now: Time, srtt: Option<Span>) -> bool {
         match length {
             Length::Time(span) => now - self.began >= span,
-            // The first interval of a connection ends when there is a round-trip time.
+            // The first interval of a connection ends when there is an RTT estimate.
             Length::RoundTrips(count) => self
                 .srtt
                 .or(srtt)
@@ -144,7 +144,7 @@ mod tests {
         assert!(
             monitor.has_ended(Length::Acks(3), Time(6), None) && !monitor.has_ended(Length::Acks(4), Time(6), None)
         );
-        // Without any round-trip time an interval of round trips does not end.
+        // Without an RTT estimate, an interval measured in round trips does not end.
         monitor.begin(Time(5), None);
         assert!(!monitor.has_ended(Length::RoundTrips(1.0), Time(u64::MAX), None));
     }

@@ -24,7 +24,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Returns the time of the path.
+    /// Returns the current time of the simulated path.
     pub fn now(&self) -> Time {
         Time((monotonic_ns() - self.zero_ns) * PS_PER_NS)
     }

@@ -124,17 +124,17 @@ impl<P: Probe> Path<P> {
         &self.taken
     }
 
-    /// Returns the time of the next event if no packet enters before.
+    /// Returns the time of the next event, assuming that no packet enters before it.
     pub fn next_due(&mut self) -> Time {
         self.simulation.next_due()
     }
 
-    /// Returns a lower bound on the time of the next delivery if no packet enters.
+    /// Returns a lower bound on the time of the next delivery, assuming that no packet enters before it.
     pub fn horizon(&mut self) -> Time {
         self.simulation.horizon()
     }
 
-    /// Returns the current time of the path.
+    /// Returns the current time of the simulated path.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -20,9 +20,10 @@ pub struct Rest {
     spin_ns: u64,
     /// Whether the thread yields CPU time to others.
     naps: bool,
-    /// Wake-up latency, nearly the maximum [ns].
+    /// Estimate of the maximum wake-up latency [ns]: a moving average that rises fast and falls slowly.
     slow_ns: u64,
-    /// Wake-up latency, nearly the minimum [ns]; None before the first sample.
+    /// Estimate of the minimum wake-up latency [ns]: a moving average that falls fast and rises slowly; None before the
+    /// first sample.
     quick_ns: Option<u64>,
     /// End of the last sleep, and CPU time owed at that time [ns].
     woke: Time,
@@ -30,7 +31,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Creates the history of a thread that is awake since `now`.
+    /// Creates the history of a thread that has been awake since `now`.
     pub fn new(spin_ns: u64, naps: bool, now: Time) -> Rest {
         Rest {
             spin_ns,
@@ -67,7 +68,8 @@ impl Rest {
         self.woke = to;
         let Some(asked) = asked else { return };
         let slow = lasted.saturating_sub(asked);
-        // Rises at once and falls slowly: nearly the recent maximum, without being dominated by one outlier.
+        // Rises fast and falls slowly, so that it stays close to the recent maximum but one outlier does not dominate
+        // it.
         if slow > self.slow_ns {
             self.slow_ns += (slow - self.slow_ns) / 4;
         } else {
@@ -81,7 +83,8 @@ impl Rest {
         }
     }
 
-    /// Returns the arrival time of the packet that ended a sleep: its end minus nearly the minimum wake-up latency.
+    /// Returns the estimated arrival time of the packet that ended a sleep: the end of the sleep minus the estimated
+    /// minimum wake-up latency.
     pub fn was_woken(&self, from: Time, to: Time) -> Time {
         let quick = self.quick_ns.unwrap_or(0).min(nanoseconds(from, to));
         Time(to.0 - quick * PS_PER_NS)

@@ -9,7 +9,7 @@ pub enum Workload {
     Streams {
         /// Number of streams.
         count: u64,
-        /// Total data [byte]; `u64::MAX` for data without end.
+        /// Total data [byte]; `u64::MAX` for unlimited data.
         bytes: u64,
     },
     /// The flow's receiver connects and sends one request after another; the sender answers.

@@ -22,7 +22,8 @@ extern "C" {
     #[wasm_bindgen(method)]
     fn global(this: &Guest, name: &str) -> Option<u32>;
 
-    /// Number of the function at an index of the table, if `adapter` can import it.
+    /// Registers the function at an index of the module's table, and returns its number for `call`; None if there is no
+    /// function, or if `adapter` cannot import it because its signature differs.
     #[wasm_bindgen(method)]
     fn function(this: &Guest, index: u32, adapter: &[u8]) -> Option<u32>;
 

@@ -1,4 +1,5 @@
-//! Data of a run's picture, aggregated over intervals of time, so that their size depends on the picture and not on the run.
+//! Data for the plots of a run, aggregated over intervals of time, so that their size depends on the plot and not on
+//! the length of the run.
 
 use crate::columns::{floats, put};
 use js_sys::Object;
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 /// Upper limit of the marks of one kind in a picture; more marks would be indistinguishable.
 const MOST_MARKS: usize = 50_000;
 
-/// The intervals of a picture, of equal length.
+/// Time intervals of a plot, of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     from_ps: u64,
@@ -79,7 +80,7 @@ impl Course {
     }
 }
 
-/// Points of a picture: times [s] and sequence numbers [byte].
+/// Points of a plot: times [s] and sequence numbers [byte].
 #[derive(Clone, Debug, Default)]
 struct Marks {
     time_s: Vec<f64>,
@@ -111,7 +112,7 @@ struct FlowPicture {
     arrived: Vec<f64>,
 }
 
-/// A probe that collects the data of a picture.
+/// A probe that collects the data for the plots of a run.
 #[derive(Clone, Debug)]
 pub struct Picture {
     view: View,

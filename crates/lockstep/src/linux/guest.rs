@@ -40,7 +40,7 @@ pub struct Application {
     pub mtu: u32,
     /// Start time [ps].
     pub start_ps: u64,
-    /// Data to send [byte], without end if `None`.
+    /// Data to send [byte]; unlimited if `None`.
     pub bytes: Option<u64>,
     /// Congestion control.
     pub congestion: String,
