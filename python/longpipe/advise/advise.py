@@ -92,7 +92,7 @@ def advise(
 
 
 class _Work:
-    """Runs replications in the order of seeds, so that all alternatives have equally many if the runs end early."""
+    """Runs replications in the order of seeds, so that all alternatives have the same number if the runs end early."""
 
     def __init__(
         self, question: Question, runner: Runner, budget: Budget, progress: Callable[[Progress], None]

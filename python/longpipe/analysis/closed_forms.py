@@ -60,10 +60,11 @@ class DctcpQueue:
 
 
 def dctcp_queue(threshold: float, pipe: float, flows: int) -> DctcpQueue:
-    """Returns the sawtooth of `flows` DCTCP flows over C RTT = `pipe` packets with marks above `threshold` packets.
+    """Returns the queue sawtooth of N = `flows` DCTCP flows, with C RTT = `pipe` and K = `threshold` [packets].
 
-    The window exceeds W* = (pipe + K) / N for one RTT; the share of marks is sqrt(2 / W*), by half of which all windows
-    fall (Alizadeh et al., SIGCOMM 2010, equations 3 to 12).
+    In each period the windows exceed W* = (C RTT + K) / N for one RTT. The fraction of marked packets is then
+    alpha = sqrt(2 / W*), and every flow reduces its window by the fraction alpha / 2 (Alizadeh et al., SIGCOMM 2010,
+    equations 3 to 12).
     """
     amplitude = math.sqrt(2 * flows * (pipe + threshold)) / 2
     largest = threshold + flows

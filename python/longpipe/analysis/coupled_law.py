@@ -45,7 +45,7 @@ def cubic_rate(drops: float, rtt_s: float) -> float:
 
 @dataclass(frozen=True)
 class SharePrediction:
-    """Prediction for equally many flows of Prague and CUBIC over one DualPI2 queue."""
+    """Prediction for equal numbers of Prague and CUBIC flows over one DualPI2 queue."""
 
     # Share of Prague's packets.
     share: float

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CALL: Final = "reference("
 _OPTION: Final = "--defect"
-# Bound of the logarithm of a ratio of two sides, also for sides without a ratio and runs without a value.
+# Bound of the logarithm of a ratio of two sides; used as well if there is no ratio, or a run has no value.
 MOST_EXCESS: Final = 5.0
 
 

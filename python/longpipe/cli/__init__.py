@@ -1,4 +1,4 @@
-"""The longpipe command: each of its commands is a module or package of this package."""
+"""The longpipe command. Each subcommand is a module or subpackage of this package."""
 
 import os
 import sys

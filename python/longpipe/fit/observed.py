@@ -172,8 +172,8 @@ class _Replay:
         self._next: int | None = None
         # Window scale of the receiver; None if the handshake was not captured.
         self._scale: int | None = None
-        # First bytes and ends of segments in the order of sequence numbers, and of each when it was delivered [ns], -1
-        # if not yet, and its transmissions.
+        # Segments in the order of sequence numbers: first byte, end, time of delivery [ns] (-1 before it), and indices
+        # of their transmissions in `_sent`.
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._acked: list[int] = []
@@ -183,7 +183,7 @@ class _Replay:
         self._blocks: dict[int, int] = {}
         # Segments that the current ACK reports for the first time.
         self._reported: list[int] = []
-        # Transmissions: time [ns], segment's place, payload.
+        # Transmissions: time [ns], index of the segment, payload.
         self._sent: list[tuple[int, int, int]] = []
         self._acks: list[tuple[int, int]] = []
         self._delivered = 0
@@ -258,7 +258,7 @@ class _Replay:
                 self._samples.append((now, now - self._sent[self._tries[latest][0]][0]))
 
     def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        """Marks what an ACK reports. Returns the last segment that it newly reports, and their number."""
+        """Records the segments that an ACK reports. Returns the last one newly reported, and the number of these."""
         while self._una < len(self._starts) and self._ends[self._una] <= ack:
             self._deliver(self._una, now, sacked=False)
             self._una += 1
@@ -266,7 +266,7 @@ class _Replay:
             begin, end = self._unwrapped(left), self._unwrapped(right)
             if end <= ack or end > (self._next or 0):
                 continue
-            # Blocks grow: what the same block had before need not be looked at again.
+            # A block only grows, so the part that it had before need not be examined again.
             place = bisect_left(self._starts, max(self._blocks.get(begin, begin), ack))
             while place < len(self._starts) and self._ends[place] <= end:
                 self._deliver(place, now, sacked=True)

@@ -35,7 +35,7 @@ class Settings:
 
 
 class Episodes:
-    """Episodes by number, each with equally many agents; rows of arrays are agents, episode by episode."""
+    """Episodes by number, each with the same number of agents; rows of arrays are agents, episode by episode."""
 
     def __init__(self, settings: Settings, count: int, agents: Sequence[str] | int, threads: int | None = None) -> None:
         """Accepts names of the flows that are agents, or the number of a scenario's first flows that are."""

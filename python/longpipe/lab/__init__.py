@@ -29,9 +29,9 @@ _FRAME: Final = """\
 
 
 def address(scenario: Path | None = None, seed: int = 1) -> str:
-    """Returns the address of the page with a scenario and a seed to open.
+    """Returns the URL that opens the lab with a scenario and a seed.
 
-    Raises RunError where the page was not built, ScenarioError for a scenario that can't be run.
+    Raises RunError if the page was not built, ScenarioError for a scenario that cannot be run.
     """
     end = "" if scenario is None else fragment(scenario, seed)
     _check_built()

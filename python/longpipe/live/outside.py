@@ -71,7 +71,7 @@ def _is_ready(process: int) -> bool:
 def main(process: str, parent: str) -> NoReturn:
     """Runs pasta until it is terminated or the parent has ended."""
     calls.die_with_parent(int(parent), signal.SIGTERM)
-    # The namespaces belong to this user.
+    # By default pasta changes from root to an unprivileged user, who may not enter the namespaces of root.
     user = ("--runas", "0") if Path("/proc/self").stat().st_uid == 0 else ()
     words = ["pasta", *_QUIET, *_NO_PORTS, "--ns-ifname", INTERFACE, "--dns-forward", RESOLVER, *user, process]
     with subprocess.Popen(words) as running:  # noqa: S603 - of this machine, by name

@@ -59,8 +59,8 @@ class Distance:
 class Paper(ABC):
     """A paper and how to reproduce it.
 
-    Its package has a module `figures`, whose `figures` draws what a reproduction found, and `beyond_figures` what goes
-    past the paper: a dict of figures by file name.
+    Its package has a module `figures`: its function `figures` draws the results of a reproduction, and
+    `beyond_figures` those that go beyond the paper. Both return a dict of figures by file name.
     """
 
     id: str

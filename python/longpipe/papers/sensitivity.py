@@ -21,10 +21,10 @@ NEAR: Final = 0.05
 
 
 def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
-    """Returns replicated means, seeds 1 to `seeds`, without a variant and under every variant of a paper.
+    """Returns the mean of each metric over seeds 1 to `seeds`, for the baseline and for each variant of a paper.
 
     One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`. If a paper
-    prints no numbers, the means without a variant take their place.
+    prints no numbers, `published` contains the means of the baseline.
     """
     experiments = [experiment for experiment in paper.experiments() if experiment.table]
     variants = (BASELINE, *paper.variants)

@@ -92,7 +92,7 @@ def throughput(
 
     Without `flows`, shows the `most` flows that received most, the sum of all others, and the total; None shows all
     flows. Each point averages over `interval_s`, by default a hundredth of the time shown. A dotted line is the
-    capacity of the link, also of one whose rate changes. Outages and handovers are marked.
+    capacity of the link, which may vary over time. Outages and handovers are marked.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     series /= 1e6

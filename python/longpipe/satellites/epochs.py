@@ -10,7 +10,7 @@ from longpipe.errors import ScenarioError, shown
 def utc(where: str, text: str) -> datetime:
     """Returns the time of an ISO 8601 text in UTC, which is also the default for a text without a time zone.
 
-    Raises ScenarioError, naming `where`, for another text.
+    For any other text, raises ScenarioError that names `where`.
     """
     try:
         found = datetime.fromisoformat(text)

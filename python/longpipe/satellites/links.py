@@ -1,4 +1,4 @@
-"""Links between satellites whose elements come without any: all pairs within a range that see each other."""
+"""Inter-satellite links where orbit files list none: all pairs within a range that have a line of sight."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from scipy.spatial import cKDTree
 from longpipe.errors import ScenarioError
 from longpipe.satellites.stations import RADIUS_M
 
-# Height above the equatorial radius that a link must keep, for the atmosphere: 80 km, as in Hypatia's limit of a link.
+# Minimum height of a link above the equatorial radius, because of the atmosphere: 80 km, as in Hypatia's maximum
+# length.
 CLEARANCE_M: Final = 80_000.0
 MOST_LINKS: Final = 1_000_000
 
 
 def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
-    """Returns the pairs of satellites, by number (n rows of two), that are at most `range_m` apart and see each other.
+    """Returns the pairs of satellites, by number (n rows of two), at most `range_m` apart with a line of sight.
 
-    Positions are Earth-fixed or inertial [m]; satellites without a position (nan) have no links. Two satellites see
-    each other if the line between them is at least `CLEARANCE_M` above a sphere of the equatorial radius. Raises
-    ScenarioError for more than `MOST_LINKS` pairs.
+    Positions are Earth-fixed or inertial [m]; satellites without a position (nan) have no links. Two satellites
+    have a line of sight if the line between them is at least `CLEARANCE_M` above a sphere of the equatorial radius.
+    Raises ScenarioError for more than `MOST_LINKS` pairs.
     """
     known = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
     places = satellites_m[known]
@@ -31,7 +32,7 @@ def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
     pairs = tree.query_pairs(range_m, output_type="ndarray")
     first, along = places[pairs[:, 0]], places[pairs[:, 1]] - places[pairs[:, 0]]
     squares = np.einsum("ij,ij->i", along, along)
-    # Where on the line from the first (0) to the second (1) it is closest to the centre; 0 if both are at one place.
+    # Point of the line, from 0 (first) to 1 (second), that is closest to the centre; 0 if the two positions are equal.
     part = -np.einsum("ij,ij->i", first, along) / np.where(squares > 0, squares, 1.0)
     closest = np.linalg.norm(first + np.clip(part, 0.0, 1.0)[:, None] * along, axis=1)
     found: np.ndarray = known[pairs[closest >= RADIUS_M + CLEARANCE_M]].reshape(-1, 2)

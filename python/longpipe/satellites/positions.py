@@ -34,7 +34,7 @@ def earth_fixed_m(constellation: Constellation, times_s: np.ndarray) -> tuple[np
 
 
 def sidereal_angle(days: np.ndarray, fraction: np.ndarray) -> np.ndarray:
-    """Returns Greenwich mean sidereal time of 1982 [radian] (Aoki et al. 1982) for a Julian date UT1 in two parts."""
+    """Returns Greenwich mean sidereal time [radian] (IAU 1982; Aoki et al.) for a UT1 Julian date in two parts."""
     centuries = (days - J2000 + fraction) / DAYS_PER_CENTURY
     seconds = 67_310.54841 + (8_640_184.812866 + (0.093104 - 6.2e-6 * centuries) * centuries) * centuries
     turns = (days % 1.0 + fraction + seconds / DAY_S % 1.0) % 1.0

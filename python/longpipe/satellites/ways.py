@@ -46,9 +46,9 @@ def ways(
     step_s: float,
     count: int,
 ) -> Ways:
-    """Computes shortest routes by distance of pairs of stations, by index, at `count` steps from `begin_s` on.
+    """Computes the shortest route by distance between each pair of stations, at `count` steps from `begin_s`.
 
-    Raises ScenarioError if a pair never has a route, or none at step 0.
+    `pairs` are indices of stations. Raises ScenarioError if a pair never has a route, or none at step 0.
     """
     router = Router(constellation, stations)
     sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)

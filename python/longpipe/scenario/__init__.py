@@ -315,7 +315,7 @@ class Scenario(Model):
     def example(cls, name: str) -> Self:
         """Returns an example scenario: "fiber", "geo", "leo", "starlink", "cellular", "aqm" or another of EXAMPLES.
 
-        `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
+        `longpipe init --example NAME` writes it as a file. Raises ScenarioError for any other name.
         """
         return cls.from_toml(example(name)).with_(name=name)
 

@@ -1,7 +1,7 @@
 """Constraints across the fields of a part, as data.
 
-Python evaluates them here, the lab's page evaluates those of its description. A constraint is violated if all clauses
-of its condition hold, as in "max_rto * tick > '10000 s' and phase.kind is 'fixed'". An operand is a field,
+Python evaluates them here; the lab evaluates the exported form (`Constraint.described`). A constraint is violated if
+all clauses of its condition hold, as in "max_rto * tick > '10000 s' and phase.kind is 'fixed'". An operand is a field,
 `PART.FIELD`, a product of two fields, or a constant; `none` is an absent value. Quantities are compared in base units.
 `<`, `<=`, `>` and `>=` do not hold for absent fields and for 'unlimited'; `is not` holds for fields that a part does
 not have.

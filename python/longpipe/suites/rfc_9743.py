@@ -51,7 +51,7 @@ QUEUES: Final[dict[str, Any]] = {
 def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
     """Returns name and value of a control: "module:FILE", "python:CLASS", or the name of one of longpipe's own.
 
-    Raises ScenarioError that names `option` for another text.
+    For any other text, raises ScenarioError that names `option`.
     """
     kind, colon, rest = text.partition(":")
     if colon and kind == "module" and rest:

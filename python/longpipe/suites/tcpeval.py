@@ -161,7 +161,7 @@ def _camps(load: float) -> dict[str, Any]:
 
 
 def _two(one_ms: float, other_ms: float) -> dict[str, Any]:
-    """Returns two flows over 10 Mbit/s with these RTTs; the central link has 2 ms."""
+    """Returns two flows over 10 Mbit/s with these RTTs; the central link has a delay of 2 ms."""
     central = _link("r1", "r2", "10 Mbit/s", 2)
     ends = {"one": one_ms, "other": other_ms}
     links = [

@@ -192,7 +192,7 @@ class LinuxComparison:
 
     @property
     def steady_s(self) -> tuple[float, float]:
-        """Returns the interval in which goodput and RTT are measured [s]; for files their whole duration."""
+        """Returns the interval in which goodput and RTT are measured [s]; for file transfers, the whole run."""
         end = float(self.linux.series["time_s"].iloc[-1])
         files = all(flow.size is not None for flow in self.linux.case.flows)
         return 0.0 if files else round(end * STEADY, 1), end

@@ -65,7 +65,10 @@ def read(file: Path) -> pd.DataFrame:
 
 
 def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
-    """Runs that a file lacks, path by path, each list for one start of the guest: DCTCP's receiver marks otherwise."""
+    """Returns the runs missing from a file, in one list per start of the guest.
+
+    DCTCP and the other controls of a path need separate starts, because DCTCP's receiver echoes marks differently.
+    """
     done = set(found[KEY].itertuples(index=False, name=None))
     starts: list[list[Run]] = []
     for number in range(paths):
@@ -78,7 +81,7 @@ def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -
 def tick(control: LinuxControl, number: int, one: int, seed: int) -> float:
     """Returns how long after a tick of the guest's clock a run began [s].
 
-    `seed` tells how many runs of the path were finished when the guest started.
+    `seed` encodes how many runs of the path were finished when the guest started.
     """
     finished = seed % SEEDS_APART
     runs = [(each, number, which) for each in CONTROLS for which in range(DRAWS.get(each, 1))]

@@ -31,7 +31,7 @@ NAMES: Final = {
     "cubic-0.4": "CUBIC, C = 0.4",
     "cubic-4": "CUBIC, C = 4",
 }
-# Minimum loss rate: rarer losses would take too long, and a cycle is as long as the previous one.
+# Minimum loss rate that is simulated, because a cycle from one loss to the next takes 1 / rate segments.
 LEAST_LOSS: Final = 5e-7
 LEAST_LOSSES: Final = 6
 MOST_LOSSES: Final = 100

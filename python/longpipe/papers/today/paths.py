@@ -78,8 +78,8 @@ QUEUE_NAMES: Final = {
 # the requests are images (1054 KB) and scripts (613 KB).
 REQUESTS: Final = 71
 PAGE_KB: Final = 2652
-# Shares of files of 1 to 9 KB, 10 to 90 KB and 100 to 900 KB: 42 of 71 are of the second class, and the third makes up
-# the rest of the page's weight. Class 0 and 4 are empty.
+# Shares of files of 1 to 9 KB, 10 to 90 KB and 100 to 900 KB: 42 of 71 are in the second class, and the third makes up
+# the rest of the page's weight. Classes 0 and 4 are empty.
 CLASS_SHARES: Final = (0.0, 0.395, 0.592, 0.013, 0.0)
 PAGE: Final[dict[str, Any]] = {
     "kind": "web",

@@ -28,7 +28,7 @@ class Results:
     """A row per run (`design`, its factors, `seed`, responses), and the record of how the runs were computed."""
 
     runs: pd.DataFrame
-    # `seeds`, `command`, `engine`, `finished` (a day).
+    # `seeds`, `command`, `engine`, `finished` (a date).
     record: dict[str, Any]
 
 

@@ -37,7 +37,7 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
     },
 }
 
-# Cells, in multiples of the bandwidth-delay product; the WAN's largest buffer holds a packet of each connection.
+# Buffer sizes [cells] by multiple of the bandwidth-delay product; the WAN's largest holds a packet of each connection.
 BUFFERS_CELLS: Final = {
     "wan": {0.5: 531, 1.0: 1062, 2.0: 2300},
     "meo": {0.5: 10615, 1.0: 21230, 2.0: 42460},
