@@ -18,7 +18,7 @@ interface Offer {
     mostBytes: number;
 }
 
-/** Counters of a run that efficiency needs. */
+/** Counters of a run from which efficiency is computed. */
 interface Run {
     flows: Columns;
     classes: Columns;

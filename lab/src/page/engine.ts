@@ -67,7 +67,7 @@ export class EngineWorker {
     private silent = 0;
     private clock: number | undefined;
 
-    /** Runs that are not finished. */
+    /** Number of unfinished runs. */
     get busy(): number {
         return this.waiting.size;
     }

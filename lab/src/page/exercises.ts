@@ -166,7 +166,7 @@ export const EXERCISES: Exercise[] = [
     },
 ];
 
-/** Returns the choice that a scenario contains; -1 for another value. */
+/** Returns the choice that a scenario contains; -1 for any other value. */
 export function chosen(exercise: Exercise, fields: Table): number {
     let value: unknown = fields;
     for (const name of exercise.path.split(".")) value = (value as Table | undefined)?.[name];

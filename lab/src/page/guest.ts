@@ -42,7 +42,10 @@ class Guest {
         return typeof value === "number" && Number.isInteger(value) ? value >>> 0 : undefined;
     }
 
-    /** Number of the function at an index of the table, if a module can import it. */
+    /**
+     * Registers the function at an index of the table, and returns its number for `call`; undefined if there is none, or if the
+     * adapter cannot import it.
+     */
     function(index: number, adapter: Uint8Array<ArrayBuffer>): number | undefined {
         const found: unknown = index < this.table.length ? this.table.get(index) : null;
         if (typeof found !== "function") return undefined;

@@ -46,7 +46,7 @@ export interface FlowPicture {
     arrived_bytes: Float64Array;
 }
 
-/** Data of a run's picture (see crates/wasm/src/picture.rs). */
+/** Data for the plots of a run (see crates/wasm/src/picture.rs). */
 export interface Picture {
     flows: FlowPicture[];
     ports: (Course | null)[];

@@ -32,7 +32,7 @@ const MARKED: Record<string, string> = {
     dctcp: "1 − α/2 of the window, α being the share of marked data (RFC 8257 section 3.3)",
     prague: "1 − α/2 of the window, α being the share of marked data (draft-briscoe-iccrg-prague-congestion-control)",
 };
-/** Congestion controls that set the window from a model or the delay, also after a loss. */
+/** Congestion controls that set the window from a model or the delay, even after a loss. */
 const MODEL: Record<string, string> = {
     bbr: "BBR set it to what its model of the path, bottleneck bandwidth × minimum RTT, allows in this phase (Cardwell et al. 2016)",
     bbr3: "BBRv3 set it to what its model of the path, bottleneck bandwidth × minimum RTT, allows in this phase (draft-ietf-ccwg-bbr)",
