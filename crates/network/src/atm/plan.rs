@@ -1,4 +1,4 @@
-//! Selects the ports without an event per cell, and builds every link for each engine.
+//! Selects the ports that are simulated without an event per cell, and builds the links of a run for either engine.
 
 mod sweeps;
 

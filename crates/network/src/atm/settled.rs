@@ -64,7 +64,7 @@ fn settle_sweeps(atm: &mut Atm, now: Time) {
     }
 }
 
-/// Counts the cells of a VC at the ports downstream of that of `step`.
+/// Counts the cells of a VC at the ports downstream of the port at `step`.
 fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u32, now: Time) {
     let Passed {
         grid,

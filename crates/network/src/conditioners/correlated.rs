@@ -6,7 +6,7 @@ use longpipe_events::Stream;
 /// Maximum value of a draw.
 const MOST: f64 = u32::MAX as f64;
 
-/// Random 32-bit numbers, each correlated with the one before (`struct crndstate`).
+/// Random 32-bit numbers, each correlated with the previous one (`struct crndstate`).
 #[derive(Clone, Debug)]
 pub(super) struct Correlated {
     stream: Stream,

@@ -94,7 +94,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The options of a packet without options.
+    /// No options.
     pub const NONE: Options = Options {
         stamp: MaybeTime::NONE,
         clock: MaybeTime::NONE,
@@ -243,7 +243,7 @@ impl Packet {
         u32::from(self.bytes()) - header_bytes(stamp.get())
     }
 
-    /// Returns the circuit, which is that of a flow's data or of its ACKs.
+    /// Returns the packet's circuit. The data of a flow have one circuit, its ACKs another.
     #[inline(always)]
     pub fn vc(&self) -> Circuit {
         Circuit(self.place as u32)

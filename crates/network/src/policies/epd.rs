@@ -24,7 +24,8 @@ impl Epd {
         occupancy.held as f64 > self.threshold
     }
 
-    /// Returns `refuses` for all X from `least` to `most`, or None if the threshold lies in between.
+    /// Returns the value of `refuses` at all queue lengths from `least` to `most`, or None if it is not the same at all
+    /// of them.
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         let above = |held: u64| held as f64 > self.threshold;
         (above(least) == above(most)).then(|| above(most))

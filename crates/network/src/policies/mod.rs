@@ -94,7 +94,8 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new frame is dropped, if this is equal for all X from `least` to `most`; otherwise None.
+    /// Returns whether a new frame is dropped, if that is the same at all queue lengths from `least` to `most`;
+    /// otherwise None.
     #[inline]
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         match self {

@@ -54,7 +54,7 @@ fn flows_that_do_not_meet_complete_after_the_time_of_the_path() {
     assert_eq!((flow.delivered_bytes, flow.sender.sent_bytes), (4 * size, 5 * size));
 }
 
-/// With one place, each flow starts when the ACK of the last segment of the one before arrives.
+/// With one place, each flow starts when the ACK of the last segment of the previous flow arrives.
 #[test]
 fn flows_beyond_the_places_wait_for_the_end_of_others() {
     let size = u64::from(MSS);

@@ -76,7 +76,7 @@ impl Plan<'_> {
         Swept { ports, behind }
     }
 
-    /// Returns whether a link has circuits, and each of them passes one of `ports`.
+    /// Returns whether a link has circuits, all of which pass through at least one of `ports`.
     fn receives_from(&self, link: usize, ports: &[bool]) -> bool {
         let over = |&(vc, _): &(Circuit, u32)| {
             let mut route = self.topology.route(self.topology.first_step(vc));

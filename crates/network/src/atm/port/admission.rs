@@ -95,7 +95,7 @@ impl Admission {
     }
 
     /// Returns whether a cell of VC `local` enters the queue. `last` marks the frame's last cell, and `held` is the occupancy X
-    /// before it. `on_frame` is invoked with X at the first cell of each frame.
+    /// before it. `on_frame` is invoked with the queue length X at the first cell of each frame.
     #[inline(always)]
     pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
         let frame = self.decide(now, last, local, held, on_frame);

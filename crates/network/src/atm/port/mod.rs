@@ -74,7 +74,7 @@ impl CellPort {
         self.delay
     }
 
-    /// Returns the occupancy X at the latest access [cell].
+    /// Returns the queue length X at the latest access [cell].
     #[inline]
     pub fn held(&self) -> u64 {
         self.cells.tail() - self.cells.head()
@@ -91,7 +91,7 @@ impl CellPort {
     }
 
     /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns its arrival
-    /// time downstream if it enters. `on_frame` is invoked with X at the first cell of each frame.
+    /// time downstream if it enters. `on_frame` is invoked with the queue length X at the first cell of each frame.
     #[inline(always)]
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<Time> {
         self.settle(now);

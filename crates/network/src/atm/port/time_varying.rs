@@ -72,7 +72,7 @@ impl TimeVaryingCellPort {
         }
     }
 
-    /// Returns the occupancy X at the latest access [cell].
+    /// Returns the queue length X at the latest access [cell].
     pub fn held(&self) -> u64 {
         self.leaving.len() + self.doomed.len() + self.stuck
     }
@@ -96,10 +96,10 @@ impl TimeVaryingCellPort {
     }
 
     /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the times
-    /// of the cell, if it is admitted and no outage drops it. `on_frame` is invoked with X at the first cell of each
-    /// frame.
+    /// of the cell, if it is admitted and no outage drops it. `on_frame` is invoked with the queue length X at the
+    /// first cell of each frame.
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<CellPassage> {
-        // A host's jitter may exceed the end of the run.
+        // A host's jitter may delay a cell past the end of the run.
         self.settle(now.min(self.end));
         let held = self.held();
         let came = now.min(self.end);

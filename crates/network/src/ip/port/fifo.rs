@@ -112,8 +112,8 @@ impl Router {
         self.rules.is_none()
     }
 
-    /// Processes an arrival for which the line's `repeat` cannot be used, if capacity is the only rule. Returns the
-    /// departure time if the packet is admitted.
+    /// Processes an arrival if capacity is the only rule and the line's `repeat` does not apply. Returns the departure
+    /// time if the packet is admitted.
     #[inline(always)]
     pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         if line.has_repeated() {

@@ -123,7 +123,7 @@ impl TimeVaryingPort {
     /// unless it is lost.
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
-        // A host's jitter may exceed the end of the run.
+        // A host's jitter may delay a packet past the end of the run.
         self.settle(ready.min(self.end));
         let size = u64::from(bytes);
         self.report.packets_in += 1;

@@ -240,7 +240,7 @@ impl ReferencePort {
         corrupted
     }
 
-    /// Counts a packet lost at the end of the wire, because no route of its flow continues.
+    /// Counts a packet lost at the end of the wire, because no route of its flow continues from there.
     pub fn lose_stray(&mut self, packet: &Packet) {
         self.strays.0 += 1;
         self.strays.1 += u64::from(packet.bytes());

@@ -197,7 +197,7 @@ fn hosts_share_before_their_flows() {
         };
         shares(&config, &circuits)
     };
-    // 10^6 bytes in all.
+    // 10^6 bytes in total.
     for (isolation, first) in [
         (CakeIsolation::DualSrchost, 500_000),
         (CakeIsolation::Srchost, 500_000),

@@ -102,7 +102,7 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, TimeVaryingDraft)]) {
 
 impl TimeVaryingDraft {
     fn build(&self, link: &LinkConfig, duration: u64) -> TimeVaryingConfig {
-        // Times may exceed the end of the run, but a cycle must end within 100 days.
+        // Times may lie beyond the end of the run, but a cycle must end within 100 days.
         let latest = duration
             .saturating_mul(2)
             .min(100 * 86_400 * SECOND - 1 - duration / 50);

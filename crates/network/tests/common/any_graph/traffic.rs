@@ -246,7 +246,7 @@ impl ArrivingDraft {
                 ],
             },
         };
-        // Every second flow of the list arrives together with the one before.
+        // Every second flow of the list arrives together with the previous one.
         let gap_ps = gap_ps.min(SECOND);
         let listed = |number: u64| (gap_ps * (number / 2 * 2), 1 + number * size_bytes / 4);
         FlowArrivalsConfig {

@@ -66,7 +66,7 @@ impl SweepPort {
         }
     }
 
-    /// Returns an upper bound on X at the latest access or later.
+    /// Returns an upper bound on the queue length X at and after the latest access.
     #[inline(always)]
     pub(super) fn most_held(&self) -> u64 {
         self.next.index().saturating_sub(self.busy.max(self.ended))

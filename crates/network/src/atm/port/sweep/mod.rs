@@ -2,8 +2,8 @@
 //! (sweep) over many cells, without an event per cell.
 //!
 //! Consecutive cells of one frame, with no cell of another input between them, enter in one step if (1) none can find the
-//! buffer full, (2) no slot remains unused and (3) X stays below its peak. Otherwise they enter one by one, as in
-//! cell-by-cell simulation.
+//! buffer full, (2) no slot remains unused and (3) the queue stays below its peak length. Otherwise they enter one by
+//! one, as in cell-by-cell simulation.
 
 mod account;
 mod holding;

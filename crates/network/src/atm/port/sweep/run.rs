@@ -31,7 +31,7 @@ pub struct Stream {
     /// Port at the end of the wire, and number of this input there.
     port: u32,
     input: u32,
-    /// Whether the port has processed everything.
+    /// Whether the port has processed all cells of the stream.
     idle: bool,
 }
 
@@ -46,7 +46,8 @@ impl Stream {
         }
     }
 
-    /// Adds cells. Returns port and input if the port was idle on this input.
+    /// Adds cells. Returns the port and the number of its input if all earlier cells of the stream have been processed,
+    /// so that the port must be scheduled.
     #[inline(always)]
     pub fn push(&mut self, run: CellRun) -> Option<(u32, u32)> {
         self.runs.push(run);

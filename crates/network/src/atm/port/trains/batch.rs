@@ -61,7 +61,7 @@ impl TrainPort {
         self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
     }
 
-    /// Returns X at the arrival of the cell of this rank.
+    /// Returns the queue length X at the arrival of the cell of this rank.
     pub(super) fn held_at(&mut self, rank: Rank) -> u64 {
         if self.batch.cells.is_some() {
             self.pass(rank);

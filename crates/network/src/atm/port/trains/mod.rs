@@ -110,7 +110,7 @@ impl TrainPort {
             });
     }
 
-    /// Returns X before a frame's first cell, which arrives now.
+    /// Returns the queue length X before a frame's first cell, which arrives now.
     pub fn held_before(&mut self, first: First) -> u64 {
         let time = self.arrival(first.batch);
         let rank = self.rank_of(first.local, time);

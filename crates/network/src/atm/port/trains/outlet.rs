@@ -16,7 +16,7 @@ pub enum Outlet {
 }
 
 impl Outlet {
-    /// Returns X before a batch with these slots; batches must be in order.
+    /// Returns the queue length X before a batch with these slots; batches must be in order.
     #[inline]
     pub fn held(&mut self, slots: BatchSlots) -> u64 {
         match self {
@@ -53,7 +53,8 @@ impl Outlet {
         }
     }
 
-    /// Returns whether X is certain to be at most `most` after `cells` further arrivals and `ended` slots.
+    /// Returns whether the queue length X is certain to be at most `most` after `cells` further arrivals and `ended`
+    /// slots.
     #[inline]
     pub fn fit(&self, first: u64, cells: u64, ended: u64, most: u64) -> bool {
         match self {
@@ -62,7 +63,7 @@ impl Outlet {
         }
     }
 
-    /// Returns X after `ended` slots without further arrivals.
+    /// Returns the queue length X after `ended` slots without further arrivals.
     pub fn held_at(&self, ended: u64) -> u64 {
         match self {
             Outlet::Alone(alone) => alone.held(ended),
@@ -129,7 +130,7 @@ impl Alone {
         self.next.saturating_sub(self.busy.max(ended))
     }
 
-    /// Returns X after `ended` slots, with `more` additional cells.
+    /// Returns the queue length X after `ended` slots, with `more` additional cells.
     #[inline(always)]
     pub(super) fn held_after(&self, more: u64, ended: u64) -> u64 {
         (self.next + more).saturating_sub(self.busy.max(ended))
@@ -323,7 +324,7 @@ impl Beside {
         horizon.saturating_sub(next)
     }
 
-    /// Returns whether X is at most `most` after `cells` further arrivals and `ended` slots.
+    /// Returns whether the queue length X is at most `most` after `cells` further arrivals and `ended` slots.
     fn fit(&self, cells: u64, ended: u64, most: u64) -> bool {
         let enough = (self.given + cells).saturating_sub(most);
         enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)

@@ -21,7 +21,7 @@ pub(super) struct Batch {
     pub(super) time: Time,
     /// First slot for the batch's cells; 0 if `open`, because it is then not later than the first unused slot.
     pub(super) slot: u64,
-    /// X before the batch's first cell, or an upper bound if `open`; in cell-by-cell mode, the current X.
+    /// Queue length X before the batch's first cell, or an upper bound if `open`; in cell-by-cell mode, the current X.
     pub(super) held: u64,
     /// Number of departures before the batch's arrival, or a lower bound if `open`.
     pub(super) departed: u64,

@@ -44,7 +44,7 @@ impl TrainPort {
         counters
     }
 
-    /// Returns X of the settled port.
+    /// Returns the queue length X of the settled port.
     pub fn held_at_end(&self, now: Time) -> u64 {
         self.outlet.held_at(self.grid.ended_by(now))
     }
