@@ -203,7 +203,7 @@ impl Control for Steered {
     }
 }
 
-/// The controller of a connection whose window the agent sets and the base continues from.
+/// Controller of a connection: the agent sets the window, and the base controller continues from there.
 #[derive(Debug)]
 struct Based {
     agent: Agent,

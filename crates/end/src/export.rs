@@ -1,4 +1,4 @@
-//! Makes the table of an object from Rust: `longpipe_end::export!(Stacks)`.
+//! Exports the table of a shared object written in Rust: `longpipe_end::export!(Stacks)`.
 //!
 //! Panics of a stack are caught and returned as error lines.
 #![allow(unsafe_code)]
@@ -13,7 +13,7 @@ use std::sync::Once;
 
 /// The stacks of an object.
 pub trait Stacks {
-    /// Creates an end of a stack.
+    /// Creates an end point that runs a stack.
     ///
     /// # Errors
     /// Returns one line that names the setting, its value and what is accepted.

@@ -135,7 +135,7 @@ fn payloads_codepoints_and_counters_pass_through() {
         (report.delivered_bytes, report.completed_ps, report.closed_ps),
         (7, UNKNOWN, 5)
     );
-    // A long reason is cut where it fits.
+    // A reason that is too long is truncated to the size of its field.
     assert_eq!(line(&report.closed), "x".repeat(LINE - 1));
     assert_eq!(values, [("mtu_bytes".to_owned(), 1452.0)]);
     // SAFETY: the end exists and is not used any more.

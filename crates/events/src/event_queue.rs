@@ -41,7 +41,7 @@ struct Pending {
 pub struct EventQueue {
     /// Base-2 logarithm of the bucket width [ps].
     bucket_width_log2: u32,
-    /// Lower bound of all pending events [ps].
+    /// Lower bound on the times of all pending events [ps].
     lower_bound: u64,
     /// Number of the current bucket, counted from time zero.
     current_bucket: u64,
@@ -179,7 +179,7 @@ impl EventQueue {
         Some((key.time(), entity))
     }
 
-    /// Returns a lower bound of the times of all pending events.
+    /// Returns a lower bound on the times of all pending events.
     #[inline(always)]
     pub fn lower_bound(&self) -> Time {
         Time(self.lower_bound)

@@ -16,7 +16,7 @@ pub struct Flight {
     pub limits: Limits,
     /// Window that the receiver advertised last [byte].
     pub rwnd: u32,
-    /// Largest window that the receiver can advertise [byte], an upper bound of cwnd.
+    /// Largest window that the receiver can advertise [byte], an upper bound on cwnd.
     pub most_rwnd: u32,
     /// Payload of a full segment [byte].
     pub mss: u32,

@@ -1,5 +1,5 @@
-//! Exchangeable parts of a sender, such as recovery and congestion control: each part is one of several kinds with
-//! their own parameters.
+//! Interchangeable parts of a sender, such as loss recovery and congestion control. Each part has several kinds, and
+//! each kind has its own parameters.
 
 use crate::problem::Problem;
 

@@ -15,7 +15,7 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     fn instantiate(this: &ModuleFile, most_memory: u32) -> Result<Guest, JsValue>;
 
-    /// An instance.
+    /// An instance of a module.
     type Guest;
 
     /// Value of an exported 32-bit global.
@@ -27,7 +27,7 @@ extern "C" {
     #[wasm_bindgen(method)]
     fn function(this: &Guest, index: u32, adapter: &[u8]) -> Option<u32>;
 
-    /// Adds a function to the table by way of `adapter`, and returns its index; None if the table has a fixed size.
+    /// Adds a function to the table through `adapter`, and returns its index; None if the table has a fixed size.
     #[wasm_bindgen(method)]
     fn add(this: &Guest, function: &JsValue, adapter: &[u8]) -> Option<u32>;
 
@@ -56,7 +56,7 @@ extern "C" {
     fn write(this: &Guest, at: u32, bytes: &[u8]) -> Result<(), JsValue>;
 }
 
-/// An instance in the browser.
+/// An instance of a WebAssembly module in the browser.
 pub struct Browser(Guest);
 
 impl fmt::Debug for Browser {

@@ -1,7 +1,7 @@
 //! The structures of `longpipe_control.h` in the memory of a wasm32 module, and the addresses at which the host writes them.
 //!
-//! Structures without pointers have one layout, in a module and in this process: fixed-width fields, aligned to their
-//! size, little-endian.
+//! Structures without pointers have the same layout in a module and in this process: fixed-width fields, aligned to
+//! their size, little-endian.
 #![allow(unsafe_code)]
 
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};

@@ -53,7 +53,7 @@ pub struct Socket {
     pub snd_ssthresh: u32,
     /// Segments acknowledged since the window grew.
     pub snd_cwnd_cnt: u32,
-    /// Upper bound of the window [segment].
+    /// Upper bound on the window [segment].
     pub snd_cwnd_clamp: u32,
     /// First unacknowledged byte.
     pub snd_una: u64,

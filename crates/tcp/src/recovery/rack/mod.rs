@@ -67,7 +67,7 @@ pub struct Rack {
     probe_at: MaybeTime,
     /// Number of retransmission timeouts since SND.UNA advanced (`icsk_retransmits`).
     retransmits: u32,
-    /// Smoothed RTT, the upper bound of the reordering window.
+    /// Smoothed RTT, the upper bound on the reordering window.
     srtt: Option<Span>,
     /// Tick of the kernel's clock [ps].
     tick: u64,
