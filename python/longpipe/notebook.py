@@ -1,4 +1,4 @@
-"""HTML of objects in notebooks, and progress bars there."""
+"""HTML representations of objects, and progress bars, for notebooks."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Result:
 
     @cached_property
     def classes(self) -> pd.DataFrame:
-        """A row per switch port and service class there; none with framing "ip"."""
+        """A row per service class of each switch port; none with framing "ip"."""
         return _frame(self.part("classes"))
 
     @cached_property
@@ -201,7 +201,7 @@ class Result:
     def files(self) -> pd.DataFrame:
         """A row per file requested by web traffic: flow, class, bytes; times of request, answer and completion [s].
 
-        The answer is the server's, the completion the client's.
+        The answer is timed at the server, the completion at the client.
         """
         return _named(self.columns["files"], self.names)
 

@@ -105,7 +105,7 @@ class _Work:
         self.shape = (len(question.scenarios[0]), len(question.measures))
         self.runs = 0
         self._ready = 0
-        # Runs that the selection is expected to take in all, and its probable ends.
+        # Total number of runs that the selection is expected to need, and the bounds of its probable range.
         self._expected: tuple[float, float, float] | None = None
 
     def expect(self, selection: Selection) -> None:

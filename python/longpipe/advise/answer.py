@@ -63,7 +63,7 @@ def limit_text(limit: Requirement) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Conclusions from the runs of an advice."""
+    """Conclusions from the runs of an `Advice`."""
 
     advice: Advice
 

@@ -1,4 +1,4 @@
-"""The budget of an advice: a time or a number of runs."""
+"""Budget of an `Advice`: a time or a number of runs."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class _Wire:
     def best_share(self, payload: int, headers: int) -> float:
         """Returns the maximum share of payload for packets with at most this payload.
 
-        For cells, that of a packet that fills its last cell.
+        With cells, the share is largest for a packet that fills its last cell.
         """
         whole = (payload + headers + OVERHEAD_BYTES) // CELL_PAYLOAD_BYTES * CELL_PAYLOAD_BYTES
         filling = whole - headers - OVERHEAD_BYTES

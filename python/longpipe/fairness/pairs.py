@@ -158,7 +158,7 @@ def _pair(path: str, row: str, column: str, rows: pd.DataFrame, parts: tuple[pd.
 
 
 def table(pairs: Sequence[Pair]) -> pd.DataFrame:
-    """Returns a row per pair and path: each measure's mean with half of its 95 % interval."""
+    """Returns a row per pair and path: each measure's mean with the half-width of its 95 % interval."""
     rows: list[dict[str, object]] = []
     for pair in pairs:
         row: dict[str, object] = {"path": pair.path, "control": pair.row, "beside": pair.column}

@@ -57,7 +57,7 @@ class ObservedFlow:
     sent_acked_s: Numbers
     # Whether a SACK block reported it first; Linux holds SACKs back for up to a millisecond (tcp_comp_sack_delay_ns).
     sent_sacked: Flags
-    # ACKs with news: time [s], and payload delivered in all, by ACK or SACK [bytes].
+    # ACKs that report new data: time [s], and total payload delivered, by ACK or SACK [bytes].
     ack_s: Numbers
     ack_delivered: Counts
     # RTT samples of segments that were sent once: time of the ACK and RTT [s].

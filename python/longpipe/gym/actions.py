@@ -68,7 +68,7 @@ def action(asked: str | Action) -> Action:
 
 
 def step_length(text: str) -> tuple[str, float]:
-    """Returns the kind of a step's length, "time" [s], "round-trips" or "acks", and its number."""
+    """Returns the unit of a step's length, "time" [s], "round-trips" or "acks", and the length in this unit."""
     try:
         kind, number = interval_length(text)
     except (ValueError, OverflowError):

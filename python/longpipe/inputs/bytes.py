@@ -51,9 +51,9 @@ def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes
 
 @contextmanager
 def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> Iterator[BinaryIO]:
-    """Opens a regular file of at most `most` bytes for a reader of parts.
+    """Opens a regular file of at most `most` bytes, so that callers can read it in parts.
 
-    Raises ScenarioError for anything else, and for errors while it is read.
+    Raises ScenarioError for any other file, and for errors while the file is read.
     """
     try:
         check_regular(file, Path(file).stat().st_mode, needs)

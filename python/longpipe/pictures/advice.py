@@ -1,4 +1,4 @@
-"""Alternatives of an advice: the objective against each limited measure, with the Pareto front."""
+"""Alternatives of an `Advice`: the objective against each limited measure, with the Pareto front."""
 
 from __future__ import annotations
 

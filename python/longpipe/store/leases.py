@@ -19,7 +19,7 @@ Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
 # Keys per statement; drivers accept about 32 000 values.
 _CHUNK: Final = 5_000
-# Upper bound of process numbers on all systems.
+# Upper bound on process numbers on all systems.
 _MOST_PROCESSES: Final = 2**31
 
 

@@ -30,7 +30,7 @@ STATES: Final = ("finished", "running", "failed", "waiting")
 # Columns of `runs` about the execution of a run, not its results.
 PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "message")
 
-# Columns of `runs` that its checksum covers, without the key; and those of a failure.
+# Columns, except the key, that the checksum of a finished run covers, and that of a failed run.
 _OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
 _OF_FAILURE: Final = ("name", "failed_at", "checksum")
 # State of a finished run that is missing.

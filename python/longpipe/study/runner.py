@@ -14,7 +14,7 @@ from longpipe.study.progress import Progress, ignore
 
 @dataclass(frozen=True)
 class Runner:
-    """A store and the way to run missing runs: the arguments of `complete_study` except the runs."""
+    """A store and settings for missing runs: the arguments of `complete_study` except the runs."""
 
     store: Store
     executor: Where = None

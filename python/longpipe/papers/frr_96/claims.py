@@ -10,10 +10,10 @@ from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 # Maximum queue without loss: the segments of all windows minus the capacity of the round trip.
 PEAK_CELLS: Final = {("lan", 5): 7609, ("lan", 15): 22849, ("wan", 5): 59256, ("wan", 15): 199776}
 
-# Buffers of the runs without losses, in units of that queue.
+# Buffer sizes of the runs without losses, in units of `PEAK_CELLS`.
 ZERO_LOSS_PARTS: Final = {"double": 2.0, "zero-loss": 1.0, "half": 0.5}
 
-# Parts of the runs that only claims need: a timer of 10 ms, and parameters R and Z of Fair Buffer Allocation.
+# Parts of the runs that are needed only for claims: a timer of 10 ms, and parameters R and Z of Fair Buffer Allocation.
 FINE_TIMER: Final = "10 ms timer"
 FBA_PARAMETERS: Final = {
     "FBA R 0.8": (0.8, 0.8),

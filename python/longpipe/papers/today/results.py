@@ -1,4 +1,4 @@
-"""Runs of today's designs: simulated, or those that come with longpipe."""
+"""Runs of the designs with the networks of 2026: simulated, or shipped with longpipe."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def frozen() -> Results:
 
 
 def freeze(folder: Path, record: dict[str, Any]) -> None:
-    """Replaces the results that come with longpipe by those of a folder and its record of this part."""
+    """Replaces the results that are shipped with longpipe by those in a folder, with its record of this part."""
     into = Path(str(resources.files(__package__)))
     write_compressed(folder / f"{RUNS}.csv", into)
     kept = {name: record[name] for name in ("seeds", "command", "engine")}
