@@ -42,7 +42,7 @@ impl Answer {
 pub struct Answers {
     /// Smallest RTT of the connection, from which the burst of a rate follows.
     pub least_rtt: Option<Span>,
-    /// Latest rate, with what its burst follows from.
+    /// Latest rate, the values from which its burst was computed, and the result.
     paced: Option<(f64, u32, Option<Span>, Pacing)>,
 }
 

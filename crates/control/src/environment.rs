@@ -29,7 +29,7 @@ pub const FEATURES: [&str; 17] = [
     "mss",
 ];
 
-/// Time after its start after which a simulation no longer waits for an agent without an RTT sample.
+/// Maximum time, since the start of a simulation, for which it waits for an agent without an RTT sample.
 const WAITS: Span = Span(10_000_000_000_000);
 /// Granularity of the wait for the first RTT samples, and shortest step of round trips.
 const MOMENT: Span = Span(1_000_000_000);
@@ -122,8 +122,8 @@ impl Environment {
         }
     }
 
-    /// Multiplies what the agents steer by `factors`, runs one step, and writes the measurements of each agent, in the
-    /// order of [`FEATURES`]. Returns whether the end of the scenario has not been reached.
+    /// Multiplies the quantities that the agents control by `factors`, runs one step, and writes the measurements of
+    /// each agent, in the order of [`FEATURES`]. Returns whether the end of the scenario has not been reached.
     pub fn step(&mut self, factors: &[f64], measured: &mut [f64]) -> bool {
         for ((agent, &factor), &slowest) in self.agents.iter().zip(factors).zip(&self.slowest) {
             let mut state = agent.state();

@@ -22,7 +22,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Packets received from a device before due packets are checked.
 const BATCH: u64 = 16;
-/// Interval at which simulated flows are processed at least [ns], so that little of their work is left when a packet is due.
+/// Maximum interval between updates of the simulated flows [ns], so that little of their work is left when a packet is
+/// due.
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;

@@ -13,7 +13,7 @@ pub const SAME_RATE: f64 = -1.0;
 
 /// Optional inputs of a controller.
 pub mod wants {
-    /// A record of every transmission: `delivered` includes SACKed bytes, and RTT samples come with every ACK.
+    /// A record of every transmission: `delivered` includes SACKed bytes, and every ACK has an RTT sample.
     pub const RECORDS: u32 = 1;
     /// Delivery rate samples.
     pub const RATES: u32 = 2;

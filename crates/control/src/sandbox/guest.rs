@@ -355,7 +355,8 @@ impl<E: Executor> Guest<E> {
         heartbeat::during(|| self.executor.call(function, arguments))
     }
 
-    /// Calls an operation of the controller, not of a connection, which errors name. Returns None if there is none.
+    /// Calls an operation of the controller that belongs to no connection; None if the controller lacks it. Errors name
+    /// the operation.
     fn call_once(
         &mut self,
         offset: u32,

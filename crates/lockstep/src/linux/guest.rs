@@ -254,7 +254,8 @@ impl Guest {
         Ok(number)
     }
 
-    /// Starts the applications of all hosts, if that has not happened: the guest's clock now says the time 0 of the run.
+    /// Starts the applications of all hosts, if they have not been started: the guest's clock now shows time 0 of the
+    /// run.
     ///
     /// # Errors
     /// Returns one line about a guest that does not continue.

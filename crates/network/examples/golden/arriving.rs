@@ -1,4 +1,4 @@
-//! Flows that arrive and leave, beside a connection that stays.
+//! Flows that arrive and leave, alongside a long-lived connection.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};

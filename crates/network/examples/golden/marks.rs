@@ -34,7 +34,7 @@ pub fn add_all(book: &mut Book) {
     }
 }
 
-/// Returns Prague beside a connection with classic ECN, over DualPI2.
+/// Returns Prague in competition with a connection with classic ECN, over DualPI2.
 fn prague(option: bool) -> Scenario {
     let mut config = tcp(RecoveryKind::Rack, 131_072);
     config.ecn = EcnConfig::Classic { abe: false };

@@ -118,8 +118,8 @@ impl Nic {
         }
     }
 
-    /// Accepts a frame of `cells` that may leave from `ready` on; None if an injected loss removes it. The caller then sends or
-    /// queues it.
+    /// Accepts a frame of `cells` that may leave at `ready` or later; None if injected loss drops it. The caller then
+    /// sends or queues it.
     #[inline(always)]
     pub fn accept(&mut self, cells: u16, ready: Time) -> Option<Accepted> {
         self.frames_in += 1;
@@ -159,7 +159,7 @@ impl Nic {
         idle
     }
 
-    /// Returns the slots of a frame that starts after the end of the run; all later frames do so, too.
+    /// Releases the slots of a frame that starts after the end of the run; all later frames also start after it.
     pub fn take_back(&mut self, slot: u64) {
         self.next = self.grid.cursor(slot);
     }

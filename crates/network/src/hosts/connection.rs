@@ -117,7 +117,7 @@ impl Connection {
 
     /// Starts a new connection for `size` bytes at the place of one that has ended.
     pub(super) fn renew(&mut self, ends: Ends, now: Time, size: u64) {
-        // One number lies between, as a FIN has it, so that no ACK of the earlier connection counts for this one.
+        // Skips one sequence number, as a FIN does, so that no ACK of the earlier connection counts for this one.
         let used = self.sender.flight().max;
         self.base += if used > 0 { used + 1 } else { 0 };
         (self.sender, self.receiver) = (ends.sender, ends.receiver);

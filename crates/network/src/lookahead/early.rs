@@ -13,11 +13,11 @@ pub(crate) struct EarlyHosts {
     /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
     /// None for hosts without early delivery.
     pub places: Vec<Option<(Link, u32)>>,
-    /// Whether in-order data have a fast path in addition to the one for packets without options. This is so if some
+    /// Whether in-order data have a fast path in addition to the one for packets without options. It exists if some
     /// sender keeps records or some ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
-    /// Whether a port with a queue discipline may act later than its time, as long as none of its packets has arrived
-    /// anywhere. This is so if neither a probe nor an external packet observes ports.
+    /// Whether a port with a queue discipline may act later than scheduled, as long as none of its packets has arrived
+    /// anywhere: neither a probe nor an external packet observes ports.
     pub late_ports: bool,
 }
 

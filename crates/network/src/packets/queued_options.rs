@@ -59,7 +59,8 @@ impl QueuedOptions {
     }
 }
 
-/// Returns the number of packets after number `place` whose options are in `options`, which lacks those of that packet.
+/// Returns the number of packets after number `place` whose options are in `options`; those of packet `place` are not
+/// in it.
 fn later<T: Copy + Default>(
     options: &Ring<T>,
     (packets, place): (&Ring<OnWire>, u64),

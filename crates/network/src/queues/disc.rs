@@ -9,8 +9,7 @@ use longpipe_events::Time;
 pub struct PortState {
     /// Current time.
     pub now: Time,
-    /// Maximum number of waiting packets with which the port's limit, which includes the packet in transmission, is not
-    /// exceeded.
+    /// Maximum number of waiting packets within the port's limit, which includes the packet in transmission.
     pub room_packets: u64,
     /// Maximum number of waiting bytes.
     pub room_bytes: u64,
@@ -42,8 +41,8 @@ pub trait QueueDisc<T: Queued> {
     /// until `release` if packets still wait.
     fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T>;
 
-    /// Returns the time from which on `dequeue` may return a waiting packet, at least `now`. Only disciplines that shape return a later time
-    /// (`PolicyConfig::shapes`).
+    /// Returns the earliest time, at least `now`, at which `dequeue` may return a waiting packet. It is later than
+    /// `now` only for disciplines that shape (`PolicyConfig::shapes`).
     fn release(&self, now: Time) -> Time {
         now
     }
@@ -71,7 +70,8 @@ pub trait QueueDisc<T: Queued> {
         debug_assert!(next.is_none(), "packets wait");
     }
 
-    /// Returns a time before which calls of `dequeue` from `now` on drop no packet, whatever packets arrive until then.
+    /// Returns a time up to which calls of `dequeue`, starting at `now`, drop no packet, whatever packets arrive until
+    /// then.
     fn drops_none_before(&self, now: Time) -> Time {
         now
     }

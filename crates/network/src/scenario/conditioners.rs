@@ -89,7 +89,7 @@ pub struct ReorderingConfig {
     pub probability: f64,
     /// Correlation: weight of the previous draw.
     pub correlation: f64,
-    /// Number of packets after the last one that skipped the delay from which a packet is a candidate.
+    /// A packet is a candidate if it is at least the `gap`th one after the last packet that skipped the delay.
     pub gap: u32,
 }
 

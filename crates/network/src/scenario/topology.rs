@@ -261,7 +261,8 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
 
 /// Returns the typical time between scheduling an event and its occurrence: a cell time, or a few packet times on the
 /// link with the most circuits, and among equal ones on the slowest, which limits how often events occur. A few buckets of
-/// the event queue then hold all events of a packet, so that many simulations in turn find them in the cache.
+/// the event queue then hold all events of a packet, so that they stay in the cache while
+/// many simulations are advanced in turn.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));

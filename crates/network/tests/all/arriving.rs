@@ -87,7 +87,7 @@ fn a_stop_ends_the_arrivals_and_not_the_flows() {
 fn traces_of_ports_and_receivers_have_the_flow_of_the_scenario_and_those_of_senders_leave_it_out() {
     let size = 20 * u64::from(MSS);
     let mut scenario = path(vec![(0, size), (MS, size), (500 * MS, size)], 2);
-    // Timeouts repair what is lost at the end of a flow.
+    // Timeouts repair losses at the end of a flow.
     scenario.duration_ps = 100 * SECOND;
     let trunk = scenario.flows[0].route[1];
     scenario.links[trunk].buffer = Some(BufferConfig {

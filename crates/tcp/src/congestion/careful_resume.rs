@@ -174,7 +174,8 @@ pub struct CarefulResume {
     least_rtt: Option<Span>,
 }
 
-/// Ratios of an RTT to the saved one that show a changed path: one of at most the first, or of at least the second.
+/// The path is assumed to have changed if the minimum RTT is at most the saved one divided by SHORTEST, or exceeds the
+/// saved one times LONGEST.
 const SHORTEST: u64 = 2;
 const LONGEST: u64 = 10;
 /// Minimum window that is saved, in initial windows.

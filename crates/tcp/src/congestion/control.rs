@@ -186,9 +186,9 @@ pub struct Ack {
     pub cwnd: f64,
     /// Whether cwnd had no room for another segment when the ACK arrived.
     pub window_limited: bool,
-    /// Use of cwnd in the latest round.
+    /// Usage of cwnd in the latest round.
     pub usage: Usage,
-    /// RTT sample. With records, it is that of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also
+    /// RTT sample. With records, it is that of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), even
     /// on duplicate ACKs. Otherwise it is that of the segment being timed.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time of the retransmission timer.

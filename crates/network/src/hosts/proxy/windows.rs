@@ -50,8 +50,7 @@ impl Windows {
     }
 
     /// Frees the first `freed` bytes, when `received` bytes have arrived and the next ACK has number `next`. Returns
-    /// whether this ACK should be sent now, which is so if the window at least doubles, as in Linux
-    /// (`tcp_cleanup_rbuf`).
+    /// whether this ACK should be sent now, because the window at least doubles (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn open(&mut self, freed: u64, next: u32, received: u64) -> bool {
         let byte = freed.saturating_add(self.buffer_bytes) / self.mss * self.mss;
         if byte <= self.edge {

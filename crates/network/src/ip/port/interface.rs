@@ -33,8 +33,8 @@ impl Interface {
         }
     }
 
-    /// Processes a packet that may leave from `ready` on, and for which the line's `repeat` cannot be used. Returns its
-    /// departure time, unless an injected loss removes it.
+    /// Processes a packet that may leave at `ready` or later, if the line's `repeat` does not apply. Returns its
+    /// departure time, unless injected loss drops it.
     #[inline]
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16) -> Option<Time> {
         self.count_repeated(line);

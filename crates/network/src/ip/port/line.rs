@@ -111,8 +111,7 @@ impl Line {
         (self.bounded, self.bytes, self.repeatable) = (true, 0, 0);
     }
 
-    /// Returns whether `repeat` may transmit a packet, which is so if the line is idle and the packet is as long as the
-    /// last one.
+    /// Returns whether `repeat` may transmit a packet: the line must be idle, and the packet as long as the last one.
     #[inline(always)]
     pub fn may_repeat(&self, ready: Time, bytes: u16) -> bool {
         (self.free < ready.0) & (self.repeatable == bytes)

@@ -119,8 +119,8 @@ impl TimeVaryingPort {
         self.by_vc
     }
 
-    /// Processes a packet of the port's circuit `local` that may leave from `ready` on. Returns its arrival time downstream,
-    /// unless it is lost.
+    /// Processes a packet of the port's circuit `local` that may leave at `ready` or later. Returns its arrival time
+    /// downstream, unless it is lost.
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
         // A host's jitter may delay a packet past the end of the run.

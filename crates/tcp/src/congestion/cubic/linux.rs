@@ -143,7 +143,7 @@ impl Module for LinuxCubic {
 }
 
 impl LinuxCubic {
-    /// Returns whether RTT samples are ignored, which is so in the first second after a reduction.
+    /// Returns whether RTT samples are ignored, as they are in the first second after a reduction.
     fn is_blind(&self, socket: &Socket) -> bool {
         self.epoch
             .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
