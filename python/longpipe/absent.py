@@ -76,7 +76,7 @@ CALLED: Final[dict[str, str]] = {
 RENO: Final = "aimd"
 
 
-# Fields whose values users also try in other fields: a noun phrase for such a value, and all names of values.
+# Fields whose values users also try in other fields, each with a noun phrase for its values and all their names.
 _HOMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 
 

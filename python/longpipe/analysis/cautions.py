@@ -212,7 +212,7 @@ def _mark_nothing(resolved: Resolved) -> Iterator[str]:
 
 
 def _is_to_mark(policy: Mapping[str, Any]) -> bool:
-    """Returns whether the scenario asks a queue to mark packets; others mark those that are ECN-capable by default."""
+    """Returns whether marking was requested for a queue; other queues mark ECN-capable packets by default."""
     return _kind(policy) == "step-marking" or (_kind(policy) in CHOOSE_TO_MARK and bool(policy["ecn"]))
 
 

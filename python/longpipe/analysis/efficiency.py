@@ -75,7 +75,7 @@ class Trunk:
 
 
 def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> Trunk:
-    """Returns what VBR left of a resolved dumbbell's trunk, and what others used of it."""
+    """Returns the rate of a resolved dumbbell's trunk without VBR, and the part of it that other traffic used."""
     begin_ps = round(1e12 * begin_s(columns))
     number = trunk(resolved)
     link = resolved["links"][number]

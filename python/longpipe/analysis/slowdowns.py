@@ -23,7 +23,7 @@ COMPLETIONS: Final = ("flow", "size_bytes", "arrival_s", "completion_s", "slowdo
 # Bounds of the classes of sizes [bytes], and the class of all sizes.
 BOUNDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 ALL: Final = "all"
-# Batches of flows in the order of arrival, whose means give an interval, and the flows that each needs at least.
+# Number of batches of consecutive flows whose means give an interval, and minimum number of flows per batch.
 BATCHES: Final = 20
 _LEAST: Final = 10
 # Quantile of Student's t with BATCHES - 1 degrees of freedom for a two-sided interval of 95 %.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Candidates of one population that are confirmed, best first: more of them are mostly alike.
+# Number of candidates of one population that are confirmed, best first; further ones are usually similar.
 CONFIRMED: Final = 3
 
 
@@ -92,7 +92,7 @@ class Attack:
             self.runs_to_find = self.trials.runs
 
     def _scores(self, settings: list[Setting]) -> list[float]:
-        """Returns the score of each setting; raises _FoundError if one has the defect also with other seeds."""
+        """Returns the score of each setting; raises _FoundError if one has the defect with other seeds, too."""
         self.candidates += len(settings)
         scores = [
             score(self.target.defects, values.mean(axis=0))

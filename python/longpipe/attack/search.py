@@ -59,7 +59,7 @@ def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[floa
 
 
 def reductions(varied: Sequence[Varied], start: Setting, stands: Callable[[Setting], bool]) -> Iterator[Setting]:
-    """Yields simpler and simpler settings in which the defect stands.
+    """Yields increasingly simple settings that still have the defect.
 
     Fields return to their values in the base scenario one at a time, until no single field can return. Numbers of the
     others are then rounded to one or two significant digits.

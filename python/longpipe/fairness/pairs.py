@@ -134,7 +134,7 @@ def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
         path = f"{rate}, {rtt}, {buffer}"
         keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
         of = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
-        # Columns of ONE run beside those of OTHER: a throughput, and the harm done to the other one.
+        # Throughputs of ONE and of OTHER when they compete; each becomes a share, and the harm done to the other one.
         of_one, of_other = rows["one_bps"], rows["other_bps"]
         first, second = _parts(of_one, of_other, of[b]), _parts(of_other, of_one, of[a])
         if a == b:

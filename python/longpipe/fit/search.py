@@ -31,16 +31,16 @@ TAIL_DROP: Final = "tail-drop"
 # Controls whose behaviour depends on random numbers, and disciplines with AQM whose behaviour does not.
 _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
-# Number of controls, the likeliest ones, with which the disciplines with AQM are simulated.
+# Number of the likeliest controls with which the disciplines with AQM are simulated.
 _MANAGED_CONTROLS: Final = 2
 # The receiver window limits a flow if it is full after at least this share of the ACKs.
 _LIMITED: Final = 0.5
 # The posterior probability is proportional to the distance to the power of minus this, so that a candidate twice as
 # far away is 16 times less likely.
 _SHARPNESS: Final = 4.0
-# Distance below which two simulated flows are the same, as a share of the distance from the observed one.
+# Distance up to which two simulated flows count as equal, as a share of the distance from the observed one.
 _SAME: Final = 0.25
-# Least distance that the posterior distinguishes: models of the kernel are not closer to it.
+# Minimum distance that the posterior distinguishes: models of the kernel are not closer to it.
 _FLOOR: Final = 0.01
 # Random numbers of candidates that need some.
 _SEEDS: Final = (0, 1, 2)
@@ -261,7 +261,7 @@ def _ordered(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """Returns the candidates whose simulation is that of the first one, but for a part of its own distance."""
+    """Returns the other candidates whose simulation cannot be distinguished from that of the first one."""
     if not candidates:
         return []
     best = candidates[0]

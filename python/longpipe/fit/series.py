@@ -21,7 +21,7 @@ POINTS: Final = 300
 _QUANTILES: Final = np.linspace(0.025, 0.975, 39)
 # A difference of waiting times counts in units of the mean wait, but of at least these packets.
 _LEAST_WAIT: Final = 2.0
-# Largest distance at one time: of a flow that has data in flight from one that has none.
+# Maximum distance at one time, between a flow with data in flight and one without.
 _FARTHEST: Final = 3.0
 
 

@@ -21,7 +21,7 @@ Observed = NDArray[np.float32]
 class LinkParallelEnv(ParallelEnv[str, Any, Any]):
     """Senders that share links, each an agent, which act at the same times; `agents` names their flows.
 
-    The other arguments are those of `LinkEnv`. A step of round trips is one of the agent with the longest one.
+    The other arguments are those of `LinkEnv`. A step in round trips is measured by the agent with the longest RTT.
     """
 
     metadata: dict[str, Any] = {"name": "longpipe_link_v0", "render_modes": []}  # noqa: RUF012 - as the base class has it

@@ -51,7 +51,7 @@ class Plan:
     ways: tuple[tuple[int, int, int, int], ...]
     resolved_json: str
     mtu: int
-    # Names of the simulated flows beside the programs.
+    # Names of the flows that are simulated in addition to the programs.
     simulated: tuple[str, ...]
 
     @property

@@ -127,7 +127,7 @@ def thousand(settings: Settings, seconds: float) -> Measured:
 
 
 def beside(settings: Settings, seconds: float) -> Measured:
-    """Measures a real flow beside 9999 simulated ones at 100 Mbit/s, which leave a fifth of the link."""
+    """Measures a real flow together with 9999 simulated ones at 100 Mbit/s, which leave a fifth of the link."""
     return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, None, 0.0002)
 
 

@@ -16,7 +16,7 @@ CLIENT: Final = "client"
 SERVER: Final = "server"
 # Ethernet MTU.
 MSS: Final = 1460
-# ns-3 holds two packets besides its queue: one in the device's queue, and the one in transmission.
+# ns-3 holds two packets in addition to its queue: one in the device's queue, and the one in transmission.
 BESIDE_QUEUE: Final = 2
 # Number of packets per direction for which losses with a maximum burst are drawn.
 DRAWN: Final = 1 << 16

@@ -1,4 +1,4 @@
-"""TCP sockets of a namespace as the kernel counts them (sock_diag), sampled while a live run lasts."""
+"""TCP sockets of a namespace as the kernel counts them (sock_diag), sampled during a live run."""
 
 import socket
 import struct

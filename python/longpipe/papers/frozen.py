@@ -1,7 +1,7 @@
 """Sensitivity results in the package, so that a report shows them without computing them.
 
-`python -m longpipe.papers.frozen results/PAPER` replaces those of a paper by the ones of its folder, and
-`python -m longpipe.papers.frozen results/today` the runs of `--today`.
+`python -m longpipe.papers.frozen results/PAPER` replaces the results of a paper by those in its folder, and
+`python -m longpipe.papers.frozen results/today` replaces the runs of `--today`.
 """
 
 from __future__ import annotations

@@ -53,9 +53,10 @@ def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
 
 
 def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
-    """Returns for each configuration and metric the variant whose mean is closest to the published value.
+    """Returns, for each configuration and metric, the variant whose mean is closest to the published value.
 
-    The factors, `metric`, `published`, `as_reproduced`, the best `variant` and its `mean`; itself if none is nearer.
+    Columns: the factors, `metric`, `published`, `as_reproduced` (the mean of the baseline), `variant` (possibly the
+    baseline) and its `mean`.
     """
     keys = [*paper.factors, "metric"]
     # Rows that several tables share are the same runs.

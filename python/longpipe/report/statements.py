@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def grid(results: Results) -> Grid:
-    """Returns a table with a row per statement: where it stands, the verdict, the claims and their evidence."""
+    """Returns a table with a row per statement: its place in the document, verdict, claims and their evidence."""
     verdicts = _verdicts(results)
     evidence = {claim["id"]: decisive(claim) for claim in results.claims}
     notes = {claim["id"]: str(claim.get("note", "")) for claim in results.claims}

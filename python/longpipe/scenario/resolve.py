@@ -246,7 +246,7 @@ def _flows(
 
 
 def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
-    """Returns whether a flow's packets are scalable, and whether a real stack sends them, where that is so."""
+    """Returns the fields that mark a flow's packets as scalable, or as sent by a real stack; empty for other flows."""
     found = {}
     # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
     if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:

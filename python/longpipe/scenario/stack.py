@@ -134,7 +134,7 @@ class Stack(Model):
 
 
 def is_own(version: str) -> bool:
-    """Returns whether the version of a stack in a resolved scenario is the digest of one of the user's own."""
+    """Returns whether the version of a stack in a resolved scenario is the digest of a user's own stack."""
     return len(version) == 64
 
 

@@ -46,10 +46,12 @@ _CHANGED_BY_7: Final = (
 )  # fmt: skip
 # The recoveries and congestion controls that engine 8 changed.
 _CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
-# One of them as a value, or ACKs by Linux's rules; DCTCP's ECN has the name of the control.
+# Matches ACKs by Linux's rules.
 _ACKS_OF_LINUX: Final = r'"ack": (\{[^{}]*"kind": )?"linux"'
+# Matches a value that engine 8 changed, or ACKs by Linux's rules; DCTCP's ECN has the name of the control.
 _OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LINUX}')
-# One of them as a value; or VBR, a time-varying path or a proxy, for which efficiency has another denominator.
+# Matches a value that engine 7 changed; or VBR, a time-varying path or a proxy, with which engine 7 computes efficiency
+# by another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Traces:
     """A directory with a folder per run with traces, which contains a Parquet file per trace.
 
-    `directory` is None if there is none; with `in_memory` the files are, too.
+    `directory` is None if there is none. With `in_memory`, the files are kept in memory.
     """
 
     def __init__(self, directory: Path | None, store: str, *, in_memory: bool) -> None:

@@ -1,4 +1,4 @@
-"""Bundles: one file with all that a colleague needs to repeat a study to the same bits.
+"""Bundles: one file with everything that a colleague needs to repeat a study bit for bit.
 
 A bundle has the design, each point as the core runs it and as TOML, every run with its seed and the hash of its
 results, the results as a table, the software and the machine of the export, and congestion controllers of the user's
@@ -192,7 +192,7 @@ def rerun(
     memory: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Iterator[tuple[BundledRun, str]]:
-    """Yields each run with the hash that it has here, as they end; `progress` gets their number so far."""
+    """Yields each run, as it ends, with its hash on this machine; `progress` gets the number of ended runs."""
     number = workers or cores()
     limit = share(memory, number)
     context = multiprocessing.get_context("spawn")

@@ -30,7 +30,8 @@ PS_PER_S: Final = 10**12
 STEP_PS: Final = round(WRITE_S * PS_PER_S)
 # Packet with an ACK only [bytes]: IP 20, TCP 20, timestamps 12.
 ACK_BYTES: Final = 52
-# Minimum rate of the way back, as a share of the trunk's: below it ACKs queue, for which the guest has no bottleneck.
+# Minimum rate of the return path, as a share of the trunk's: below it ACKs queue, for which the guest has no
+# bottleneck.
 LEAST_RETURN: Final = 0.1
 # Number of packets that stands for an unlimited buffer.
 UNLIMITED: Final = 1_000_000

@@ -15,7 +15,7 @@ from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S
 # Time from a tick to the first connection after a start of the guest, measured as CLOCK_MONOTONIC less
 # CLOCK_MONOTONIC_COARSE. All further work of the guest takes microseconds.
 FIRST_S: Final = 0.44e-3
-# Share by which ticks are too long: each timer is set a reading of the clock after the previous one.
+# Relative excess of the length of ticks: each timer is armed one reading of the clock later than the previous one.
 LATE: Final = 12.773e-6
 
 

@@ -109,7 +109,7 @@ class NetemComparison:
     certificate: Certificate
 
     def distance(self, within_ms: float = WITHIN_MS) -> float:
-        """Returns the Kolmogorov-Smirnov distance of the delays, of which those closer than `within_ms` are equal."""
+        """Returns the Kolmogorov-Smirnov distance of the delays; delays closer than `within_ms` count as equal."""
         netem, live = (np.sort(delays[~np.isnan(delays)]) for delays in (self.netem, self.live))
         at = np.concatenate([netem, live])
         apart = 0.0

@@ -147,7 +147,7 @@ class Comparison:
     timeouts: int
 
     def _repr_html_(self) -> str:
-        """Returns whether both sent alike, and the segments from the first difference on, for notebooks."""
+        """Returns HTML for notebooks: whether both sent the same segments, and those from the first difference."""
         from longpipe.notebook import paragraph
 
         first = self.first_difference

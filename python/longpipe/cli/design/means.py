@@ -81,7 +81,7 @@ def _most(counts: Counter[str]) -> str:
 
 
 def interval_text(values: pd.Series) -> str:
-    """Returns the mean of the replications with half of its 95 % interval; "-" if one has no value."""
+    """Returns the mean of the replications with the half-width of its 95 % interval; "-" if one has no value."""
     # A value is missing, for example for an incomplete flow or a quantile beyond the run.
     if values.isna().any():
         return "-"

@@ -19,7 +19,7 @@ from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE
 
 SEEDS: Final = 3
-# Number of TCP flows beside the bursts, as in ATM Forum/97-0424.
+# Number of TCP flows in addition to the bursts, as in ATM Forum/97-0424.
 BESIDE_BURSTS: Final = 15
 # Duration of runs with web pages: four pages of each client.
 WEB_DURATION: Final = "40 s"

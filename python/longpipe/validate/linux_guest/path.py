@@ -18,8 +18,8 @@ from typing import Any, Final
 
 SYS_FINIT_MODULE: Final = 313
 SENDER, RECEIVER, PORT = "10.0.1.2", "10.0.3.2", 5001
-# A token bucket's depth: a packet and less than two, so that packets leave one by one; above 640 Mbit/s 20 us, as its
-# timer is late by what the kernel does in between.
+# A token bucket's depth: a packet and less than two, so that packets leave one by one; above 640 Mbit/s 20 us, because
+# the work of the kernel delays its timer.
 BURST_BYTES: Final = 1600
 BURST_S: Final = 20e-6
 # Limit of a token bucket's own queue, larger than any buffer of packets [byte].

@@ -50,7 +50,7 @@ class Settings:
             raise NotUnderstoodError(f"--{name}={value}", line)
 
     def take_command(self, text: str, line: int) -> None:
-        """Processes a shell command; raises NotUnderstoodError for one that may change a sender otherwise."""
+        """Processes a shell command; raises NotUnderstoodError for any other that may change a sender."""
         joined = text.replace("\\\n", " ")
         for row, command in enumerate(joined.split("\n")):
             words = command.partition("#")[0].strip()
