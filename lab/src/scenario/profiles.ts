@@ -6,8 +6,9 @@ import { DESCRIPTION, model } from "./model";
 type Options = Record<string, unknown>;
 
 /**
- * Returns the options of a congestion controller by its profile, with those that were written; none if the profile has no
- * rules for it or the scenario others. `beside` are the written options of `tcp.vegas`, which count if it is Vegas.
+ * Returns the options of a congestion controller according to its profile, overridden by the written ones; undefined if the
+ * profile has no rules for it, or the scenario sets other rules. `beside` has the written options of `tcp.vegas`, which apply
+ * to Vegas.
  */
 export function byRules(profile: string, kind: string, said: Options, beside: Options): Options | undefined {
     const options = DESCRIPTION.rules[profile]?.[kind];
