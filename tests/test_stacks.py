@@ -4,6 +4,7 @@ in stores.
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,9 @@ def test_media_follow_the_capacity_of_the_path() -> None:
     ]
     before, whole, again, other = runs
     assert whole.state_hash == again.state_hash != other.state_hash
+    # A new thread, whose hash maps have no keys yet.
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(simulate, whole.scenario, seed=1).result().state_hash == whole.state_hash
     assert state(whole)["decisions"] == MEDIA_FROZEN
     found = state(whole)
     # 30 frames per second from the end of the handshakes on: ICE, and DTLS with two round trips.

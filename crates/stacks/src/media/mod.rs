@@ -10,6 +10,7 @@ use encoder::Encoder;
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use playout::{Playout, HEADER_BYTES};
 use settings::{packets, Settings, AUDIO_INTERVAL_PS};
+use std::hash::RandomState;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -177,6 +178,9 @@ impl Media {
 
     /// Calls `work` with the randomness of this end.
     fn seeded<T>(&mut self, work: impl FnOnce(&mut Media) -> T) -> T {
+        // The first hash map of a thread draws keys, which must not come from the numbers of this end: a thread may run
+        // several simulations, and only the first one would draw them.
+        let _ = RandomState::new();
         let mut random = self.random;
         let result = getrandom::within(&mut random, || {
             seed_fastrand();
