@@ -115,7 +115,7 @@ def _short(section: str) -> Criterion:
 def _parts() -> tuple[SuitePart, ...]:
     """Returns the cases 5.1 to 5.6."""
     delays: Levels = {f"{ms} ms": {"network.trunk_delay": f"{ms - 2} ms"} for ms in (50, 100)}
-    back: Levels = {"both": {}, "forward alone": {"network.return_path": {"kind": "moving"}}}
+    back: Levels = {"both": {}, "forward alone": {"network.return_path": _capacity(1e6, {0: 2.0})}}
     return (
         SuitePart(
             "5.1",
