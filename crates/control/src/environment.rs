@@ -1,4 +1,4 @@
-//! A simulation that agents steer, step by step.
+//! A simulation that is advanced step by step, and whose congestion windows or rates are set by agents.
 
 use crate::agent::{Agent, Steering};
 use crate::monitor::Length;

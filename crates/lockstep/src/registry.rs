@@ -122,7 +122,7 @@ impl Creator {
         }
     }
 
-    /// Creates a host of the run's guest, which starts with the first one.
+    /// Creates a host in the run's guest. The first host starts the guest.
     #[cfg(target_os = "linux")]
     fn create_linux(&mut self, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         let guest = match &self.guest {

@@ -8,7 +8,7 @@ use crate::pacer::{self, Pacer};
 use crate::retransmission_queue::RetransmissionQueue;
 use longpipe_events::{Span, Time};
 
-/// Inputs of such a controller, and the pacing rate that it has set.
+/// Additional inputs of a congestion controller, and the pacing rate that it has set.
 #[derive(Clone, Debug)]
 pub struct CcState {
     /// Per-segment records of data in flight, if the controller or the recovery needs them.

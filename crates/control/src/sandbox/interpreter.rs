@@ -15,7 +15,7 @@ use wasmi::{
 /// Maximum size of a module's table of functions.
 const MOST_FUNCTIONS: usize = 1 << 16;
 
-/// An instance in the interpreter.
+/// An instance of a WebAssembly module in the interpreter.
 pub struct Interpreter {
     store: Store<StoreLimits>,
     instance: Instance,

@@ -74,7 +74,7 @@ pub struct Block {
 const BLOCK: usize = REPORT as usize + size_of::<Ack>();
 
 impl Block {
-    /// Returns the block of a call with a flight only.
+    /// Returns the block of a call whose only input is the flight.
     pub fn new(flight: &Flight) -> Block {
         let block = Block {
             bytes: [0; BLOCK],

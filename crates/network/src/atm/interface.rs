@@ -11,7 +11,7 @@ use longpipe_events::{Span, Time};
 /// A frame with assigned slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScheduledFrame {
-    /// Packet of the frame; in cell-by-cell simulation its payload is kept elsewhere.
+    /// Packet of the frame; in cell-by-cell simulation, its payload is stored in `InTransit`.
     pub packet: Packet,
     /// Slot of its first cell.
     pub slot: u64,

@@ -1,7 +1,7 @@
 //! All sweep ports of a run, the cells in transit to them, and the times at which the ports are processed.
 //!
-//! A host's cells are known in advance by the time that a cell takes to its first port, and a port's cells are known
-//! even earlier. A port can therefore be advanced to the current time and slightly beyond, after the ports upstream of
+//! A host's cells are known as long in advance as a cell takes to its first port, and a port's cells are known even
+//! earlier. A port can therefore be advanced to the current time and slightly beyond, after the ports upstream of
 //! it. It must be processed no later than the first unprocessed frame could reach its host.
 
 use crate::atm::interface::ScheduledFrame;
@@ -54,7 +54,7 @@ impl Reach {
     }
 }
 
-/// A circuit that passes sweep ports.
+/// A circuit that passes through sweep ports.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Stream of cells in transit to its first port over its host's link.
@@ -141,7 +141,7 @@ impl Sweeps {
         }
     }
 
-    /// Returns whether the frames of a VC pass sweep ports.
+    /// Returns whether the frames of a VC pass through sweep ports.
     #[inline(always)]
     pub fn carry(&self, vc: Circuit) -> bool {
         self.routes.get(vc.index()).is_some_and(Option::is_some)

@@ -410,7 +410,7 @@ pub(crate) fn wires(
         let vcs = topology.vcs_of_link[index][0] as usize;
         let (port, repeats) = port(scenario, index, (queueless[index], late), (vcs, seed));
         let mut line = Line::new(Span(link.guarantees().least_delay), seen, repeats);
-        // A packet that passes a router without meeting others may always be forwarded at once.
+        // A packet that passes through a router without meeting others may always be forwarded at once.
         if seen == End::Through {
             line.earliest_event = Time(scenario.duration_ps);
         }

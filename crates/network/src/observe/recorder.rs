@@ -402,7 +402,8 @@ impl Probe for Recorder {
     }
 
     fn dropped(&mut self, dropped: &Dropped) {
-        // Connections of arriving flows share the numbers of their place.
+        // Successive connections of arriving flows reuse the sequence numbers of their place, so their losses are
+        // recorded without one.
         let own = self.is_own(dropped.flow);
         let sequence = dropped.sequence.filter(|_| own);
         if let (true, Some(sequence)) = (self.wanted.events, sequence) {

@@ -82,7 +82,7 @@ fn a_stop_ends_the_arrivals_and_not_the_flows() {
     assert_eq!(completions(&report.arrived[0])[1..], [Some(last)]);
 }
 
-/// Two flows at a time pass a buffer of two packets.
+/// Two flows at a time share a buffer of two packets.
 #[test]
 fn traces_of_ports_and_receivers_have_the_flow_of_the_scenario_and_those_of_senders_leave_it_out() {
     let size = 20 * u64::from(MSS);

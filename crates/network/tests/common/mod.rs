@@ -354,7 +354,8 @@ pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) ->
     build.scenario
 }
 
-/// Returns three switches in a row: two flows pass both trunks, and one more flow each passes one.
+/// Returns three switches in a row: two flows cross both trunks, and one more flow crosses each of
+/// them alone.
 #[allow(dead_code)]
 pub fn parking_lot(seconds: u64, buffer_cells: u64, policy: PolicyConfig, tcp: &TcpConfig) -> Scenario {
     const RATE: u64 = 155_520_000;

@@ -1,4 +1,5 @@
-//! A video encoder without pictures: sizes of frames by the target rate, and a ladder of resolutions.
+//! Model of a video encoder: it produces no images, only frame sizes according to the target rate, on a ladder of
+//! resolutions.
 
 use super::settings::Settings;
 use super::PS_PER_S;

@@ -7,7 +7,7 @@ use crate::flight::Flight;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Options of Reno; Linux's has none.
+/// Options of Reno; Linux's Reno has none.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRenoConfig {

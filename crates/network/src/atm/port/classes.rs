@@ -16,7 +16,7 @@ use longpipe_events::Time;
 /// A VBR source whose link ends at the port.
 #[derive(Clone, Debug)]
 pub struct Feeder {
-    /// Cells of the source.
+    /// The source's cells in order, with their times.
     pub source: OnOff,
     /// Circuit of the source.
     pub vc: Circuit,

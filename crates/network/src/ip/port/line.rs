@@ -10,7 +10,7 @@ pub enum End {
     Shared,
     /// Like `Shared`, but packets of the same wire may also overtake it.
     Unordered,
-    /// The packet passes a router without meeting packets of other wires.
+    /// The packet passes through a router without meeting packets of other wires.
     Through,
     /// The packet has reached its host.
     Host,

@@ -140,7 +140,8 @@ impl Input {
         self.grid.start(slot + 1) + self.delay
     }
 
-    /// Returns a cursor after a cell's slot, for times step by step.
+    /// Returns a cursor at the slot after a cell's slot, from which the arrival times of later cells can be computed
+    /// step by step.
     #[inline]
     pub fn times_from(&self, slot: u64) -> SlotCursor {
         self.grid.cursor(slot + 1)
