@@ -183,7 +183,7 @@ export class EngineWorker {
 const CORES = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 const pool = Array.from({ length: CORES }, () => new EngineWorker());
 
-/** Executes many jobs without pictures; calls `told` with the number of finished jobs. `signal` cancels them. */
+/** Executes many jobs without drawing them; calls `told` with the number of finished jobs. `signal` cancels them. */
 export async function runAll(
     jobs: { core: string; seed: string }[],
     told: (over: number) => void,

@@ -14,8 +14,8 @@ export function isFixed(preset: Preset): boolean {
 }
 
 /**
- * Returns such a preset: the scenario for the core, as resolved by Python, and the parts that the page can show in its
- * form.
+ * Returns a preset with parts that the page cannot resolve: the scenario for the core, as resolved by Python, and the parts
+ * that the page can show in its form.
  */
 export function resolvePreset(preset: Preset): Resolved {
     const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in NOT_HERE));

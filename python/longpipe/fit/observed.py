@@ -71,7 +71,7 @@ class ObservedFlow:
     reduced_s: Numbers
     # Whether the advertised window grew to at least twice its first value.
     window_grows: bool
-    # Other flows of the capture.
+    # Number of other flows in the capture.
     others: int
     notes: tuple[str, ...]
 

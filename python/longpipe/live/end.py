@@ -94,7 +94,7 @@ def _in_memory() -> Iterator[Path | None]:
 
 
 def _put_over(file: str, place: Path, text: str) -> None:
-    """Mounts a file over one of the machine in this namespace. Optional: without host names, addresses work."""
+    """Mounts a file over one of the machine's files in this namespace. Optional: addresses work without host names."""
     with contextlib.suppress(OSError):
         made = place / Path(file).name
         made.write_text(text, encoding="utf-8")
@@ -118,7 +118,7 @@ def _run_beside(command: list[str], control: socket.socket, counters: TextIO) ->
             calls.mount("proc", "/proc", "proc")
         os._exit(_first_process(command))
     _forward(child)
-    # Blocked, so that its end while the sockets are sampled is not missed.
+    # SIGCHLD is blocked, so that `sigtimedwait` reports it even if the child ends while the sockets are sampled.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     with sockets.Sampler() as sampler:
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:

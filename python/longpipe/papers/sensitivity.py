@@ -1,4 +1,4 @@
-"""Effects of open parameters: a paper's errors under variants, one parameter at a time."""
+"""Effects of parameters that a paper does not specify: its errors under variants, one parameter at a time."""
 
 from __future__ import annotations
 

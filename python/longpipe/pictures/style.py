@@ -113,7 +113,7 @@ def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
 
 
 def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
-    """Draws one legend below all panels, or in the given axes a legend of items that no other one explains."""
+    """Draws one legend below all panels, or in the given axes a legend of items that no other legend explains."""
     if ax is not None:
         shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
         entries = zip(*ax.get_legend_handles_labels(), strict=True)

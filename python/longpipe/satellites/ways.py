@@ -1,4 +1,4 @@
-"""Routes of pairs over a constellation, step by step, and the delays of all used links."""
+"""Routes between pairs of stations over a constellation at each step, and the delays of all used links."""
 
 from __future__ import annotations
 

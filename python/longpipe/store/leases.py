@@ -24,7 +24,7 @@ _MOST_PROCESSES: Final = 2**31
 
 
 class Leases:
-    """The leases of a campaign, released at the end of its context; those of finished runs do no harm until then.
+    """The leases of a campaign, released at the end of its context; until then, leases of finished runs have no effect.
 
     `write` begins a transaction that writes; `alone` means that no other process can see the store.
     """

@@ -19,7 +19,7 @@ JUMP: Final = (33, 96, 111)
 GAP: Final = (155, 165)
 # Numbers are printed as integers.
 WHOLE: Final = 0.5
-# Times before the increase and long after it, with a route at both [s].
+# Times before the increase of the RTT and long after it, at both of which there is a route [s].
 BEFORE_S: Final = 32.0
 AFTER_S: Final = 150.0
 FILLS: Final = ("rio-petersburg", "manila-dalian", "istanbul-nairobi")
