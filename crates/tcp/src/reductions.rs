@@ -438,8 +438,7 @@ mod tests {
         assert_eq!(reductions.noted.len(), 1);
     }
 
-    /// The time for a segment whose every retransmission is lost does not grow with the square of the number of
-    /// retransmissions.
+    /// The time for a segment whose retransmissions are all lost is not quadratic in the number of retransmissions.
     #[test]
     fn losses_of_a_segment_before_the_one_that_caused_a_reduction_are_forgotten() {
         let mut reductions = Reductions::default();

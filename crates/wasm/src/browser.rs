@@ -131,7 +131,7 @@ impl Executor for Browser {
     }
 }
 
-/// Returns a module that imports a function of a signature, and exports it as "f".
+/// Returns a module that imports a function with the given signature, and exports it as "f".
 ///
 /// A browser compares the signatures when it links the two, and puts only functions of modules into a table.
 fn adapter(signature: Signature) -> Vec<u8> {

@@ -54,7 +54,7 @@ def _max(column: str) -> Callable[[Rows], float]:
 
 
 def _share(part: str, whole: str) -> Callable[[Rows], float]:
-    """Returns a share, at most 1: after a warm-up more packets may be lost than arrive, as some waited before."""
+    """Returns a share, at most 1: after a warm-up, packets that were already waiting may be lost in addition."""
 
     def share(rows: Rows) -> float:
         of_part = _sum(part)(rows)

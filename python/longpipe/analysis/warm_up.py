@@ -133,7 +133,7 @@ def _extremes(name: str, columns: Columns) -> tuple[Sequence[float], Sequence[fl
 
 
 def _mean(whole: float, weight: float, before: float, weight_before: float, least: float, most: float) -> float:
-    """Returns the mean of the rest from the means of the whole and of its first part, and their weights."""
+    """Returns the mean of a run after its first part, given the means and weights of the run and of that part."""
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0

@@ -1,1 +1,1 @@
-"""Searches for a scenario in which a congestion control or a stack does badly compared with a reference."""
+"""Searches for a scenario in which a congestion control or a stack performs poorly compared with a reference."""

@@ -18,7 +18,7 @@ Setting = Mapping[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Varied:
-    """A field with the values that it may have besides its present one.
+    """A field with the values that it may have other than its present one.
 
     It has either `levels`, each with the fields that it sets, or a `value`: a Range, or tables and lists that contain
     ranges.

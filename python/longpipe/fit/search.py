@@ -145,7 +145,7 @@ def fit(
     found = features(seen)
     series = observed(seen)
     base = _base(seen, found)
-    # Candidates that fail are left out, so that an invalid field has to be reported before.
+    # Candidates that fail are omitted, so an invalid field has to be reported beforehand.
     base.scenario(**known)
     chance = chance_of_tail_drop(seen, found)
     policies = managed_policies(seen, found) if chance < 1 else []

@@ -100,7 +100,7 @@ class Chain:
 
 
 def chain(words: list[str]) -> Chain:
-    """Parses the shells of a command line. Raises ScenarioError for other syntax than mahimahi's."""
+    """Parses the shells of a command line. Raises ScenarioError for syntax other than mahimahi's."""
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:

@@ -1,4 +1,4 @@
-"""Ends of a live path, from the view of the process that carries the packets."""
+"""Ends of a live path, as seen by the process that carries the packets."""
 
 import contextlib
 import errno

@@ -24,7 +24,7 @@ TraceChecksums = Callable[[str, int, str], Mapping[str, str]]
 
 # Runs per query.
 _BATCH: Final = 500
-# Exceptions of building an object from damaged JSON, or from that of an early version.
+# Exceptions raised when an object is built from damaged JSON, or from JSON of an early version.
 _UNFIT: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from longpipe.study.progress import Progress
 
-# Number of groups of successive runs whose times are compared, and minimum for a range.
+# Number of groups of successive runs whose times are compared, and minimum number of groups for a range.
 GROUPS: Final = 8
 FEWEST: Final = 4
 # Two-sided 95 % quantiles of Student's t for 3, 4, ... degrees of freedom; the last one also serves for more.

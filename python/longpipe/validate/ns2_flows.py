@@ -35,9 +35,9 @@ class FlowsComparison:
 
 
 def compare(transfer: Transfer, flows: Sequence[tuple[int, int]]) -> FlowsComparison:
-    """Runs flows over the path of a transfer in both; each has its arrival time [ps] and its number of segments.
+    """Runs flows over the path of a transfer in longpipe and in ns-2.
 
-    Raises ScenarioError if ns-2 is missing.
+    Each flow is given by its arrival time [ps] and its number of segments. Raises ScenarioError if ns-2 is missing.
     """
     with TemporaryDirectory() as directory:
         ours, theirs = (Path(directory) / name for name in ("longpipe.csv", "ns2.txt"))

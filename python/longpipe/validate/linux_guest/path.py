@@ -47,7 +47,7 @@ _ADDRESSES: Final = {
     "r1": "10.0.3.1/24",
     "b0": f"{RECEIVER}/24",
 }
-# Addresses of the routers around the jitter, of which the last has the place of r1.
+# Addresses of the routers around the jitter, of which the last one takes the place of r1.
 _JITTERED_ADDRESSES: Final = _ADDRESSES | {"r1": "10.0.4.1/24", "w0": "10.0.4.2/24", "w1": _ADDRESSES["r1"]}
 _ROUTES: Final = {
     "": "default via 10.0.1.1",

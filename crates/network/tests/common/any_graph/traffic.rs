@@ -44,7 +44,7 @@ pub struct StreamDraft {
     bursts: Option<(u8, u8, u16)>,
 }
 
-/// Datagrams of any kind and payload, with intervals of some packet times, and parameters from 1 to 1000.
+/// Datagrams of any kind and payload, with intervals of a few packet times, and parameters from 1 to 1000.
 #[derive(Clone, Debug)]
 pub struct DatagramsDraft {
     kind: u8,
