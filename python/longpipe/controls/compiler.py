@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from longpipe.controls.facts import Facts, facts
-from longpipe.controls.sources import INCLUDE, LINUX, Source, identity, lenders, read_source
+from longpipe.controls.sources import INCLUDE, LINUX, Source, check_module, identity, lenders, read_source
 from longpipe.errors import RunError, ScenarioError
 
 COMPILERS: Final = ("cc", "gcc", "clang")
@@ -71,6 +71,7 @@ def build(paths: Sequence[Path], linux: str | None = None) -> Built:
     Raises ScenarioError that lists what is missing.
     """
     sources = [read_source(path) for path in paths]
+    check_module(paths[0], sources)
     first: Problems | None = None
     for kernel in KERNELS if linux is None else [linux]:
         content, problems = _object(sources, kernel)

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ MOST_BYTES: Final = 4 << 20
 FOLDER: Final = Path(__file__).parent
 INCLUDE: Final = FOLDER / "include"
 LINUX: Final = FOLDER / "linux"
+# Header of the C interface for objects that are no modules of Linux.
+CONTROL_HEADER: Final = "longpipe_control.h"
 
 _COMMENT: Final = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
 _SYSTEM: Final = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
@@ -56,6 +59,16 @@ def read_source(path: Path) -> Source:
     if b"\0" in files[path.name]:
         raise ScenarioError(f"{path}: not text; needs {NEEDS}")
     return Source(path, files)
+
+
+def check_module(path: Path, sources: Sequence[Source]) -> None:
+    """Raises ScenarioError if C sources, of which `path` is the first, are no congestion control module of Linux."""
+    texts = [source.text for source in sources]
+    if any(CONTROL_HEADER in _LOCAL.findall(text) + _SYSTEM.findall(text) for text in texts):
+        how = f"cc -shared -fPIC -O2 -I {INCLUDE} {path.name} -o {path.stem}.so"
+        raise ScenarioError(f"{path}: uses {CONTROL_HEADER}; compile it by {how}, and name the object instead")
+    if not any("tcp_register_congestion_control" in text for text in texts):
+        raise ScenarioError(f"{path}: registers no congestion control in module_init(); needs {NEEDS}")
 
 
 def lenders(source: Source, missing: set[str]) -> list[Source]:

@@ -10,7 +10,7 @@ from longpipe import _core
 from longpipe.controls import isolation
 from longpipe.controls.compiler import KERNELS, Problems, build, problems_of, refusal
 from longpipe.controls.objects import find
-from longpipe.controls.sources import LINUX, Source, read_source
+from longpipe.controls.sources import LINUX, Source, check_module, read_source
 from longpipe.errors import ScenarioError
 
 # Structures whose fields are reported, in this order.
@@ -68,6 +68,7 @@ def _name_of(path: str, file: str, _progress: object) -> str:
 
 def _of_source(path: Path) -> Usage:
     source = read_source(path)
+    check_module(path, [source])
     linux, missing = _checked(path, source)
     text = source.text
     operations = {name for body in _OPERATIONS.findall(text) for name in re.findall(r"\.(\w+)\s*=", body)}
