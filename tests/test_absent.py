@@ -39,7 +39,10 @@ def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
     assert "it is 'tail-drop' here; accepts tail-drop" in refused(**{"switch.policy": "DropTail"})
     assert "it is 'transfer' here" in refused(traffic="ftp")
     assert "it is 'cbr' here" in refused(traffic="udp")
-    reno = "it is a loss recovery, tcp.recovery = 'reno'; the window that goes with it is 'aimd'; accepts aimd, "
+    reno = (
+        "it is a loss recovery, tcp.recovery = 'reno'; its window is 'linux-reno' as in Linux, 'aimd' as in RFC 5681; "
+    )
+    reno += "accepts aimd, "
     assert reno in refused(**{"tcp.congestion": "reno"})
     for control in ("vegas", "cubic", "hybla"):
         line = refused(**{"tcp.recovery": control})

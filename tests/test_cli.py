@@ -116,6 +116,10 @@ def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> No
     names = [field.split()[0] for field in run("fields", "ack").stdout.split("\n\n")]
     assert {"tcp.ack", "tcp.duplicate_ack_threshold"} <= set(names)
     assert all("ack" in re.split(r"[._]", name) for name in names), names
+    assert [field.split()[0] for field in run("fields", "bbr").stdout.split("\n\n")] == ["tcp.congestion"]
+    discipline = run("fields", "fq-codel").stdout
+    assert discipline.startswith("switch.policy\n")
+    assert "switch.policy.target (of fq-codel)" in discipline
     refused = run("fields", "recever_window")
     assert refused.returncode == 2
     assert "did you mean" in refused.stderr

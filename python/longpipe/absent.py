@@ -72,8 +72,9 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("tupdate", "t_update"), "update"),
     **dict.fromkeys(("queuedelayreference", "qdelay_ref"), "target"),
 }
-# The congestion control that other programs call Reno.
+# The congestion controls that other programs call Reno: that of RFC 5681, and that of Linux.
 RENO: Final = "aimd"
+LINUX_RENO: Final = "linux-reno"
 
 
 # Fields whose values users also try in other fields, each with a noun phrase for its values and all their names.
@@ -106,7 +107,7 @@ def known(word: str, accepted: Container[str]) -> str | None:
     for field, what, names in homes():
         if name in names:
             of_control = field == "tcp.recovery" and RENO in accepted
-            window = f"; the window that goes with it is {RENO!r}" if of_control else ""
+            window = f"; its window is {LINUX_RENO!r} as in Linux, {RENO!r} as in RFC 5681" if of_control else ""
             return f"it is {what}, {field} = {name!r}{window}"
     if name in NAMES:
         what, instead = NAMES[name]

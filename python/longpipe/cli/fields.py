@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.absent import CALLED
+from longpipe.absent import CALLED, homes
 from longpipe.absent import known as known_name
 from longpipe.cli import completers, ordinary
 from longpipe.errors import ScenarioError
@@ -64,8 +64,8 @@ def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
     """Returns the fields that a word or pattern means.
 
     The order is: fields to which an ordinary word refers; fields and kinds with the word in their name; the kind that
-    other programs call by that name; fields whose name contains it; fields whose description contains it. Raises
-    ScenarioError for a well-known word that is not a field.
+    other programs call by that name; fields that accept the word, with their options for it; fields whose name contains
+    it; fields whose description contains it. Raises ScenarioError for a well-known word that is not a field.
     """
     word = pattern.strip().lower()
     patterns = ordinary.FIELDS.get(word, ())
@@ -74,6 +74,8 @@ def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
         return called
     if (kind := CALLED.get(word)) and (called := [one for one in known if one.kind == kind]):
         return called
+    if places := [field for field, _, names in homes() if word in names]:
+        return [one for one in known if one.name in places or one.kind == word]
     if (said := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:
         raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
     return [one for one in known if word in one.name or word in (one.kind or "") or fnmatchcase(one.name, word)] or [
