@@ -215,3 +215,25 @@ def test_a_bucket_that_no_packet_fits_is_told_of(kind: str) -> None:
         f"switch1->switch2: {kind} with a burst of 551 B drops all packets of 552 B; needs a burst of at least one packet"
     )
     assert not cautions(silent(**{"network.conditioners": [{**bucket, "burst": "552 B"}]}))
+
+
+def test_a_delay_that_a_path_replaces_is_told_of() -> None:
+    pytest.importorskip("sgp4")
+    path = {"shell": "starlink-550", "from": "London", "to": "New York"}
+    changed = Scenario.example("geo").with_(**{"network.path": path, "duration": "5 s"})
+    (line,) = (line for line in cautions(changed) if "trunk_delay" in line)
+    assert line.startswith("network.trunk_delay: 290 ms is not used; network.path has delays of 21.")
+    # The delay of this example is among those of its path, and the default delay was not chosen.
+    for other in (Scenario.example("starlink"), silent(**{"network.path": path, "network.trunk_delay": "5 us"})):
+        assert not any("trunk_delay" in line for line in cautions(other))
+
+
+def test_a_rate_that_was_not_given_is_told_of_if_the_path_has_others() -> None:
+    path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
+    changed = silent(**{"network.path": path, "network.trunk_rate": "155.52 Mbit/s"})
+    (line,) = (line for line in cautions(changed) if "trunk_rate" in line)
+    assert line == (
+        "network.trunk_rate: not given, 155.52 Mbit/s determines what is in BDP and auto; "
+        "network.path has rates of 4 Mbit/s to 20 Mbit/s"
+    )
+    assert not any("trunk_rate" in line for line in cautions(changed.with_(**{"network.trunk_rate": "20 Mbit/s"})))

@@ -41,12 +41,18 @@ SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
-    They concern buffers that are not given, implausible values of files, links and buffers that windows cannot fill,
-    paths that end before the run, shapers and policers that have no effect or let no packet pass, and ECN of which
-    either the queues or the flows know nothing.
+    They concern buffers and rates that are not given, implausible values of files, links and buffers that windows
+    cannot fill, paths that end before the run or replace a delay, shapers and policers that have no effect or let no
+    packet pass, and ECN of which either the queues or the flows know nothing.
     """
     resolved = scenario.resolved
-    ways = [*_default_buffer(scenario), *_ended_series(resolved), *_other_ways_back(scenario)]
+    ways = [
+        *_default_buffer(scenario),
+        *_ended_series(resolved),
+        *_other_ways_back(scenario),
+        *_unused_delay(scenario),
+        *_default_rate(scenario),
+    ]
     return [
         *doubts_of_files(scenario),
         *window_warnings(scenario),
@@ -138,6 +144,34 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
         there, back = way.path, way.return_path
         if there and there.kind == "satellites" and back and back.kind != "satellites":
             yield f"{where}.return_path: {back.kind}; without it, the return path uses the satellites of {where}.path"
+
+
+def _unused_delay(scenario: Scenario) -> Iterator[str]:
+    """Yields a line if the delay of a dumbbell's trunk was replaced by delays of a path that do not include it."""
+    network = scenario.network
+    if network.kind != "dumbbell" or network.trunk_delay == type(network).model_fields["trunk_delay"].default:
+        return
+    links = scenario.resolved["links"]
+    trunks = {flow["route"][1] for flow in scenario.resolved["flows"] if len(flow["route"]) > 1}
+    knots_ps = [knot[1] for k in trunks for knot in links[k].get("motion", {}).get("delay", {}).get("knots_ps", ())]
+    if knots_ps and not min(knots_ps) <= TIME.parse(network.trunk_delay) <= max(knots_ps):
+        delays = f"{TIME.format(min(knots_ps))} to {TIME.format(max(knots_ps))}"
+        yield f"network.trunk_delay: {network.trunk_delay} is not used; network.path has delays of {delays}"
+
+
+def _default_rate(scenario: Scenario) -> Iterator[str]:
+    """Yields a line if sizes in BDP follow from a dumbbell's default rate, which is not among those of its path."""
+    network = scenario.network
+    if network.kind != "dumbbell" or network.trunk_rate != type(network).model_fields["trunk_rate"].default:
+        return
+    links = scenario.resolved["links"]
+    trunks = {flow["route"][1] for flow in scenario.resolved["flows"] if len(flow["route"]) > 1}
+    services = [links[k].get("motion", {}).get("service", {}) for k in trunks]
+    rates_bps = [step[1] for service in services for step in service.get("steps", ())]
+    if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):
+        rates = f"{RATE.format(min(rates_bps))} to {RATE.format(max(rates_bps))}"
+        default = f"not given, {network.trunk_rate} determines what is in BDP and auto"
+        yield f"network.trunk_rate: {default}; network.path has rates of {rates}"
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:

@@ -109,8 +109,12 @@ def _name(part: Variant) -> str:
 def _way(resolved: Resolved) -> str:
     found = paths(resolved)
     flows = "1 flow" if len(found) == 1 else f"{len(found)} flows"
-    rates = _span({resolved["links"][path.bottleneck]["rate_bps"] for path in found}, RATE.format)
-    return f"{flows} over {rates}, round trip {_span({path.propagation_ps for path in found}, _time_text)}"
+    links = resolved["links"]
+    rates = _span({links[path.bottleneck]["rate_bps"] for path in found}, RATE.format)
+    rates += " (nominal)" if any("service" in links[path.bottleneck].get("motion", {}) for path in found) else ""
+    moving = any("delay" in links[k].get("motion", {}) for path in found for k in {*path.route, *path.return_route})
+    delays = _span({path.propagation_ps for path in found}, _time_text)
+    return f"{flows} over {rates}, round trip {'at most ' if moving else ''}{delays}"
 
 
 def _windows(resolved: Resolved) -> str:
