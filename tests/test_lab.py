@@ -303,7 +303,7 @@ def test_what_cannot_be_is_refused_in_the_command_lines_words(number: int, refus
         ({"traffic": {"kind": "own-stack", "command": "python mine.py"}}, "traffic: 'own-stack';"),
         ({"traffic": "voice"}, "traffic: voice;"),
         ({"traffic": {"kind": "flow-arrivals", "load": 0.5}}, "traffic: 'flow-arrivals';"),
-        ({"traffic": "adaptive-video"}, "traffic: adaptive-video;"),
+        ({"traffic": "adaptive-video"}, "traffic: 'adaptive-video';"),
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
     ],
 )
