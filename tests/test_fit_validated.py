@@ -10,7 +10,7 @@ import pytest
 
 from commands import run as command
 from longpipe.validate import fit_runs
-from longpipe.validate.fit_judged import Criterion, judged
+from longpipe.validate.fit_judged import FitCriterion, judged
 from longpipe.validate.fit_runs import Campaign, collect, missing, window_distance
 from longpipe.validate.linux import LinuxCase, LinuxRun, seconds
 from longpipe.validate.linux_disciplines import switch_of
@@ -140,9 +140,9 @@ def test_a_control_that_coincides_with_the_sender_in_linux_counts_as_right() -> 
 
 
 def test_a_share_is_required() -> None:
-    assert Criterion("", 38, 40, 38 / 40, ()).holds
-    assert not Criterion("", 37, 40, 38 / 40, ()).holds
-    assert Criterion("", 0, 0, 1.0, ()).holds
+    assert FitCriterion("", 38, 40, 38 / 40, ()).holds
+    assert not FitCriterion("", 37, 40, 38 / 40, ()).holds
+    assert FitCriterion("", 0, 0, 1.0, ()).holds
 
 
 def test_judge_and_collect_exclude_each_other(tmp_path: Path) -> None:

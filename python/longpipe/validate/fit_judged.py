@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Criterion:
+class FitCriterion:
     """Number of cases that meet a criterion, of how many, the required share, and a phrase for each that does not."""
 
     name: str
@@ -47,7 +47,7 @@ class Criterion:
         return self.met >= self.share * self.of - 1e-9
 
 
-def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[Criterion]:
+def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     """Judges all fits of a folder."""
     rows = [_joined({str(name): value for name, value in row.items()}, runs) for row in fits.to_dict("records")]
     paths = [row for row in rows if row["kind"] == "path" and row["control"] == FITTED]
@@ -78,11 +78,11 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[Criterion]:
     ]
 
 
-def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], share: float) -> Criterion:
+def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], share: float) -> FitCriterion:
     """Counts the rows without a problem; `problem` returns an empty text, or a phrase."""
     found = [(row, problem(row)) for row in rows]
     misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in found if text)
-    return Criterion(name, len(found) - len(misses), len(found), share, misses)
+    return FitCriterion(name, len(found) - len(misses), len(found), share, misses)
 
 
 def _joined(fit: Row, runs: pd.DataFrame) -> Row:
@@ -197,7 +197,7 @@ def _beyond(row: Row, runs: pd.DataFrame, within: dict[str, float]) -> str:
     return ", ".join(f"{control} {name} {off:+.1%}" for control, name, off in found if not abs(off) <= within[name])
 
 
-def _single_runs(paths: list[Row], runs: pd.DataFrame) -> Criterion:
+def _single_runs(paths: list[Row], runs: pd.DataFrame) -> FitCriterion:
     """Judges whether single runs of Linux with random losses lie inside the predicted interval of single runs."""
     met, misses = 0, []
     for row in paths:
@@ -208,4 +208,4 @@ def _single_runs(paths: list[Row], runs: pd.DataFrame) -> Criterion:
                     met += 1
                 else:
                     misses.append(f"path {row['number']} {control}: {goodput}, predicted {low} to {high}")
-    return Criterion("single runs inside the predicted interval", met, met + len(misses), 0.95, tuple(misses))
+    return FitCriterion("single runs inside the predicted interval", met, met + len(misses), 0.95, tuple(misses))
