@@ -39,7 +39,7 @@ _LINK: Final = {"from", "to", "rate_bps", "delay_ps", "buffer", "policy", "loss"
 
 
 @dataclass(frozen=True)
-class Replay:
+class LinuxReplay:
     """Goodput of each flow with each seed, in Linux and in longpipe [bit/s]: lists over seeds for each flow."""
 
     controls: tuple[str, ...]
@@ -77,7 +77,7 @@ def _margin(linux: Sequence[float], longpipe: Sequence[float]) -> float:
     return t_quantile(CONFIDENCE, count - 1) * error / mean
 
 
-def replay(scenario: Scenario, seeds: Sequence[int]) -> Replay:
+def replay(scenario: Scenario, seeds: Sequence[int]) -> LinuxReplay:
     """Runs a scenario in Linux, in one start of the guest, and in longpipe, once for each seed.
 
     Raises ScenarioError if Linux has no such path or the guest is unavailable.
@@ -88,7 +88,7 @@ def replay(scenario: Scenario, seeds: Sequence[int]) -> Replay:
     end = float(runs[0].series["time_s"].iloc[-1])
     delivered = [result.flows["delivered_bytes"].to_numpy(dtype=float) for result in results]
     flows = range(len(case.flows))
-    return Replay(
+    return LinuxReplay(
         tuple(flow.control for flow in case.flows),
         tuple(tuple(run.goodput(0.0, end, flow) for run in runs) for flow in flows),
         tuple(tuple(8 * float(one[flow]) / end for one in delivered) for flow in flows),
