@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FitEstimate:
     """A value with its 95 % interval."""
 
     value: float

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from longpipe.fit.departures import busy_intervals, departures
-from longpipe.fit.estimate import Estimate
+from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.rates import RateStep, constant_rate, rate_steps, served_bits
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ _LIMITS: Final = range(-2, 4)
 class PathFeatures:
     """Features of a path that follow from a capture without simulation. Rates are of IP packets, queues in packets."""
 
-    base_rtt_s: Estimate
+    base_rtt_s: FitEstimate
     # None if the bottleneck was never busy for long enough; `fastest_bps` is then a lower bound. The median of a path
     # whose rate varies.
-    rate_bps: Estimate | None
+    rate_bps: FitEstimate | None
     fastest_bps: float
     # Rates over time; empty if the rate is constant.
     steps: tuple[RateStep, ...]
@@ -61,7 +61,7 @@ class PathFeatures:
     # Longest queue [packets], without the packet in transmission.
     longest: float
     # Limit of the queue; None where it never overflowed.
-    buffer: Estimate | None
+    buffer: FitEstimate | None
 
 
 def features(seen: ObservedFlow) -> PathFeatures:
@@ -82,7 +82,7 @@ def features(seen: ObservedFlow) -> PathFeatures:
     queue = _packets(np.where(lost, found, wait), seen.sent_s + base, over_time, packet)
     longest, full = _overflow(queue, lost)
     return PathFeatures(
-        base_rtt_s=Estimate(base, base - packet / bps / 2, base),
+        base_rtt_s=FitEstimate(base, base - packet / bps / 2, base),
         rate_bps=rate,
         fastest_bps=fastest,
         steps=steps,
@@ -191,7 +191,7 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
     return longest, full
 
 
-def _limit(at_loss: Numbers, kept: Numbers) -> Estimate:
+def _limit(at_loss: Numbers, kept: Numbers) -> FitEstimate:
     """Returns the number of packets that the queue holds in addition to the one in transmission.
 
     Of the packet in transmission a part has left. A queue of `limit` packets is thus found by lost packets at more than
@@ -205,7 +205,7 @@ def _limit(at_loss: Numbers, kept: Numbers) -> Estimate:
         return float(beyond.mean() + np.clip(longest - limit, 0, 1).mean())
 
     found = min((float(np.floor(middle)) + more for more in _LIMITS), key=misfit)
-    return Estimate(
+    return FitEstimate(
         max(found, 1.0), max(min(float(np.floor(low)), found) - 1, 0.0), max(float(np.ceil(high)), found + 1)
     )
 

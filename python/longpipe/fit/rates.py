@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from longpipe.fit.departures import BusyIntervals, in_pieces
-from longpipe.fit.estimate import Estimate
+from longpipe.fit.estimate import FitEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +47,10 @@ class RateStep:
 
     at_s: float
     earliest_s: float
-    rate_bps: Estimate
+    rate_bps: FitEstimate
 
 
-def constant_rate(busy: BusyIntervals, packet_bits: float) -> Estimate | None:
+def constant_rate(busy: BusyIntervals, packet_bits: float) -> FitEstimate | None:
     """Returns the rate with its interval; None if the bottleneck was busy for too few packets."""
     if busy.bits.sum() < _FEWEST_PACKETS * packet_bits:
         return None
@@ -62,7 +62,7 @@ def constant_rate(busy: BusyIntervals, packet_bits: float) -> Estimate | None:
     return None
 
 
-def _estimate(pieces: BusyIntervals, packet_bits: float) -> Estimate:
+def _estimate(pieces: BusyIntervals, packet_bits: float) -> FitEstimate:
     """Returns the median of the pieces' rates, weighted by bits, with the interval of a bootstrap."""
     rates = pieces.bits / pieces.length_s
     draw = np.random.default_rng(0).integers(0, len(rates), (_RESAMPLES, len(rates)))
@@ -70,7 +70,7 @@ def _estimate(pieces: BusyIntervals, packet_bits: float) -> Estimate:
     rate = _middle(rates, pieces.bits)
     # The times of the ACKs at both ends of a run are exact to about a packet.
     slack = rate * packet_bits / float(pieces.bits.sum())
-    return Estimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
+    return FitEstimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
 
 
 def _middle(values: Numbers, weights: Numbers) -> float:

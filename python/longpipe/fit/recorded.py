@@ -13,7 +13,7 @@ import numpy as np
 
 from longpipe.errors import ScenarioError
 from longpipe.fit.candidates import Hypothesis
-from longpipe.fit.estimate import Estimate
+from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.report import FitReport
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import kinds
@@ -217,7 +217,7 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
         }  # fmt: skip
     draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
     low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
-    middle = Estimate(float(np.median(found)), float(low), float(high))
+    middle = FitEstimate(float(np.median(found)), float(low), float(high))
     return {
         "value": middle.value, "low": middle.low, "high": middle.high, "unit": "bit/s",
         "known": f"{len(found)} intervals in which the RTT showed a queue",

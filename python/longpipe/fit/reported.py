@@ -9,7 +9,7 @@ from longpipe.fit.report import FitReport
 from longpipe.fit.search import TAIL_DROP
 
 if TYPE_CHECKING:
-    from longpipe.fit.estimate import Estimate
+    from longpipe.fit.estimate import FitEstimate
     from longpipe.fit.search import PathFit
     from longpipe.scenario import Scenario
 
@@ -92,7 +92,7 @@ def rate_steps(found: PathFit) -> list[dict[str, float]]:
     ]
 
 
-def _row(found: Estimate, unit: str, known: str) -> dict[str, Any]:
+def _row(found: FitEstimate, unit: str, known: str) -> dict[str, Any]:
     value, low, high = (float(one) for one in (found.value, found.low, found.high))
     return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
 

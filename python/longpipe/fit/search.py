@@ -11,7 +11,7 @@ import numpy as np
 
 from longpipe.errors import RunError, ScenarioError
 from longpipe.fit.candidates import Hypothesis
-from longpipe.fit.estimate import Estimate
+from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
 from longpipe.fit.series import FlowSeries, in_distribution, observed, over_time, simulated
@@ -120,14 +120,14 @@ class PathFit:
         return tuple(names)
 
     @property
-    def loss_probability(self) -> Estimate:
+    def loss_probability(self) -> FitEstimate:
         """Probability of a loss that is not the queue's, per packet, with its 95 % interval (Poisson)."""
         from scipy.stats import chi2
 
         count = int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
         sent = len(self.seen.sent_s)
         low = float(chi2.ppf(0.025, 2 * count)) / 2 / sent if count else 0.0
-        return Estimate(count / sent, low, float(chi2.ppf(0.975, 2 * count + 2)) / 2 / sent)
+        return FitEstimate(count / sent, low, float(chi2.ppf(0.975, 2 * count + 2)) / 2 / sent)
 
 
 def fit(
