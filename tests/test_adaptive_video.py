@@ -132,7 +132,8 @@ def test_after_a_warm_up_bitrate_and_stalls_are_those_of_the_rest() -> None:
 @pytest.mark.parametrize(
     ("traffic", "problem"),
     [
-        ({"ladder": []}, "network.group[0].traffic.ladder: "),
+        ({"ladder": []}, "network.group[0].traffic.ladder: []; needs 1 items"),
+        ({"ladder": ["1 bit/s"]}, "network.group[0].traffic.ladder[0]: 1 bit/s; needs 1 kbit/s to 10 Gbit/s"),
         ({"ladder": ["2 Mbit/s", "1 Mbit/s"]}, "network.group[0].traffic.ladder: 2 Mbit/s, 1 Mbit/s; needs ascending"),
         ({"chunk": "1 ms"}, "network.group[0].traffic.chunk: 1 ms; needs 100 ms to 100 s"),
         ({"buffer": "1 s"}, "network.group[0].traffic.buffer: 1 s; needs at least chunk, 2 s"),

@@ -28,7 +28,8 @@ class ScenarioError(ValueError):
     @classmethod
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
         """Converts pydantic's problems; `model` is the class that was being built."""
-        lines = (line for details in error.errors(include_url=False) for line in _lines(details, model))
+        found = (details for details in error.errors(include_url=False) if not _counts_valid_items(details))
+        lines = (line for details in found for line in _lines(details, model))
         return cls(*dict.fromkeys(lines))
 
 
@@ -75,6 +76,12 @@ def _shortened(name: str) -> str:
 def shortened(text: str, most: int = 1000) -> str:
     """Returns a text of at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _counts_valid_items(error: ErrorDetails) -> bool:
+    """Returns whether a list is too short only without its invalid items, each of which has an error of its own."""
+    given = error["input"]
+    return error["type"] == "too_short" and isinstance(given, list | tuple) and len(given) >= error["ctx"]["min_length"]
 
 
 def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
