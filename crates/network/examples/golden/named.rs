@@ -4,6 +4,7 @@ use crate::common::packets::ip;
 use crate::common::{add_vbr, dumbbell, policy, tcp, web, SECOND};
 use crate::options::OPTIONS;
 use crate::paths::slower;
+use crate::starts::cubic;
 use crate::Book;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
@@ -14,7 +15,7 @@ use longpipe_tcp::config::{
     AckConfig, CongestionConfig, PhaseConfig, RackConfig, RecoveryConfig, RecoveryKind, Rfc6675Config, TcpConfig,
     TimerConfig,
 };
-use longpipe_tcp::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig};
+use longpipe_tcp::congestion::{BbrConfig, HystartConfig};
 
 const MS: u64 = SECOND / 1000;
 const FRAMINGS: [(&str, Framing); 2] = [("cells", Framing::Aal5), ("packets", Framing::Ip)];
@@ -107,14 +108,7 @@ fn end_points(book: &mut Book) {
 
 /// Adds senders and ACKs with Linux's rules.
 fn linux(book: &mut Book) {
-    let cubic = CongestionConfig::Cubic(CubicConfig {
-        scaling: 0.4,
-        beta: 0.7,
-        fast_convergence: true,
-        reno_friendly: true,
-        hystart: HystartConfig::Linux,
-        rules: CubicRules::Linux,
-    });
+    let cubic = cubic(HystartConfig::Linux);
     let rack = |tells, successive| {
         RecoveryConfig::Rack(RackConfig {
             blocks: 3,

@@ -45,7 +45,8 @@ pub fn add_all(book: &mut Book) {
     }
 }
 
-fn cubic(hystart: HystartConfig) -> CongestionConfig {
+/// Returns CUBIC with Linux's rules and the given early exit from slow start.
+pub fn cubic(hystart: HystartConfig) -> CongestionConfig {
     CongestionConfig::Cubic(CubicConfig {
         scaling: 0.4,
         beta: 0.7,
