@@ -11,7 +11,7 @@ const PLACES = ["/usr/bin/firefox-esr", "/usr/bin/firefox"];
 /** The program, or undefined if there is none. */
 export const FIREFOX = process.env.FIREFOX ?? PLACES.find((path) => existsSync(path));
 
-// A new profile, in which Firefox asks the network for nothing of its own.
+// Preferences of a new profile, with which Firefox sends no requests of its own to the network.
 const PREFERENCES = {
     "app.normandy.enabled": false,
     "app.update.disabledForTesting": true,

@@ -36,11 +36,11 @@ _WINDOW: Final = 1_250_000
 # Largest IP packet of the QUIC stacks by default, and of Linux, whose devices have Ethernet's MTU [bytes].
 _LONGEST: Final = "1480 B"
 _ETHERNET: Final = "1500 B"
-# Fields that only apply to QUIC, to media, and to Linux.
+# Fields that apply to one kind of stack only: QUIC, media, or Linux.
 _OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data")
 _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn",)
-# Fields that do not apply to a stack; for those of QUIC they are all others.
+# Fields that do not apply to the stack of media and to Linux. Those of media and of Linux do not apply to QUIC stacks.
 _OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     MEDIA: (*_OF_QUIC, *_OF_LINUX),
     LINUX: ("workload", *_OF_QUIC, *_OF_MEDIA),
@@ -91,7 +91,6 @@ class Stack(Model):
     crypto: Literal["tls", "null"] = Field(
         default="tls", description="TLS 1.3 with AES-128-GCM, or null: packets of the same lengths without it"
     )
-
     ecn: bool = Field(default=False, description="Whether Linux negotiates ECN; dctcp always does")
     early_data: bool = Field(
         default=False,

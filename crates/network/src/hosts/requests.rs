@@ -1,5 +1,5 @@
-//! Requests of clients, of web traffic or of a video player, in a run: requests are sent from the client to the server over the flow's return circuit, and files from
-//! the server to the client over its data circuit.
+//! Requests of web traffic and of video players in a run: requests are sent from the client to the server over the
+//! flow's return circuit, and files from the server to the client over its data circuit.
 //!
 //! ```text
 //! client clock ─▶ Sender ── request ─▶ return circuit ─▶ Receiver ─▶ server ─▶ flow's Sender ── file ─▶ … ─▶ client

@@ -48,7 +48,7 @@ pub struct Sending {
 /// What keeps a sender from sending its next new segment; the first that applies, and the smaller one of two windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendLimit {
-    /// The application has written no further data, or too few for a segment.
+    /// The application has written no further data, or too little for a segment.
     #[default]
     Application,
     /// The pacer.
