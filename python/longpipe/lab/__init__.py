@@ -77,7 +77,7 @@ def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int
     """Shows the lab in a notebook, with a scenario and a seed: pictures, controls and the lesson.
 
     The page is a part of the notebook (0.9 MB), and needs neither a network nor the kernel afterwards. Raises RunError
-    where the page was not built, ScenarioError for a scenario that can't be run.
+    if the page was not built, ScenarioError for a scenario that cannot be run.
     """
     _check_built()
     return Embedded("" if scenario is None else fragment(scenario, seed), height)

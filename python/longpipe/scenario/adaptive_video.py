@@ -32,7 +32,7 @@ class BufferRule(Model):
 
 
 class ThroughputRule(Model):
-    """Selects the highest bitrate below the harmonic mean of the throughput of the latest chunks."""
+    """Selects the highest bitrate of at most a part of the harmonic mean of the latest chunks' throughput."""
 
     kind: Literal["throughput"] = "throughput"
     chunks: int = Field(
