@@ -210,6 +210,13 @@ def test_media_follow_the_capacity_of_the_path() -> None:
 
 
 @needs_stacks
+def test_audio_of_the_highest_rate_fits_into_datagrams() -> None:
+    # 510 kbit/s for a second without the handshakes of ICE and DTLS.
+    result = simulate(path({"stack": "str0m", "size": None, "audio_rate": "510 kbit/s"}, duration="1 s"))
+    assert counted(result)["delivered_bytes"] > 510_000 / 8 / 2
+
+
+@needs_stacks
 @pytest.mark.parametrize("streams", [7, 250])
 def test_many_streams_share_the_data(streams: int) -> None:
     # This includes more requests than the 100 that a peer permits at once.
@@ -293,6 +300,11 @@ def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
         ({"frame_rate": 25}, "frame_rate: 25; quinn has no such setting"),
         ({"workload": "media"}, "workload: media; quinn has bulk, streams, requests"),
         ({"stack": "str0m"}, "size: 2 MB; media continues to the end of the run"),
+        (
+            {"stack": "str0m", "size": None, "longest_packet": "9000 B"},
+            "longest_packet: 9000 B; str0m has no such setting",
+        ),
+        ({"stack": "str0m", "size": None, "audio_rate": "511 kbit/s"}, "511 kbit/s; needs 0 bit/s to 510 kbit/s"),
         (
             {"stack": "str0m", "size": None, "lowest_rate": "2 Mbit/s"},
             "lowest_rate: 2 Mbit/s; needs at most highest_rate (1.5 Mbit/s)",

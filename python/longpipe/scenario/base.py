@@ -281,6 +281,8 @@ PolicedRate = Annotated[str, _quantity(RATE, "1 kbit/s", "1 Tbit/s")]
 BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 PacketOverhead = Annotated[str, _quantity(SIZE, "0 B", "65000 B")]
 MediaRate = Annotated[str, _quantity(RATE, "10 kbit/s", "1 Gbit/s")]
+# Opus has at most this rate (RFC 6716 section 2.1.1), whose packets of 20 ms fit into one datagram.
+AudioRate = Annotated[str, _quantity(RATE, "0 bit/s", "510 kbit/s")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 Bitrate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Gbit/s")]

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import FileSize, FlowWindow, MediaRate, Model, PathMtu, StepRate
+from longpipe.scenario.base import AudioRate, FileSize, FlowWindow, MediaRate, Model, PathMtu
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
 from longpipe.units import RATE, SIZE
@@ -42,7 +42,7 @@ _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn",)
 # Fields that do not apply to the stack of media and to Linux. Those of media and of Linux do not apply to QUIC stacks.
 _OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
-    MEDIA: (*_OF_QUIC, *_OF_LINUX),
+    MEDIA: (*_OF_QUIC, "longest_packet", *_OF_LINUX),
     LINUX: ("workload", *_OF_QUIC, *_OF_MEDIA),
 }
 
@@ -99,7 +99,7 @@ class Stack(Model):
     lowest_rate: MediaRate = Field(default="150 kbit/s", description="Lowest encoded rate of the video, for media")
     highest_rate: MediaRate = Field(default="1.5 Mbit/s", description="Highest encoded rate of the video, for media")
     frame_rate: int = Field(default=30, ge=1, le=120, description="Video frames per second, for media")
-    audio_rate: StepRate = Field(
+    audio_rate: AudioRate = Field(
         default="20 kbit/s", description="Constant encoded rate of the audio, for media; 0 for video alone"
     )
 
