@@ -57,7 +57,7 @@ pub struct HostState {
     pub connected_ps: Option<u64>,
     /// Time and reason of the connection's failure.
     pub closed: Option<(u64, String)>,
-    /// Congestion window and slow-start threshold [segment], and payload of a segment [byte].
+    /// Congestion window [segment].
     pub cwnd: u64,
     /// Slow-start threshold [segment].
     pub ssthresh: u64,
@@ -223,12 +223,15 @@ impl Guest {
     pub fn add(&mut self, application: &Application) -> Result<usize, String> {
         let number = self.hosts.len();
         let congestion = application.congestion.as_bytes();
-        let modules = self.modules.clone();
-        if congestion.len() > 15 || modules.len() > 255 {
+        let modules = self.modules.as_bytes();
+        if congestion.len() > 15 {
             return Err(format!(
                 "congestion: {}; needs at most 15 bytes",
                 application.congestion
             ));
+        }
+        if modules.len() > 255 {
+            return Err(format!("modules: {}; needs a path of at most 255 bytes", self.modules));
         }
         let mut body = Vec::new();
         let words = [
@@ -245,7 +248,7 @@ impl Guest {
         body.extend_from_slice(&(application.start_ps / PS_PER_NS).to_le_bytes());
         body.extend_from_slice(&application.bytes.unwrap_or(UNKNOWN).to_le_bytes());
         put_text(&mut body, congestion, 16);
-        put_text(&mut body, modules.as_bytes(), 256);
+        put_text(&mut body, modules, 256);
         self.ask(&body)?;
         self.hosts.push(Host {
             sends: application.sends,
