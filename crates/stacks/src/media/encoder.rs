@@ -90,7 +90,11 @@ impl Encoder {
     /// Encodes the frame that is due. `random` is uniform from 0 to 1.
     pub fn encode(&mut self, random: f64) -> Frame {
         let captured_ps = self.due();
-        while let Some((_, bps)) = self.coming.pop_front_if(|(from, _)| *from <= captured_ps) {
+        while let Some(&(from, bps)) = self.coming.front() {
+            if from > captured_ps {
+                break;
+            }
+            self.coming.pop_front();
             self.target_bps = bps;
         }
         let rung = self.wanted();
