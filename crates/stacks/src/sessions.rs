@@ -56,7 +56,7 @@ pub fn server(sessions: Sessions) -> Result<rustls::ServerConfig, String> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate::certificate()], certificate::key())
         .map_err(said)?;
-    // QUIC permits no other value than 0 (RFC 9001 section 4.6.1).
+    // QUIC permits this value and 0, which would refuse 0-RTT (RFC 9001 section 4.6.1).
     config.max_early_data_size = u32::MAX;
     config.session_storage = Arc::new(sessions);
     if sessions == Sessions::Issue {

@@ -85,11 +85,9 @@ impl Quic {
         let transport = Arc::new(transport(settings, most_bytes)?);
         let resumes = settings.early_data.then_some(Sessions::Resume);
         let connects = settings.connects(setup.role);
-        let mut made = Quic::of(settings, setup, &transport, resumes, connects)?;
+        let made = Quic::of(settings, setup, &transport, resumes, connects)?;
         if let Some(client) = made.client.as_ref().filter(|_| settings.early_data) {
-            let client = client.clone();
-            obtain_session(&client, settings, setup, &transport)?;
-            made.client = Some(client);
+            obtain_session(client, settings, setup, &transport)?;
         }
         Ok(made)
     }
@@ -191,7 +189,8 @@ impl Quic {
     }
 }
 
-/// Connects once to a server before the run, without a path, so that the client's configuration holds a session.
+/// Connects once to a server before the run, without a path, so that the client's configuration holds a session: its copies share
+/// one cache of sessions.
 fn obtain_session(
     client: &proto::ClientConfig,
     settings: &Settings<'_>,
