@@ -139,11 +139,33 @@ def is_own(version: str) -> bool:
 
 def core_stack(stack: Stack) -> dict[str, Any]:
     """Converts a stack for the core, which passes the settings on."""
-    if stack.stack == LINUX:
-        return _core_linux(stack)
-    settings: dict[str, str] = {"congestion": stack.congestion, "crypto": stack.crypto, "workload": stack.workload}
+    settings: dict[str, str] = {"congestion": stack.congestion}
     if stack.size is not None:
         settings["size"] = str(SIZE.parse(stack.size))
+    if stack.stack != LINUX:
+        settings |= _library_settings(stack)
+    elif stack.ecn:
+        settings["ecn"] = "true"
+    return {
+        "kind": "stack",
+        "stack": stack.stack,
+        "version": _version(stack.stack),
+        "settings": [[name, settings[name]] for name in sorted(settings)],
+    }
+
+
+def _version(name: str) -> str:
+    """Returns the version of a stack, which is that of this machine's kernel for Linux."""
+    if name != LINUX:
+        return VERSIONS[name]
+    from longpipe.linux_end import version
+
+    return version() or NO_KERNEL
+
+
+def _library_settings(stack: Stack) -> dict[str, str]:
+    """Returns the settings that only the stacks of QUIC and WebRTC have."""
+    settings: dict[str, str] = {"crypto": stack.crypto, "workload": stack.workload}
     if stack.workload == "streams":
         settings["streams"] = str(stack.streams)
     if stack.workload == "requests":
@@ -157,29 +179,7 @@ def core_stack(stack: Stack) -> dict[str, Any]:
         settings["frame_rate"] = str(stack.frame_rate)
     if stack.window is not None:
         settings["window"] = str(SIZE.parse(stack.window))
-    return {
-        "kind": "stack",
-        "stack": stack.stack,
-        "version": VERSIONS[stack.stack],
-        "settings": [[name, settings[name]] for name in sorted(settings)],
-    }
-
-
-def _core_linux(stack: Stack) -> dict[str, Any]:
-    """Converts an end that is Linux for the core, with the version of this machine's kernel."""
-    from longpipe.linux_end import version
-
-    settings: dict[str, str] = {"congestion": stack.congestion}
-    if stack.ecn:
-        settings["ecn"] = "true"
-    if stack.size is not None:
-        settings["size"] = str(SIZE.parse(stack.size))
-    return {
-        "kind": "stack",
-        "stack": LINUX,
-        "version": version() or NO_KERNEL,
-        "settings": [[name, settings[name]] for name in sorted(settings)],
-    }
+    return settings
 
 
 def stack_tcp(stack: Stack) -> Tcp:
