@@ -21,10 +21,10 @@ _GET: Final = "`apt install user-mode-linux gcc libc6-dev` (Debian 12, x86-64)"
 
 @cache
 def _installed() -> "Kernel | None":
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        return None
     from longpipe.validate import linux_kernel
 
+    if sys.platform != "linux" or platform.machine() != linux_kernel.MACHINE:
+        return None
     return linux_kernel.find()
 
 
