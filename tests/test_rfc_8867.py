@@ -75,6 +75,14 @@ def test_a_margin_of_convergence_uses_the_capacity_of_its_phase() -> None:
     assert list(part.criteria[1].margin(rows, rows)) == pytest.approx([0.05, -0.2])
 
 
+def test_a_flow_without_goodput_fails_the_margin_of_fairness() -> None:
+    (part,) = SUITE.only(["5.5"])
+    rates = {f"flow_{ms}_ms": [0.6e6, 0.9e6] for ms in (25, 50, 100, 150)}
+    rows = pd.DataFrame({"flow_10_ms": [0.2e6, 0.0], **rates})
+    # A factor of 3 is the bound.
+    assert list(part.criteria[0].margin(rows, rows)) == pytest.approx([0.0, -1.0])
+
+
 def test_every_case_has_a_condition() -> None:
     parts = SUITES["rfc-8867"].parts
     assert [part.id for part in parts] == ["5.1", "5.2", "5.3", "5.4", "5.5", "5.6"]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from longpipe.scenario.stack import VERSIONS
 from longpipe.suites.criteria import CONTROL, at_least, at_most
 from longpipe.suites.suite import Criterion, Suite, SuitePart
 
@@ -20,9 +21,11 @@ MBITS: Final = 1e6
 LOWEST_BPS: Final = 150e3
 # The encoded video of at most 1.5 Mbit/s, and 20 kbit/s of audio.
 MOST_BPS: Final = 1.52e6
-# Share of the capacity that media with their headers are to reach, and the longest queueing delay (proposed).
+# Share of the capacity that the goodput of the media is to reach, and the longest queueing delay (proposed).
 CONVERGED: Final = 0.8
 SHORT_S: Final = 0.1
+# Time that is measured at the end of each phase.
+MEASURED_S: Final = 10
 MEDIA: Final[dict[str, Any]] = {"kind": "stack", "stack": "str0m"}
 # RFC 8868 section 4.5: the absolute value of a normal variable with a standard deviation of 5 ms, which keeps the order
 # of packets. Its mean is 4 ms and its standard deviation 3 ms.
@@ -66,20 +69,17 @@ def _capacity(reference_bps: float, steps: dict[int, float]) -> dict[str, Any]:
     return {"rate": [[f"{at} s", f"{ratio * reference_bps:g} bit/s"] for at, ratio in steps.items()]}
 
 
-def _ends(reference_bps: float, steps: dict[int, float], end_s: int, last_s: int = 10) -> "Levels":
-    """Returns levels that measure the last seconds before each change of the capacity, and before the end."""
-    begins = [*steps, end_s]
-    return {
-        f"{begins[i + 1] - last_s}-{begins[i + 1]} s, {ratio * reference_bps / MBITS:g} Mbit/s": {
-            "warm_up": f"{begins[i + 1] - last_s} s",
-            "duration": f"{begins[i + 1]} s",
-        }
-        for i, ratio in enumerate(steps.values())
-    }
-
-
 def _from(begin_s: int, end_s: int) -> dict[str, object]:
     return {"warm_up": f"{begin_s} s", "duration": f"{end_s} s"}
+
+
+def _ends(reference_bps: float, steps: dict[int, float], end_s: int) -> "Levels":
+    """Returns levels that measure the last `MEASURED_S` before each change of the capacity, and before the end."""
+    ends = [*list(steps)[1:], end_s]
+    return {
+        f"{end - MEASURED_S}-{end} s, {ratio * reference_bps / MBITS:g} Mbit/s": _from(end - MEASURED_S, end)
+        for end, ratio in zip(ends, steps.values(), strict=True)
+    }
 
 
 def _capacities(rows: pd.DataFrame) -> pd.Series:
@@ -222,8 +222,12 @@ def _parts() -> tuple[SuitePart, ...]:
 
 
 def _within_three(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
+    """Margin of the smallest rate, which must be at least a third of the largest one, in units of that third.
+
+    The ratio of the largest to the smallest rate would be infinite, and have no interval, if a flow had no goodput.
+    """
     rates = rows[[f"flow_{ms}_ms" for ms in DELAYS_5_5]]
-    return 3 - rates.max(axis=1) / rates.min(axis=1)
+    return 3 * rates.min(axis=1) / rates.max(axis=1) - 1
 
 
 SUITE: Final = Suite(
@@ -232,9 +236,9 @@ SUITE: Final = Suite(
     conditions=(
         "A path of 50 ms in each direction with a queue of 300 ms at the reference rate, tail drop, and the jitter of "
         "RFC 8868 section 4.5. Video of 150 kbit/s to 1.5 Mbit/s with 30 frames a second and audio of 20 kbit/s over "
-        "WebRTC (str0m 0.25.0). media is the goodput of all media flows, without headers; p95 the 95 % "
+        f"WebRTC (str0m {VERSIONS['str0m']}). media is the goodput of all media flows, without headers; p95 the 95 % "
         "quantile of what packets wait at the bottleneck, loss the share that it dropped. Rates, delays and losses are "
-        "those of the last 10 s of each phase, if not otherwise stated."
+        f"those of the last {MEASURED_S} s of each phase, if not otherwise stated."
     ),
     parts=_parts(),
     left_out=(
