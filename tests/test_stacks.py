@@ -217,6 +217,13 @@ def test_audio_of_the_highest_rate_fits_into_datagrams() -> None:
 
 
 @needs_stacks
+def test_frames_of_more_packets_than_their_header_counts_are_refused() -> None:
+    traffic = {"stack": "str0m", "size": None, "highest_rate": "1 Gbit/s", "frame_rate": 1}
+    with pytest.raises(ScenarioError, match=r"highest_rate: 1000000000 bit/s; needs frames of at most 65535 packets"):
+        simulate(path(traffic, duration="1 s"))
+
+
+@needs_stacks
 @pytest.mark.parametrize("streams", [7, 250])
 def test_many_streams_share_the_data(streams: int) -> None:
     # This includes more requests than the 100 that a peer permits at once.

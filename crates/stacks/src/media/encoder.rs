@@ -21,9 +21,9 @@ const DOWN: (u64, u64) = (9, 10);
 const REACTION_PS: u64 = PS_PER_S / 10;
 /// Sizes of frames vary uniformly by this share (RFC 8867 section 4).
 const VARIATION: f64 = 0.05;
-/// Size of a frame that needs no other one, relative to others: the first one of each resolution. Its excess is made up for by the frames of
-/// the following second.
-const KEY_FRAME: u64 = 4;
+/// Size of a key frame, relative to the mean: the first frame of each resolution. The frames of the following second make up for
+/// its excess.
+pub const KEY_FRAME: u64 = 4;
 
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,14 @@
 //! Settings of a flow with media, as `python/longpipe/scenario/stack.py` resolves them.
 
+use super::encoder::KEY_FRAME;
 use longpipe_end::Setup;
 
 /// Headers of a packet with video or audio: IPv4 and UDP (28), RTP with extensions (24), the tag of AES-256-GCM (16) [byte].
 pub const OVERHEAD_BYTES: u64 = 68;
 /// Largest RTP payload [byte]: str0m aims at UDP payloads of 1150 bytes.
 pub const MOST_PAYLOAD_BYTES: u64 = 1100;
+/// Maximum number of packets of a frame, because the header of a payload has 16 bits for it.
+const MOST_PACKETS: u64 = u16::MAX as u64;
 /// Interval of audio packets [ps]: 20 ms, the default of Opus.
 pub const AUDIO_INTERVAL_PS: u64 = 20_000_000_000;
 
@@ -31,12 +34,21 @@ impl Settings {
         if setup.setting("workload") != Some("media") {
             return Err("workload: str0m needs media".to_owned());
         }
-        Ok(Settings {
+        let settings = Settings {
             lowest_bps: setup.number("lowest_rate", 150_000)?,
             highest_bps: setup.number("highest_rate", 1_500_000)?,
             frame_rate: setup.number("frame_rate", 30)?,
             audio_bps: setup.number("audio_rate", 20_000)?,
-        })
+        };
+        let (rate, frames) = (settings.highest_bps, settings.frame_rate);
+        let count = packets(KEY_FRAME * rate / 8 / frames);
+        if count > MOST_PACKETS {
+            let needs = format!("needs frames of at most {MOST_PACKETS} packets");
+            return Err(format!(
+                "highest_rate: {rate} bit/s; {needs}, which have up to {count} at a frame_rate of {frames}"
+            ));
+        }
+        Ok(settings)
     }
 
     /// Length of the payload of an audio packet [byte].
@@ -71,6 +83,29 @@ pub fn packets(frame_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longpipe_end::Role;
+
+    #[test]
+    fn frames_have_at_most_as_many_packets_as_their_header_counts() {
+        let read = |rate: &str, frames: &str| {
+            let settings = [("workload", "media"), ("highest_rate", rate), ("frame_rate", frames)];
+            let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let setup = Setup {
+                role: Role::Sender,
+                seed: 1,
+                start_ps: 0,
+                most_bytes: 1452,
+                settings: &settings,
+            };
+            Settings::read(&setup).map(|settings| settings.highest_bps)
+        };
+        // 65535 packets of 1100 bytes hold 72.09 MB: a key frame of four mean ones at 144.18 Mbit/s.
+        assert_eq!(read("144000000", "1"), Ok(144_000_000));
+        let line = "highest_rate: 145000000 bit/s; needs frames of at most 65535 packets, which have up to 65910 at a \
+                    frame_rate of 1";
+        assert_eq!(read("145000000", "1"), Err(line.to_owned()));
+        assert_eq!(read("1000000000", "30"), Ok(1_000_000_000));
+    }
 
     #[test]
     fn the_rates_with_and_without_headers_are_inverse() {
