@@ -110,7 +110,8 @@ def case_of(scenario: Scenario) -> LinuxCase:
     motion = trunk.get("motion", {})
     rates = _rates(trunk)
     rounds = _round_trips(links, first, rates, motion, back.get("motion", {}))
-    start_ps = {one["tcp"]["handshake"] * next(iter(rounds.values())) for one in flows}
+    # The setting is absent without a handshake; `_flow` refuses such a flow.
+    handshake_ps = max(one["tcp"].get("handshake", False) * rounds[0] for one in flows)
     return LinuxCase(
         rate=rates[0],
         rates=tuple((_time(at), rate) for at, rate in rates.items() if at),
@@ -122,7 +123,7 @@ def case_of(scenario: Scenario) -> LinuxCase:
         lose=tuple(trunk["loss"].get("indices", ())),
         jitter=_jitter(trunk),
         hystart=_hystart(flows),
-        flows=tuple(_flow(scenario, number, max(start_ps)) for number in range(len(flows))),
+        flows=tuple(_flow(scenario, number, handshake_ps) for number in range(len(flows))),
         duration=scenario.duration,
     )
 
