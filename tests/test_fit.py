@@ -14,6 +14,7 @@ from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.path_file import read, write
 from longpipe.fit.reported import estimates, report, scenario
+from longpipe.fit.search import Candidate
 from longpipe.fit.series import simulated
 from longpipe.fit.whatif import whatif
 from longpipe.units import RATE
@@ -64,6 +65,24 @@ def test_the_sender_is_cubic(lossy: PathFit) -> None:
     assert shares["cubic"] > 0.95
     assert lossy.best.distance < 0.1
     assert lossy.best.queue == "tail-drop"
+
+
+def test_queues_alike_are_those_like_the_likeliest_one(lossy: PathFit) -> None:
+    """The likeliest setting of RED is nearer than tail drop, but the mean of both settings is not."""
+    first = lossy.best.series
+    other = replace(first, in_flight=2 * first.in_flight)
+
+    def red(least: int, distance: float) -> Candidate:
+        return Candidate(lossy.best.hypothesis.with_(policy={"kind": "red", "min": least}), "red", distance, other)
+
+    tail_drop = Candidate(lossy.best.hypothesis, "tail-drop", 0.1, first)
+    pie = Candidate(lossy.best.hypothesis, "pie", 0.2, other)
+    found = replace(lossy, queues=(red(2, 0.09), tail_drop, pie, red(3, 1.0)))
+    assert next(iter(found.queue_shares())) == "tail-drop"
+    assert found.same_queues == ()
+    alone = replace(lossy, queues=(red(2, 0.09), tail_drop, pie))
+    assert next(iter(alone.queue_shares())) == "red"
+    assert alone.same_queues == ("pie",)
 
 
 def test_a_queue_that_is_almost_always_full_is_no_aqm() -> None:

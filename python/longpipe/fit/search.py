@@ -113,10 +113,11 @@ class PathFit:
     @property
     def same_queues(self) -> tuple[str, ...]:
         """Disciplines that behave like the likeliest one over this path."""
-        first = self.best
-        others = sorted(self.queues, key=lambda one: one is not first)
-        names = dict.fromkeys(one.queue for one in _alike(tuple(others)))
-        names.pop(first.queue, None)
+        likeliest = self.best.queue
+        # Of tail drop, the simulation with random losses is compared: that with the observed ones is in `senders`.
+        ordered = sorted(self.queues, key=lambda one: one.queue != likeliest)
+        names = dict.fromkeys(one.queue for one in _alike(tuple(ordered)))
+        names.pop(likeliest, None)
         return tuple(names)
 
     @property
