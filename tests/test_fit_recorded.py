@@ -1,6 +1,8 @@
 """`longpipe fit` of files without packets; all are of one path: 2 Mbit/s, 40 ms, a buffer of 12 packets."""
 
+import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,20 @@ def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
 def test_a_file_that_lacks_something_is_refused_in_one_line(file: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said) as caught:
         fit_recorded(read(DATA / file))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("counter", "damaged", "said"),
+    [(r"mss:\d+", "mss:0", "mss 0; needs at least 1"), (r"retrans:0/\d+", "retrans:0/99999999999", "e+11 retransm")],
+)
+def test_impossible_counters_are_refused(counter: str, damaged: str, said: str, tmp_path: Path) -> None:
+    text = gzip.decompress((DATA / "ss.txt.gz").read_bytes()).decode()
+    file = tmp_path / "ss.txt"
+    file.write_text(re.sub(counter, damaged, text))
+    with pytest.raises(ScenarioError) as caught:
+        fit_recorded(read(file))
+    assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Formats whose flows can be fitted, and what others lack.
+# Formats whose flows can be fitted.
 FORMATS: Final = ("ss -tin", "iperf3 JSON", "flent", "qlog", "ndt7")
 # Names of the minimum RTT among the counters of a flow.
 _LEAST_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
@@ -45,8 +45,10 @@ _UDP_BYTES, _QUIC_BYTES = 28, 1200
 # Intervals with a queue that a rate needs, and resamples of its interval.
 _LEAST_INTERVALS: Final = 3
 _RESAMPLES: Final = 400
-# Buffer of the scenario where the RTT shows no queue [packets].
+# Minimum buffer of the scenario, also where the RTT shows no queue [packets].
 _LEAST_BUFFER: Final = 10
+# Lost packets beyond which the file is damaged: their times are written one by one.
+_MOST_LOST: Final = 10_000_000
 
 
 def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object] | None = None) -> FitReport:
@@ -59,6 +61,8 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     if rate is None or rtt is None:
         raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
+    if mss < 1:
+        raise ScenarioError(f"{recording.file}: {subject.name}: mss {mss}; needs at least 1")
     wire = packet_bytes(mss, timestamps=True)
     base = _base(subject, rtt, wire, float(rate.numbers.max()))
     times, rates = _settled(recording, rate.time_s, rate.numbers)
@@ -67,7 +71,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     bottleneck = _rate(times, rates, rtt, base["value"], carried)
     bps = float(bottleneck["value"])
     longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
-    loss, lost_s = _loss(subject, rate.time_s, rate.numbers, mss)
+    loss, lost_s = _loss(recording.file, subject, rate.time_s, rate.numbers, mss)
     told = [
         "losses at a full queue from random ones, the buffer, and AQM: single packets are not in the file",
         "other traffic: a path without any is fitted",
@@ -224,10 +228,12 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
     }  # fmt: skip
 
 
-def _loss(subject: Subject, times: Numbers, rates: Numbers, mss: int) -> tuple[dict[str, Any] | None, list[float]]:
+def _loss(
+    file: str, subject: Subject, times: Numbers, rates: Numbers, mss: int
+) -> tuple[dict[str, Any] | None, list[float]]:
     """Returns the share of packets that were retransmitted or lost, an upper bound of random losses, and their times.
 
-    The share is None if the file counts neither.
+    The share is None if the file counts neither. Raises ScenarioError for an impossible number of packets.
     """
     kind: SeriesKind = "losses" if subject.of("losses") is not None else "retransmissions"
     series = subject.of(kind)
@@ -237,6 +243,8 @@ def _loss(subject: Subject, times: Numbers, rates: Numbers, mss: int) -> tuple[d
     counts = np.zeros(0) if series is None else np.round(series.numbers / each)
     sent = float(np.sum(rates * np.diff(times, prepend=0.0))) / 8 / mss
     lost = float(counts.sum())
+    if lost > _MOST_LOST:
+        raise ScenarioError(f"{file}: {subject.name}: {lost:.3g} {kind}; needs at most {_MOST_LOST}")
     share = lost / max(sent + lost, 1.0)
     row = {
         "value": share, "low": None, "high": share, "unit": "per packet",
