@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from commands import run as command
+from longpipe.errors import ScenarioError
 from longpipe.validate import fit_runs
 from longpipe.validate.fit_judged import FitCriterion, judged
 from longpipe.validate.fit_runs import Campaign, collect, missing, window_distance
@@ -18,7 +19,7 @@ from longpipe.validate.linux_disciplines import switch_of
 SMALL = Campaign(seed=5, paths=2, queues=4, control_paths=1, loss_draws=2, most_s=2.0)
 
 
-def test_paths_depend_on_the_seed_and_are_those_that_the_issue_asks_for() -> None:
+def test_paths_depend_on_the_seed_and_have_each_discipline_equally_often() -> None:
     whole = Campaign()
     assert (whole.paths, whole.queues, whole.control_paths) == (40, 16, 10)
     assert SMALL.case("path", 0) == SMALL.case("path", 0)
@@ -137,6 +138,12 @@ def test_a_control_that_coincides_with_the_sender_in_linux_counts_as_right() -> 
     found = {one.name: one for one in judged(runs, fits)}
     assert found["control where its probability is at least 90%"].misses
     assert window_distance("10 20", "10 25") == pytest.approx(math.log(1.25) / 2)
+
+
+def test_a_fit_needs_its_run() -> None:
+    runs, fits = rows()
+    with pytest.raises(ScenarioError, match="no run of path 0 cubic, which was fitted"):
+        judged(runs[runs["control"] != "cubic"], fits)
 
 
 def test_a_share_is_required() -> None:

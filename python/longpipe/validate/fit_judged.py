@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import pandas as pd
 
+from longpipe.errors import ScenarioError
 from longpipe.units import RATE
 from longpipe.validate.fit_results import MEASURES, columns_of
-from longpipe.validate.fit_runs import FITTED, PREDICTED, window_distance
+from longpipe.validate.fit_runs import FILE, FITTED, PREDICTED, window_distance
 from longpipe.validate.linux import PACKET_BYTES, seconds
 from longpipe.validate.linux_compare import longpipe_name
 from longpipe.validate.linux_disciplines import WIRE_BYTES
@@ -86,9 +87,16 @@ def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], sh
 
 
 def _joined(fit: Row, runs: pd.DataFrame) -> Row:
-    """Returns a fit with the values of its path; `loss` is the path's, and the fit's has three columns."""
+    """Returns a fit with the values of its path; `loss` is the path's, and the fit's has three columns.
+
+    Raises ScenarioError if the run whose capture was fitted is not among `runs`.
+    """
     ours = runs[(runs["kind"] == fit["kind"]) & (runs["number"] == fit["number"]) & (runs["draw"] == 0)]
-    truth = ours[ours["control"] == fit["control"]].iloc[0].to_dict()
+    own = ours[ours["control"] == fit["control"]]
+    if own.empty:
+        run = f"{fit['kind']} {fit['number']} {fit['control']}"
+        raise ScenarioError(f"FOLDER: no run of {run}, which was fitted; needs its row in {FILE}")
+    truth = own.iloc[0].to_dict()
     return {
         **fit,
         "true_rate": RATE.parse(truth["rate"]) * WIRE_BYTES / PACKET_BYTES,

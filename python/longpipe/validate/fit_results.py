@@ -28,8 +28,6 @@ ENDS: Final = ("value", "low", "high")
 MEASURES: Final = {"goodput": "goodput_mbps", "median RTT": "rtt_ms"}
 _SCALES: Final = {"goodput": 1e-6, "median RTT": 1e3}
 PREDICTION_ENDS: Final = ("mean", "low", "high")
-# Pairs of runs of a prediction.
-SEEDS: Final = 20
 NONE: Final = "-"
 COLUMNS: Final = (
     *KEY, "engine", "processor_s", *(f"{name}_{end}" for name in QUANTITIES.values() for end in ENDS),
