@@ -151,9 +151,8 @@ def _unused_delay(scenario: Scenario) -> Iterator[str]:
     network = scenario.network
     if network.kind != "dumbbell" or network.trunk_delay == type(network).model_fields["trunk_delay"].default:
         return
-    links = scenario.resolved["links"]
-    trunks = {flow["route"][1] for flow in scenario.resolved["flows"] if len(flow["route"]) > 1}
-    knots_ps = [knot[1] for k in trunks for knot in links[k].get("motion", {}).get("delay", {}).get("knots_ps", ())]
+    motions = _motions_of_trunks(scenario.resolved)
+    knots_ps = [knot[1] for motion in motions for knot in motion.get("delay", {}).get("knots_ps", ())]
     if knots_ps and not min(knots_ps) <= TIME.parse(network.trunk_delay) <= max(knots_ps):
         delays = f"{TIME.format(min(knots_ps))} to {TIME.format(max(knots_ps))}"
         yield f"network.trunk_delay: {network.trunk_delay} is not used; network.path has delays of {delays}"
@@ -164,14 +163,18 @@ def _default_rate(scenario: Scenario) -> Iterator[str]:
     network = scenario.network
     if network.kind != "dumbbell" or network.trunk_rate != type(network).model_fields["trunk_rate"].default:
         return
-    links = scenario.resolved["links"]
-    trunks = {flow["route"][1] for flow in scenario.resolved["flows"] if len(flow["route"]) > 1}
-    services = [links[k].get("motion", {}).get("service", {}) for k in trunks]
-    rates_bps = [step[1] for service in services for step in service.get("steps", ())]
+    motions = _motions_of_trunks(scenario.resolved)
+    rates_bps = [step[1] for motion in motions for step in motion.get("service", {}).get("steps", ())]
     if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):
         rates = f"{RATE.format(min(rates_bps))} to {RATE.format(max(rates_bps))}"
         default = f"not given, {network.trunk_rate} determines what is in BDP and auto"
         yield f"network.trunk_rate: {default}; network.path has rates of {rates}"
+
+
+def _motions_of_trunks(resolved: Resolved) -> list[Mapping[str, Any]]:
+    """Returns the changes over time of a dumbbell's trunks that carry data; empty mappings for static ones."""
+    trunks = {flow["route"][1] for flow in resolved["flows"] if len(flow["route"]) > 1}
+    return [resolved["links"][k].get("motion", {}) for k in trunks]
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
