@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 # Number of pieces of a flow for the bootstrap of the rate, and its resamples.
 _BLOCKS: Final = 40
