@@ -15,6 +15,7 @@ from longpipe.fit.path_file import write
 from longpipe.fit.recorded import fit_recorded
 from longpipe.fit.whatif import whatif
 from longpipe.measured import read
+from longpipe.measured.recording import Recording
 
 DATA = Path(__file__).parent / "data" / "measured"
 RATE_BPS, RTT_S = 2e6, 0.04
@@ -53,7 +54,7 @@ def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
     assert base["value"] >= RTT_S
 
 
-def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
+def ndt7(file: Path, snapshots: int) -> Recording:
     """A test over 8 Mbit/s with a queue of 30 ms; the grammar is that of tests/test_measured_archives.py."""
     payload = 8e6 * 1448 / 1500 / 8
     lines = [
@@ -64,15 +65,25 @@ def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
                 "BytesRetrans": 0,
             },
         }
-        for k in range(1, 40)
+        for k in range(1, snapshots + 1)
     ]  # fmt: skip
-    file = tmp_path / "ndt7.jsonl"
     file.write_text("".join(json.dumps(one) + "\n" for one in lines))
-    found = fit_recorded(read(file))
+    return read(file)
+
+
+def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
+    found = fit_recorded(ndt7(tmp_path / "ndt7.jsonl", 39))
     assert found.estimates["rate"]["value"] == pytest.approx(8e6, rel=1e-3)
     assert found.estimates["base RTT"]["value"] == pytest.approx(0.02)
     # 30 ms at 8 Mbit/s.
     assert found.estimates["buffer"]["value"] == pytest.approx(20, abs=1)
+
+
+def test_a_file_with_one_rate_has_an_observed_goodput(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    write(fit_recorded(ndt7(tmp_path / "ndt7.jsonl", 2)), path)
+    goodput = whatif(path, {"tcp.congestion": "cubic"}, 3).measures[0]
+    assert goodput.observed == pytest.approx(8e6 * 1448 / 1500, rel=1e-3)
 
 
 @pytest.mark.parametrize(

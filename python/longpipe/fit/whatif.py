@@ -159,13 +159,14 @@ def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a r
 def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     """Returns the measures of the captured flow."""
     series = {name: np.array(values, dtype=float) for name, values in fitted["series"].items()}
-    time, moved = series["time_s"], series["delivered_bytes"]
+    # Nothing was delivered at the start, which a short series needs as its first point.
+    time, moved = (np.append(0.0, series[name]) for name in ("time_s", "delivered_bytes"))
     late = time > STEADY * time[-1]
     first = int(np.argmax(late)) - 1
     goodput = 8 * (moved[-1] - moved[first]) / (time[-1] - time[first])
     return {
         "goodput": float(goodput),
-        "median RTT": float(np.nanmedian(series["rtt_s"][late])),
+        "median RTT": float(np.nanmedian(series["rtt_s"][late[1:]])),
         "losses": float(len(series["lost_s"])),
     }
 
