@@ -156,3 +156,12 @@ def test_judge_and_collect_exclude_each_other(tmp_path: Path) -> None:
     done = command("validate", "fit", str(tmp_path), "--judge", "--collect")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "--judge: not together with --collect" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [("abc", "--most: 'abc'; needs a number of seconds"), ("nan", "--most: nan s")]
+)
+def test_a_maximum_that_is_no_time_is_refused(most: str, said: str, tmp_path: Path) -> None:
+    done = command("validate", "fit", str(tmp_path), "--most", most)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr

@@ -82,6 +82,13 @@ def test_an_unknown_case_is_refused_with_the_nearest_one() -> None:
     assert "CASE: 'los'; did you mean 'loss'?" in str(done.exception or done.output)
 
 
+@pytest.mark.parametrize("within", ["abc", "-1 ms", "nan"])
+def test_a_tolerance_that_is_no_time_is_refused(within: str) -> None:
+    done = CliRunner().invoke(app, ["validate", "netem", "--within", within])
+    assert done.exit_code != 0
+    assert "--within" in f"{done.exception}{done.output}"
+
+
 @pytest.mark.skipif(not THOROUGH, reason="a minute on an idle machine: make validate")
 @pytest.mark.usefixtures("namespaces")
 @kernel

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from longpipe.cli.safe import echo
+from longpipe.cli.times import seconds
 from longpipe.errors import ScenarioError
 
 NOT_MET = 1
@@ -21,7 +22,9 @@ def fit(
         int, typer.Option(min=1, help="Runs of BBR and Reno in Linux on each path with random losses.")
     ] = 20,
     seeds: Annotated[int, typer.Option(min=3, help="Pairs of runs of each prediction.")] = 20,
-    most: Annotated[str | None, typer.Option(metavar="TIME", help="Maximum duration, as in '20 s'.")] = None,
+    most: Annotated[
+        float | None, typer.Option(metavar="TIME", parser=seconds, help="Maximum duration, as in '20 s'.")
+    ] = None,
     judge: Annotated[bool, typer.Option("--judge", help="Judge the rows of the folder; do not start Linux.")] = False,
     collect: Annotated[bool, typer.Option("--collect", help="Run Linux only.")] = False,
 ) -> None:
@@ -32,16 +35,14 @@ def fit(
     """
     from rich.console import Console
 
-    from longpipe.units import TIME
     from longpipe.validate import fit_results, fit_runs
     from longpipe.validate.linux import LEAST_S
 
     if judge and collect:
         raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
-    most_s = None if most is None else TIME.parse(most) / 1e12
-    if most_s is not None and most_s < LEAST_S:
-        raise ScenarioError(f"--most: {most}; needs at least {LEAST_S:g} s")
-    campaign = fit_runs.Campaign(seed, paths, queues, control_paths, loss_draws, most_s)
+    if most is not None and not most >= LEAST_S:
+        raise ScenarioError(f"--most: {most:g} s; needs at least {LEAST_S:g} s")
+    campaign = fit_runs.Campaign(seed, paths, queues, control_paths, loss_draws, most)
     tell = Console(stderr=True, highlight=False).print
     if not judge:
         fit_runs.collect(folder, campaign, tell)

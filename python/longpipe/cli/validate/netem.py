@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from longpipe.cli.safe import Console
+from longpipe.cli.times import seconds
 
 DIFFERENT = 1
 
@@ -16,7 +17,12 @@ def netem(
         typer.Argument(metavar="[CASE ...]", help="delay, uniform, normal, loss, bursts or rate; default: all."),
     ] = None,
     datagrams: Annotated[int, typer.Option(min=1000, help="Datagrams in each case, about 1000 per second.")] = 10_000,
-    within: Annotated[str, typer.Option(metavar="TIME", help="Delays that differ by less count as equal.")] = "0.2 ms",
+    within: Annotated[
+        float,
+        typer.Option(
+            metavar="TIME", parser=seconds, show_default="0.2 ms", help="Delays that differ by less count as equal."
+        ),
+    ] = 0.2e-3,
 ) -> None:
     """Send the same datagrams over a live path in real time, and through netem of a Linux guest in virtual time.
 
@@ -28,13 +34,14 @@ def netem(
 
     from longpipe.cli.live.path import check_machine
     from longpipe.errors import ScenarioError, nearest
-    from longpipe.units import TIME
     from longpipe.validate.netem import CASES, compare
 
     for name in cases or []:
         if name not in CASES:
             raise ScenarioError(f"CASE: {name!r}; {nearest(name, CASES)}")
-    within_ms = TIME.parse(within) / 1e9
+    within_ms = 1e3 * within
+    if not within_ms >= 0:
+        raise ScenarioError(f"--within: {within_ms:g} ms; needs at least 0 ms")
     check_machine()
     console = Console(highlight=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
