@@ -63,6 +63,11 @@ class PathFeatures:
     # Limit of the queue; None where it never overflowed.
     buffer: FitEstimate | None
 
+    @property
+    def rate_or_bound_bps(self) -> float:
+        """Rate of the bottleneck, or its lower bound where the rate is unknown."""
+        return self.rate_bps.value if self.rate_bps is not None else self.fastest_bps
+
 
 def features(seen: ObservedFlow) -> PathFeatures:
     """Returns the estimates of an observation."""

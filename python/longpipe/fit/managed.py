@@ -55,8 +55,7 @@ def chance_of_tail_drop(seen: ObservedFlow, found: PathFeatures) -> float:
 
 
 def _packet_s(seen: ObservedFlow, found: PathFeatures) -> float:
-    rate = found.rate_bps.value if found.rate_bps is not None else found.fastest_bps
-    return seen.packet_bytes * 8 / rate
+    return seen.packet_bytes * 8 / found.rate_or_bound_bps
 
 
 def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str, dict[str, Any]]]:

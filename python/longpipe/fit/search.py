@@ -199,7 +199,7 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
     lost = tuple(int(place) for place in places)
     limited = seen.window is not None and seen.window_full > _LIMITED
     return Hypothesis(
-        rate_bps=found.rate_bps.value if found.rate_bps is not None else found.fastest_bps,
+        rate_bps=found.rate_or_bound_bps,
         base_rtt_s=found.base_rtt_s.value,
         buffer_packets=int(found.buffer.value) if found.buffer is not None else _ENDLESS,
         policy={"kind": TAIL_DROP},
