@@ -121,6 +121,9 @@ def test_the_command_prints_what_a_log_cannot_tell(tmp_path: Path) -> None:
     assert "bbr 100%" in done.stdout
     assert "named in the file" in done.stdout
     assert "cannot tell losses at a full queue from random ones" in done.stdout
+    done = run("fit", str(DATA / "ss.txt.gz"), "-o", str(tmp_path / "p.toml"), "--controls", "bbr,cubic")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--controls: bbr,cubic; needs a capture" in done.stderr
 
 
 def test_a_capture_of_the_machines_kernel_gives_the_path_back() -> None:

@@ -51,7 +51,7 @@ def fit(
     check_file("--output", output)
     check_file("--output", output.with_suffix(SUFFIX))
     known = dict(change(text) for text in changes or [])
-    wanted = tuple(one.strip() for one in controls.split(",")) if controls else CONTROLS
+    wanted = tuple(one.strip() for one in controls.split(",")) if controls else ()
     # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
     accepted = (*CONTROLS, "bbr3")
     unknown = next((one for one in wanted if one not in accepted), None)
@@ -71,9 +71,12 @@ def fit(
 
 
 def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, object]) -> tuple[FitReport, int]:
-    """Returns the fit of a file, and the number of candidates that an interrupted search left out."""
+    """Returns the fit of a file, and the number of candidates that an interrupted search left out.
+
+    Without `controls`, the candidates are those of Linux.
+    """
+    from longpipe.fit import CONTROLS, observe
     from longpipe.fit import fit as search
-    from longpipe.fit import observe
     from longpipe.fit.recorded import fit_recorded
     from longpipe.fit.reported import report
     from longpipe.measured import read
@@ -81,10 +84,12 @@ def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, obje
     from longpipe.measured.pcap import is_capture
 
     if not is_capture(Content.of(file).data):
+        if controls:
+            raise ScenarioError(f"--controls: {','.join(controls)}; needs a capture, and {file} has no packets")
         return fit_recorded(read(file), flow, known), 0
     seen = observe(file, flow)
     with RunBar("simulating candidates") as bar:
-        found = search(seen, controls, known, bar.update)
+        found = search(seen, controls or CONTROLS, known, bar.update)
     return report(found), found.left
 
 
