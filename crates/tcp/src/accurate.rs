@@ -1,5 +1,5 @@
-//! Accurate ECN (RFC 9768): every ACK carries a counter of CE-marked packets, three bits wide, and optionally counters
-//! of bytes.
+//! Accurate ECN (RFC 9768): every ACK carries the three-bit ACE field, which counts CE-marked packets, and optionally
+//! byte counters.
 
 use crate::flight::Flight;
 use crate::segment::{AckSegment, ByteCounts, Ecn};
@@ -10,7 +10,7 @@ const FIRST: u64 = 5;
 const FIRST_UNMARKED: u64 = 1;
 /// The three-bit ACE field holds the packet counter modulo this value.
 const CYCLE: u64 = 8;
-/// Number of unreported marked packets at which the receiver sends an ACK at once (section 3.2.2.5.1).
+/// Number of CE-marked packets since the last ACK at which the receiver sends an ACK immediately (section 3.2.2.5.1).
 const UNTOLD: u32 = 2;
 /// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the ACE
 /// counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
@@ -18,7 +18,7 @@ const WEIGHT: f64 = 1.0 / 64.0;
 const THINNED: f64 = 4.0;
 /// Width of a byte counter [bit].
 const BYTES_BITS: u32 = 24;
-/// Marked packets are assumed to have at least 1/LEAST_SHARE of the bytes of a full segment (SAFETY_FACTOR of appendix A.2.2).
+/// Marked packets are assumed to carry on average at least 1/LEAST_SHARE of an MSS (SAFETY_FACTOR of appendix A.2.2).
 const LEAST_SHARE: u64 = 2;
 
 /// The receiver's counters.
@@ -33,7 +33,7 @@ pub struct Counter {
     untold: u32,
     /// Whether the latest packet was marked.
     latest: bool,
-    /// Whether the next ACK must not be delayed.
+    /// Whether the next ACK must be sent without delay.
     is_due: bool,
     /// Whether ACKs carry the AccECN option with byte counters.
     tells_bytes: bool,
@@ -61,7 +61,8 @@ impl Counter {
         } else if capable {
             self.unmarked += u64::from(bytes);
         }
-        // From here on the other byte counter increments: report that at once (section 3.2.3.3).
+        // From this packet on, the counter of unmarked bytes increases instead, which is reported immediately (section
+        // 3.2.3.3).
         let ends = self.tells_bytes && capable && !marked && self.latest;
         let begins = marked && !self.latest;
         self.latest = marked;
@@ -70,7 +71,8 @@ impl Counter {
         self.is_due |= begins || ends || self.untold >= UNTOLD;
     }
 
-    /// Returns whether an ACK must be sent at once: the marking state changed, or UNTOLD marked packets are unreported.
+    /// Returns whether an ACK must be sent immediately: the marking has changed, or UNTOLD marked packets are
+    /// unreported.
     pub fn is_due(&self) -> bool {
         self.is_due
     }
@@ -94,7 +96,7 @@ pub struct Feedback {
     packets: u64,
     /// s.ceb: marked bytes known to the sender.
     marked: u64,
-    /// Highest byte that ACKs have covered [byte].
+    /// End of the data that ACKs have covered so far [byte].
     told: u64,
     /// Moving average of packets per ACK; None before the first ACK.
     each: Option<f64>,
@@ -167,8 +169,8 @@ impl Feedback {
     }
 }
 
-/// Returns the largest number of marked packets, out of `newly` packets, that agrees with the ACE field (dSafer.cep of
-/// appendix A.2.1).
+/// Returns the largest number of marked packets, out of `newly` packets, that is consistent with the ACE field
+/// (dSafer.cep of appendix A.2.1).
 fn safest(newly: u64, least: u64) -> u64 {
     match newly.checked_sub(least) {
         Some(more) => newly - more % CYCLE,
@@ -184,7 +186,7 @@ fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
     apart << shift >> shift
 }
 
-/// Chooses between the two possible numbers of marked packets with the number of marked bytes (appendix A.2.2).
+/// Uses the number of marked bytes to choose between the two possible numbers of marked packets (appendix A.2.2).
 fn likely(bytes: u64, mss: u64, least: u64, safest: u64) -> u64 {
     let fits = bytes <= mss * least && LEAST_SHARE * bytes < mss * safest;
     if fits {

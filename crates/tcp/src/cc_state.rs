@@ -13,7 +13,7 @@ use longpipe_events::{Span, Time};
 pub struct CcState {
     /// Per-segment records of data in flight, if the controller or the recovery needs them.
     pub rtx_queue: Option<RetransmissionQueue>,
-    /// Smallest round-trip time measured by the retransmission timer.
+    /// Minimum round-trip time measured by the retransmission timer.
     pub least_rtt: Option<Span>,
     /// Whether the sender has used its full window (cwnd-limited).
     pub usage: Usage,
@@ -52,7 +52,7 @@ impl CcState {
         }
     }
 
-    /// Gives the recovery write access to the pacing rate, for reductions.
+    /// Returns the pacing rate, which loss recovery lowers in a reduction.
     pub fn pacing(&mut self) -> &mut Option<Pacing> {
         &mut self.pacing
     }

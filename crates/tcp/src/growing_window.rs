@@ -95,7 +95,8 @@ impl Smoothed {
         }
     }
 
-    /// Takes the RTT of a segment; `least_way` approximates the one-way delay of the ACK that the segment echoes.
+    /// Records an RTT sample of a segment that was sent at `sent`; `least_way` approximates the one-way delay of the
+    /// ACK that the segment echoes.
     #[inline]
     fn measure(&mut self, sent: Time, least_way: Span, round_trip: Span) {
         let arrived = |ack: &Time| ack.0 + least_way.0 <= sent.0;
@@ -125,7 +126,8 @@ const FIRST_READ: u64 = 10;
 /// Window space that a segment beyond a hole occupies, in 1/16 of its payload. It is half of the packet's memory
 /// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
 const TAKEN: u64 = 15;
-/// The bound has room for TWICE the data read and SPARE segments, and is increased by TWICE their relative growth.
+/// The bound is TWICE the data read per RTT plus SPARE segments, increased by TWICE the relative growth of the data
+/// read (tcp_rcv_space_adjust).
 const TWICE: u64 = 2;
 const SPARE: u64 = 16;
 
@@ -156,7 +158,7 @@ impl GrowingWindow {
         }
     }
 
-    /// Lets ACKs advertise the window: at most `most` bytes, in units of 2^scale bytes.
+    /// Makes ACKs advertise the window: at most `most` bytes, in units of 2^scale bytes.
     pub fn advertises(self, most: u64, scale: u32) -> GrowingWindow {
         let advertised = Advertised {
             most,
@@ -198,8 +200,8 @@ impl GrowingWindow {
         room > 0
     }
 
-    /// Processes a segment that was sent at `sent`, arrived in order up to byte `end`, and is read at once, while
-    /// `beyond` bytes wait beyond a hole. Returns whether the window grew.
+    /// Processes a segment that was sent at `sent`, arrived in order and ends at byte `end`, while `beyond` bytes wait
+    /// beyond a hole. The application reads it at once. Returns whether the window grew.
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
         let grows = self.grow(beyond);
         let round_trip = self.measure(now, sent);
@@ -264,8 +266,8 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Plays RTTs of 100 ms with the given numbers of segments, sent at intervals of 1.2 ms. Returns which segments are
-    /// acknowledged at once, and the bound after each RTT.
+    /// Simulates RTTs of 100 ms with the given numbers of segments, sent at intervals of 1.2 ms. Returns which segments
+    /// are acknowledged at once, and the bound after each RTT.
     fn rounds(segments: &[u64]) -> (Vec<bool>, Vec<u64>) {
         let mut window = GrowingWindow::new(MSS as u32, false);
         let (mut end, mut at_once, mut bounds) = (0, vec![], vec![]);
@@ -325,7 +327,7 @@ mod tests {
         window.bound = 100 * MSS;
         while window.grow(0) {}
         assert_eq!(window.advertise(100 * MSS, 0), (100 * MSS).div_ceil(2048) as u32 * 2048);
-        // Without a growing window ACKs carry none.
+        // Without a growing window, ACKs advertise none.
         assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, 0), 0);
     }
 
@@ -376,8 +378,8 @@ mod tests {
     }
 
     /// Compares with Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where each flight is twice as large as the previous one
-    /// and builds a queue at its end: the bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and
-    /// 633 to 1115 are acknowledged one by one.
+    /// and ends with a queue. The bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and 633 to
+    /// 1115 are acknowledged one by one.
     #[test]
     fn a_shorter_round_trip_counts_at_once() {
         let mut window = GrowingWindow::new(MSS as u32, true);

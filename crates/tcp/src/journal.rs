@@ -102,7 +102,7 @@ pub struct SenderEvent {
     pub kind: EventKind,
     /// Cause of the event.
     pub cause: EventCause,
-    /// For a reduction: how the network lost the first lost segment.
+    /// For a reduction: cause of the first lost segment's loss in the network.
     pub loss: LossCause,
     /// First byte of the segment; for other events SND.UNA.
     pub sequence: u64,
@@ -190,7 +190,7 @@ impl Journal {
         self.pages().reductions.note_loss(sequence, time, cause, una);
     }
 
-    /// Returns the effects of the window reductions until `now`, by cause, when the window is `window` [byte].
+    /// Returns the totals of the window reductions until `now`, by cause. `window` is the current window [byte].
     pub fn reductions(&self, now: Time, window: f64) -> Totals {
         self.0
             .as_ref()

@@ -69,10 +69,10 @@ impl Marks {
 
     /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window.
     pub fn on_echo(&mut self, flight: &Flight) -> bool {
-        // The ACK that completes the data sent before the reduction left before the receiver saw CWR.
+        // The ACK of the last data sent before the reduction left before the receiver saw CWR.
         let first = flight.una > self.reduced_at;
         if first {
-            // With Accurate ECN, CWR is a bit of the counter.
+            // With Accurate ECN, the CWR flag is part of the ACE field.
             (self.reduced_at, self.owes_word) = (flight.max, self.feedback.is_none());
         }
         first

@@ -15,7 +15,7 @@ pub struct Pacer {
     left: u64,
     /// Upper limit of a quantum [byte].
     most: u64,
-    /// Delay of the latest quantum past `next` [ps]; the following waits are shortened by it.
+    /// Time by which the latest quantum left after `next` [ps]; the following waits are shortened by it.
     late: f64,
     /// Remaining segments at the start of the connection that are not paced.
     free: u32,
@@ -25,11 +25,11 @@ pub struct Pacer {
 
 /// Number of segments at the start of a connection that are not paced (Linux).
 const FREE_SEGMENTS: u32 = 10;
-/// The rate is cwnd/srtt times FAST while cwnd < ssthresh/2, and times the other factor otherwise (Linux).
+/// The pacing rate is cwnd/srtt times FAST while cwnd < ssthresh/2, and times SLOW otherwise (Linux).
 const FAST: f64 = 2.0;
 const SLOW: f64 = 1.2;
-/// A quantum is the data sent at the pacing rate in 1/1024 s (sk_pacing_shift). On short paths a share of the largest
-/// burst is added; this share halves for each 512 µs of the RTT (tcp_tso_rtt_log).
+/// A quantum is the data sent in 1/1024 s at the pacing rate (sk_pacing_shift). On short paths it also includes a share
+/// of the largest burst, which halves for each 512 µs of the RTT (tcp_tso_rtt_log).
 const QUANTA_PER_SECOND: u64 = 1024;
 const HALVES_EACH: Span = Span::micros(512);
 /// Largest burst of segments [byte].
@@ -110,7 +110,7 @@ impl Pacer {
     }
 }
 
-/// Returns the pacing rate for a congestion controller without a rate of its own: cwnd/srtt times a factor above 1.
+/// Returns the pacing rate for a congestion controller that sets none: cwnd/srtt times a factor above 1.
 pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
     let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
         FAST

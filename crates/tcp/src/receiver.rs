@@ -71,7 +71,7 @@ pub struct Receiver {
     echoes_mark: bool,
     /// Counters of Accurate ECN.
     counter: Counter,
-    /// Data received before the mark state changed, which are acknowledged first; and whether another ACK follows.
+    /// RCV.NXT before the marking changed, which is acknowledged first, and whether another ACK follows.
     before_mark: Option<(u64, bool)>,
     /// Whether ACKs carry D-SACK blocks, and the duplicate received since the last ACK.
     sends_dsack: bool,
@@ -80,7 +80,7 @@ pub struct Receiver {
     opening: Opening,
     /// SACK blocks of the previous ACK, most recent first.
     reported: [(u64, u64); MAX_SACK_BLOCKS],
-    /// The segment stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are more.
+    /// The segment stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are several.
     put: u64,
     /// Bytes beyond a hole, for window autotuning.
     waiting: u64,
@@ -380,7 +380,7 @@ impl Receiver {
         compression.on_segment(self.next, range, fresh, round_trip)
     }
 
-    /// Schedules an ACK of the data received before the mark state changed, to be sent first.
+    /// Schedules an ACK of the data received before the marking changed, to be sent first.
     fn wait_for_mark(&mut self) {
         if let Some((_, due)) = &mut self.before_mark {
             *due = std::mem::replace(&mut self.pending, true);

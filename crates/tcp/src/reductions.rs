@@ -1,11 +1,12 @@
 //! Causes of a sender's window reductions, and the time during which each cause kept the window reduced.
 //!
 //! The network reports every data segment that it loses. A reduction is attributed to the first loss that is not yet
-//! acknowledged, because the sender detects that one first: hundreds of segments lost by one overflow cause one reduction,
-//! and each isolated random loss causes one.
+//! acknowledged, because the sender detects that loss first: hundreds of segments lost in one buffer overflow cause a
+//! single reduction, and so does each isolated random loss.
 //!
-//! The fast engine may process a sender's timer before the network reports losses that precede it. The cause of a reduction is
-//! therefore derived again from each loss that is reported late, so that it depends on the times of losses and reductions alone.
+//! The fast engine may process a sender's timer before the network reports losses that precede it. The cause of a
+//! reduction is therefore updated with each loss that is reported late, so that it depends only on the times of losses
+//! and reductions.
 
 use crate::flight::Flight;
 use longpipe_events::memory::Growing;
@@ -13,8 +14,8 @@ use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 
-/// Number of reductions whose cause may still change. A loss is reported late by less than a round-trip time, in which only
-/// timeouts with a tiny maximum cause more than a few reductions.
+/// Number of reductions whose cause may still change. A loss is reported less than a round-trip time late. In that time
+/// more than a few reductions occur only if the maximum RTO is tiny.
 const RECENT: usize = 64;
 
 /// Cause of a segment's loss, as numbered by the network.
@@ -49,7 +50,7 @@ pub struct Total {
 pub struct Totals(pub [Total; CAUSES]);
 
 impl Totals {
-    /// Adds a reduction.
+    /// Adds the effects of a reduction.
     fn add(&mut self, cause: LossCause, one: &Reduction) {
         let total = &mut self.0[usize::from(cause.0)];
         total.count += 1;
@@ -86,7 +87,7 @@ struct Reduction {
     /// SND.UNA and SND.MAX at that time.
     una: u64,
     max: u64,
-    /// What the reduction responds to.
+    /// Event that the reduction responds to.
     trigger: Trigger,
     /// Window after the reduction [byte].
     window: f64,
@@ -97,13 +98,13 @@ struct Reduction {
     integral: f64,
 }
 
-/// What a reduction responds to.
+/// Event that a reduction responds to.
 #[derive(Clone, Copy, Debug)]
 enum Trigger {
     /// An ECN mark.
     Mark,
-    /// The first loss before the reduction that was not acknowledged then; of a segment that was lost several times, the
-    /// latest. None if no such loss is reported.
+    /// The first loss before the reduction that was not acknowledged at the reduction; for a segment that was lost
+    /// several times, its latest loss. None if no such loss has been reported.
     Loss(Option<Noted>),
 }
 
@@ -136,9 +137,10 @@ struct Episode {
 }
 
 impl Episode {
-    /// Returns the cause of a reduction, given the episode before it, and updates the episode. If no loss is known, a
-    /// reduction before all data of an earlier loss are acknowledged has the cause of that loss: go-back-N after a timeout
-    /// retransmits segments that arrived, and their duplicate ACKs may look like another loss (RFC 2582 section 5).
+    /// Returns the cause of a reduction, given the episode before it, and updates the episode. If no loss is known and
+    /// the data of an earlier episode are not all acknowledged, the cause is that of the episode: go-back-N after a
+    /// timeout retransmits segments that have arrived, and their duplicate ACKs may look like another loss (RFC 2582
+    /// section 5).
     fn cause(episode: &mut Option<Episode>, reduction: &Reduction) -> LossCause {
         match reduction.trigger {
             Trigger::Mark => LossCause::MARK,
@@ -158,12 +160,12 @@ impl Episode {
 /// The reductions of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses of segments that are not acknowledged, in order. Losses of a segment before the one that caused a reduction are
-    /// removed, so that the time per reduction is proportional to the number of later losses only.
+    /// Losses of segments that are not acknowledged, in order of time. Losses of a segment before the one that caused a
+    /// reduction are removed, so that the time per reduction is proportional only to the number of later losses.
     noted: VecDeque<Noted>,
     /// The latest reductions, in order.
     recent: VecDeque<Reduction>,
-    /// Whether the latest reduction still has effect: it was not undone.
+    /// Whether the latest reduction is still in effect, because it was not undone.
     in_effect: bool,
     /// Latest loss that led to a reduction before the recent ones.
     episode: Option<Episode>,
@@ -193,15 +195,15 @@ impl Reductions {
         }
     }
 
-    /// Records a reduction of the window from `before` [byte], for an ECN mark or a loss. Returns its cause, as far as losses
-    /// have been reported.
+    /// Records a reduction of the window from `before` [byte], caused by an ECN mark or a loss. Returns its cause
+    /// according to the losses reported so far.
     pub fn on_reduction(&mut self, marked: bool, now: Time, flight: &Flight, before: f64) -> LossCause {
         self.end_latest(now, Some(before));
         let trigger = match marked {
             true => Trigger::Mark,
             false => Trigger::Loss(self.first_loss(now, flight.una)),
         };
-        // Loss recovery may reduce cwnd to ssthresh only later.
+        // Some loss recoveries reduce cwnd to ssthresh only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
         if self.recent.len() == RECENT {
             self.settle_first();
@@ -244,8 +246,8 @@ impl Reductions {
         totals
     }
 
-    /// Returns the first loss before `now` of a segment that is not acknowledged; of a segment that was lost several times,
-    /// the latest.
+    /// Returns the first loss before `now` of a segment that is not acknowledged; for a segment that was lost several
+    /// times, its latest loss.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Noted> {
         self.forget_before(una);
         let first = self.noted.iter().position(|one| one.time <= now)?;
@@ -260,7 +262,8 @@ impl Reductions {
         Some(loss)
     }
 
-    /// Ends the effect of the latest reduction, with a window of `last`; None if the window is as after the reduction.
+    /// Ends the effect of the latest reduction, with a window of `last`; None means that the window has not changed
+    /// since the reduction.
     fn end_latest(&mut self, now: Time, last: Option<f64>) {
         let latest = self.recent.back_mut().filter(|_| self.in_effect);
         if let Some(latest) = latest {
@@ -374,8 +377,8 @@ mod tests {
         reductions.until(Time(1000), 6000.0)
     }
 
-    /// The fast engine reports losses late, and in another order. The reference is the order in time, in which every loss is
-    /// known before the reductions that follow it.
+    /// The fast engine reports losses late and in a different order. The reference is the order of time, in which every
+    /// loss is known before the reductions that follow it.
     #[test]
     fn causes_do_not_depend_on_when_losses_are_reported() {
         let mut draws = Stream::new(7, "reductions", 0);
@@ -386,7 +389,8 @@ mod tests {
         }
     }
 
-    /// A loss is late for two reductions, of which the second has its cause only because the first did.
+    /// Two reductions precede the report of this loss, and the second has the loss as its cause only because the first
+    /// does.
     #[test]
     fn a_late_loss_is_also_the_cause_of_a_later_reduction_within_its_episode() {
         let mut reductions = Reductions::default();
@@ -438,7 +442,8 @@ mod tests {
         assert_eq!(reductions.noted.len(), 1);
     }
 
-    /// The time for a segment whose retransmissions are all lost is not quadratic in the number of retransmissions.
+    /// The processing time for a segment whose retransmissions are all lost is not quadratic in the number of
+    /// retransmissions.
     #[test]
     fn losses_of_a_segment_before_the_one_that_caused_a_reduction_are_forgotten() {
         let mut reductions = Reductions::default();

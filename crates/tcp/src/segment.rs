@@ -180,8 +180,8 @@ impl DataSegment {
 }
 
 impl Default for AckSegment {
-    /// Returns an ACK of no data. Not derived, because the derived implementation calls a function for the array of
-    /// blocks.
+    /// Returns an ACK of no data. Not derived, because the derived implementation calls a function to initialize the
+    /// array of blocks.
     #[inline(always)]
     fn default() -> AckSegment {
         AckSegment {

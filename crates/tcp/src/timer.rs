@@ -61,7 +61,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes an RTT sample: a segment sent at `sent`, and not retransmitted (Karn), was acknowledged at `now`.
+    /// Adds an RTT sample: a segment sent at `sent`, and not retransmitted (Karn), was acknowledged at `now`.
     pub fn measure(&mut self, sent: Time, now: Time) {
         match self {
             RttEstimator::Coarse(timer) => timer.measure(sent, now),
@@ -178,7 +178,7 @@ impl CoarseTimer {
         let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MOST_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
-            // BSD's counter of a running measurement starts at 1, which it subtracts from every measurement except the
+            // BSD's counter of a running measurement starts at 1, and BSD subtracts 1 from every measurement except the
             // first.
             let rtt = elapsed + i32::from(self.count_from_one);
             self.srtt = rtt << 3;

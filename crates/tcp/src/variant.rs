@@ -1,9 +1,9 @@
-//! Interchangeable parts of a sender, such as loss recovery and congestion control. Each part has several kinds, and
-//! each kind has its own parameters.
+//! Interchangeable parts of a sender, such as loss recovery and congestion control. Each part has several variants with
+//! their own parameters.
 
 use crate::problem::Problem;
 
-/// Parameters of one kind, with their validation.
+/// Parameters of a variant, with their validation.
 pub trait Parameters {
     /// Returns the first invalid parameter, if any.
     fn problem(&self) -> Option<Problem> {
@@ -11,7 +11,7 @@ pub trait Parameters {
     }
 }
 
-/// One kind of a part.
+/// A variant of a part of the sender.
 pub trait Variant {
     /// Parameters of the variant in a scenario.
     type Config: Parameters;
@@ -29,11 +29,12 @@ impl<V: Variant> Variant for Box<V> {
     }
 }
 
-/// Declares the kinds of a part, one per line: name, state type, description. A scenario spells the name in lower case.
+/// Declares the variants of a part, one per line: name, state type, description. In a scenario the name is in lower
+/// case.
 ///
 /// Defines the enums of states, of configurations and of names, the constructor of a state from a configuration, and a
-/// macro that evaluates an expression for a state of any kind: one.method())` => `each!(self, one => one.method())` =>
-/// one.method())`. Lines that begin with `@` are states without a configuration, which wrap a state of another kind.
+/// macro that evaluates an expression for the state of any variant: `each!(self, one => one.method())`. A line that
+/// begins with `@` declares a state without a configuration, which wraps a state of another variant.
 macro_rules! variants {
     (
         $(#[$about:meta])*
@@ -48,14 +49,14 @@ macro_rules! variants {
             $(#[doc = $about_wrapper] $wrapper($wrapping),)*
         }
 
-        /// A kind and its parameters.
+        /// A variant and its parameters.
         #[derive(Clone, Debug, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum $config {
             $(#[doc = $words] $name(<$state as $crate::variant::Variant>::Config),)+
         }
 
-        /// The kinds by name.
+        /// Names of the variants.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, ::strum::EnumIter, ::strum::VariantNames)]
         #[strum(serialize_all = "kebab-case")]
         pub enum $kind {
@@ -72,7 +73,7 @@ macro_rules! variants {
         }
 
         impl $config {
-            /// Returns the name of the kind.
+            /// Returns the name of the variant.
             pub fn kind(&self) -> $kind {
                 match self {
                     $($config::$name(_) => $kind::$name,)+

@@ -56,13 +56,13 @@ fn rfc_9768_appendix_a_2_2_bytes_tell_whether_the_field_went_round() {
     let mss = 1_000;
     // Columns: marked bytes, d.cep, dSafer.cep, and the number chosen with the bytes.
     let table = [
-        // Eight more packets would be less than half of a full segment each.
+        // With eight more packets, the mean payload would be less than half of an MSS.
         (2_000, 2, 10, 2),
         (0, 0, 8, 0),
-        // There are more bytes than in two full segments.
+        // These bytes do not fit into two packets.
         (2_001, 2, 10, 10),
         (10_000, 2, 10, 10),
-        // With the safest number, the mean is half of a full segment or more.
+        // With the safest number, the mean payload is at least half of an MSS.
         (5_000, 5, 10, 10),
         (4_999, 5, 10, 5),
     ];

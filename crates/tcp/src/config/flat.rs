@@ -1,8 +1,9 @@
 //! Serialized form of a connection in resolved scenarios.
 //!
-//! Each kind of the first release has a parameter table that is always written, in addition to the names of the kinds
-//! in use. Stored runs are found by a digest of this form, so it must not change. A kind added later is written as a
-//! table in place of its name, `{"kind": "scalable", ...}`; this form is accepted for the first kinds too.
+//! The names of the loss recovery and of the congestion control in use are separate from their parameters: the
+//! algorithms of the first release each have a table of parameters, which is always written. An algorithm that was
+//! added later is written as a table in place of its name, `{"kind": "scalable", ...}`; the algorithms of the first
+//! release can also be read in this form. The digest of this form identifies stored runs, so it must not change.
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CarefulResumeConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
@@ -117,12 +118,12 @@ impl Flat {
     }
 }
 
-/// Deserializes a kind without a table of its own in this form.
+/// Deserializes an algorithm that has no table of parameters in this form.
 fn without_table<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
     T::deserialize(MapDeserializer::new([("kind", name)].into_iter()))
 }
 
-/// A kind given by its name or by a table with its parameters.
+/// An algorithm, given by its name or by a table with its parameters.
 enum Choice<T> {
     Name(String),
     Table(T),

@@ -43,7 +43,7 @@ pub struct TcpConfig {
     pub fast_retransmit_restarts_timer: bool,
     /// Minimum interval between fast retransmits [ps]; duplicate ACKs that arrive earlier trigger none.
     pub fast_retransmit_interval_ps: u64,
-    /// Whether to delay a short segment while more data wait (silly window avoidance, RFC 1122 section 4.2.3.4).
+    /// Whether to delay a short segment while more data are waiting (silly window avoidance, RFC 1122 section 4.2.3.4).
     pub silly_window_avoidance: bool,
     /// Whether to reset cwnd to the initial window after an idle period of one RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
@@ -60,13 +60,13 @@ pub struct TcpConfig {
     /// regardless of this field.
     #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
-    /// Upper limit of the segments that a paced sender sends at one time [segment]. None: derived from the rate.
+    /// Maximum burst of a paced sender [segment]. None: derived from the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_burst_segments: Option<u32>,
     /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
     #[serde(skip_serializing_if = "is_default_hz")]
     pub hz: u32,
-    /// Parameters of an earlier connection with which to start (Careful Resume, RFC 9959).
+    /// Source of the parameters that an earlier connection has saved (Careful Resume, RFC 9959).
     #[serde(skip_serializing_if = "CarefulResumeConfig::is_off")]
     pub careful_resume: CarefulResumeConfig,
     /// Retransmission timer.
@@ -95,7 +95,7 @@ pub enum EcnConfig {
         #[serde(default)]
         abe: bool,
     },
-    /// The receiver reports for all data whether it was marked (DCTCP, RFC 8257 section 3.2).
+    /// ACKs report for every segment whether it was marked (DCTCP, RFC 8257 section 3.2).
     Dctcp {},
     /// Every ACK carries a three-bit counter of marked packets (Accurate ECN, RFC 9768).
     Accurate {
@@ -127,7 +127,7 @@ impl EcnConfig {
 }
 
 impl TcpConfig {
-    /// Returns the smallest window scale with which the receiver's window fits the 16-bit field. A window of 1 GiB
+    /// Returns the smallest window scale with which the receiver's window fits into the 16-bit field. A window of 1 GiB
     /// exceeds the largest value by one unit and is accepted.
     pub fn least_window_scale(receiver_window_bytes: u64) -> u32 {
         (0..MAX_WINDOW_SCALE)
@@ -171,7 +171,7 @@ impl TcpConfig {
         (data.packet_bytes().max(opening), ack.packet_bytes().max(opening))
     }
 
-    /// Returns the number of SACK blocks for which an ACK has room. With timestamps and byte counters, only two blocks fit.
+    /// Returns the maximum number of SACK blocks in an ACK. With timestamps and byte counters, only two blocks fit.
     pub(crate) fn room_for_blocks(&self) -> usize {
         if self.ecn.counts_bytes() && self.timestamps() {
             2
@@ -192,7 +192,7 @@ impl TcpConfig {
         (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
     }
 
-    /// Returns whether ACKs advertise a window that grows as Linux's receive buffer does.
+    /// Returns whether the advertised window grows like Linux's receive buffer.
     pub fn advertises_growth(&self) -> bool {
         matches!(
             self.ack,
@@ -243,13 +243,13 @@ impl TcpConfig {
         }
         if self.congestion.is_model() && self.recovery.kind() != RecoveryKind::Rack {
             let recovery = RecoveryKind::VARIANTS[self.recovery.kind() as usize];
-            let accepted = "needs 'rack' with that congestion control, which has to know of each loss";
+            let accepted = "needs 'rack' with this congestion control, which requires each loss to be detected";
             return Some(Problem::new("recovery", recovery, accepted));
         }
         if !self.careful_resume.is_off() {
             let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !self.congestion.is_model();
             if !has_window || self.recovery.kind() != RecoveryKind::Rack {
-                let accepted = "needs recovery = rack, and a congestion control that sets a window alone";
+                let accepted = "needs recovery = rack and a congestion control that sets only a window";
                 return Some(Problem::new("careful_resume", "on", accepted));
             }
         }
@@ -273,7 +273,7 @@ impl TcpConfig {
             return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
         }
         if self.handshake && self.preconnect_ps > 0 {
-            let accepted = "needs 0 with handshake, which data follow at once";
+            let accepted = "needs 0 with handshake, because data follow it immediately";
             return Some(Problem::new("preconnect", self.preconnect_ps, accepted));
         }
         if self.preconnect_ps > LONGEST_PRECONNECT {
@@ -348,16 +348,16 @@ pub enum AckConfig {
         timeout_ps: u64,
         /// Number of segments at the start that are acknowledged at once.
         quick: u32,
-        /// Maximum time by which an ACK of data beyond a hole waits for others, after the first three such ACKs [ps]
-        /// (Linux: SACK compression); 0 disables compression; serialized only if it is not 0.
+        /// Maximum delay of an ACK of out-of-order data, after the first three such ACKs [ps] (Linux: SACK
+        /// compression); 0 disables compression. Serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         sack_delay_ps: u64,
-        /// Whether the receiver's RTT estimate follows a shorter RTT at once, as in Linux 6.1.176; serialized only if
-        /// true.
+        /// Whether the receiver's RTT estimate adopts a shorter RTT immediately, as in Linux 6.1.176. Serialized only
+        /// if true.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
-        /// Interval at which the application fills the sender's buffer [ps]; the segment that ends a write carries PSH
-        /// and is acknowledged at once. 0 means that the writes are unknown; serialized only if it is not 0.
+        /// Interval at which the application fills the sender's buffer [ps]. The segment that ends a write carries PSH
+        /// and is acknowledged at once. 0: the boundaries of writes are unknown. Serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
         /// Whether ACKs advertise the window while it grows from 64 KiB (Linux: tcp_moderate_rcvbuf), up to

@@ -51,7 +51,7 @@ pub enum TimerConfig {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PhaseConfig {
-    /// The first tick is at a given time, equal for all hosts.
+    /// The first tick is at a given time, which is the same for all hosts.
     Fixed {
         /// Time of the first tick [ps], less than one tick.
         at_ps: u64,
@@ -80,7 +80,7 @@ impl TimerConfig {
                 }
                 match *phase {
                     PhaseConfig::Fixed { at_ps } if at_ps >= tick_ps => {
-                        return Some(Problem::new("phase", at_ps, "needs an instant within the first tick"));
+                        return Some(Problem::new("phase", at_ps, "needs a time within the first tick"));
                     }
                     _ => {}
                 }
@@ -94,7 +94,7 @@ impl TimerConfig {
                 }
                 (u64::from(max_rto_ticks) > LONGEST_RTO / tick_ps).then(|| {
                     let value = format!("{max_rto_ticks} ticks of {tick_ps} ps");
-                    Problem::new("max_rto", value, "needs at most 100 000 s in all")
+                    Problem::new("max_rto", value, "needs at most 100 000 s in total")
                 })
             }
             TimerConfig::Fine {

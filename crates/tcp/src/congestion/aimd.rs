@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct AimdConfig {
-    /// Whether an ACK counts as the bytes that it acknowledges, at most one segment (RFC 5681 equation 2), or as one
-    /// segment (4.4BSD).
+    /// Whether cwnd grows by the acknowledged bytes, at most one segment per ACK (RFC 5681 equation 2). Otherwise each
+    /// ACK counts as one segment (4.4BSD).
     pub byte_counting: bool,
 }
 
@@ -67,12 +67,12 @@ impl Aimd {
     }
 }
 
-/// Returns the increased cwnd [byte] after an ACK that counts as `counted` bytes, at most one segment: by RFC 5681 equation 2
-/// below ssthresh, and by equation 3 otherwise. Never exceeds the receiver window.
+/// Returns the increased cwnd [byte] after an ACK that counts as `counted` bytes, at most one segment: according to RFC
+/// 5681 equation 2 below ssthresh, and to equation 3 otherwise. Never exceeds the receiver window.
 #[inline(always)]
 pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
-    // Signed conversions take one instruction each.
+    // A signed conversion compiles to one instruction.
     let counted = (counted as i64 as f64).min(mss);
     let increase = if flight.cwnd() < flight.ssthresh() {
         counted
@@ -89,7 +89,7 @@ pub fn halved(flight: &Flight) -> f64 {
 
 /// Returns the window multiplied by 1 - `share` [byte], in whole segments, at least two.
 pub fn cut(flight: &Flight, share: f64) -> f64 {
-    // The value is never negative, so a signed conversion, which takes one instruction, is correct.
+    // The value is never negative, so a signed conversion, which compiles to one instruction, is correct.
     let segments = (flight.window() as i64 as f64 * (1.0 - share) / flight.mss()) as i64;
     segments.max(2) as f64 * flight.mss()
 }

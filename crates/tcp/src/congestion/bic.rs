@@ -44,7 +44,7 @@ const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
 /// Maximum `each` before the first loss: cwnd grows by at least 5 % per RTT.
 const START: u32 = 20;
-/// Time after which `each` is recomputed although the window is unchanged: 1/32 s.
+/// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
 
 impl Module for BicModule {

@@ -32,7 +32,7 @@ pub enum CarefulResumeConfig {
         max_jump_bytes: Option<u64>,
         /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat.
         beta: f64,
-        /// Data that PipeSize counts.
+        /// Data that are counted in PipeSize.
         pipe_size: PipeSize,
     },
     /// Parameters given in the scenario.
@@ -45,7 +45,7 @@ pub enum CarefulResumeConfig {
         max_jump_bytes: Option<u64>,
         /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat.
         beta: f64,
-        /// Data that PipeSize counts.
+        /// Data that are counted in PipeSize.
         pipe_size: PipeSize,
     },
 }
@@ -59,14 +59,15 @@ pub struct SavedPath {
     pub rtt_ps: u64,
 }
 
-/// Data that PipeSize counts in addition to the data in flight at the jump. The RFC's rules and its example differ.
+/// Data that are counted in PipeSize in addition to the data in flight at the jump. The RFC's rules and its example
+/// differ.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipeSize {
     /// Acknowledged data that were sent since the jump, as in the RFC's example (appendix).
     SentSince,
-    /// All data acknowledged since the jump, as the RFC's rules (section 4.3) literally count them: data in flight at
-    /// the jump count twice.
+    /// All data acknowledged since the jump, which is the literal meaning of the rules in section 4.3: data in flight
+    /// at the jump are counted twice.
     AllAcknowledged,
 }
 
@@ -82,7 +83,7 @@ impl CarefulResumeConfig {
         matches!(self, CarefulResumeConfig::Previous { .. })
     }
 
-    /// Returns whether saved parameters are not used.
+    /// Returns whether Careful Resume is off.
     pub fn is_off(&self) -> bool {
         matches!(self, CarefulResumeConfig::Off {})
     }
@@ -598,9 +599,9 @@ mod tests {
         assert!(!script.resume.is_resuming());
     }
 
-    /// Westwood's measurements start with the handshake: after 12 ACKs at intervals of a tenth of an RTT, only a
-    /// connection that was idle has completed a nonempty measurement. Without saved parameters, the wrapped controller
-    /// behaves as it does alone.
+    /// Westwood measures its bandwidth from the handshake on. After 12 ACKs at intervals of a tenth of an RTT, a
+    /// measurement with data is complete only if the connection was idle before. Without saved parameters, the wrapped
+    /// controller behaves as it does alone.
     #[test]
     fn the_wrapped_controller_measures_from_the_handshake_on() {
         let ssthresh = |wrapped: bool, idle: Span| {

@@ -138,7 +138,8 @@ pub enum RecoveryPhase {
     Loss,
 }
 
-/// Report of an ACK before `rack` processes it, or after any other loss recovery has processed it.
+/// Properties of an ACK for `on_sample`: before `rack` processes the ACK, or after any other loss recovery has
+/// processed it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// Arrival time of the ACK.
@@ -149,17 +150,18 @@ pub struct AckSample {
     pub delivered: u64,
     /// Bytes among `delivered` that arrived with an ECN mark, as reported by the receiver.
     pub marked: u64,
-    /// RTT sample of the most recently sent segment that was acknowledged; None for retransmitted segments.
+    /// RTT sample of the most recently sent segment that the ACK acknowledges; None if it was retransmitted.
     pub rtt: Option<Span>,
     /// Whether the ACK carries SACK blocks.
     pub has_sack_blocks: bool,
     /// One-way delay of the segment whose timestamp the ACK echoes. Present only if the controller requests it.
     pub delay: Option<Span>,
-    /// Bytes delivered since the most recently sent acknowledged segment was sent. Present only with `rates`.
+    /// Bytes delivered since the transmission of the most recently sent segment that the ACK acknowledges. Present only
+    /// with `rates`.
     pub delivered_since_sent: Option<u64>,
 }
 
-/// Report of an ACK after loss recovery has processed it.
+/// Properties of an ACK for `on_ack`, after loss recovery has processed the ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Arrival time of the ACK.
@@ -188,8 +190,8 @@ pub struct Ack {
     pub window_limited: bool,
     /// Usage of cwnd in the latest round.
     pub usage: Usage,
-    /// RTT sample. With records, it is that of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), even
-    /// on duplicate ACKs. Otherwise it is that of the segment being timed.
+    /// RTT sample. With records, it is taken from the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`),
+    /// even on duplicate ACKs. Otherwise it is taken from the segment being timed.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time of the retransmission timer.
     pub srtt: Option<Span>,
@@ -261,7 +263,7 @@ pub struct RateSample {
     pub tx_in_flight: u64,
     /// Bytes declared lost since it was sent.
     pub lost: u64,
-    /// Whether the application, not the window, limited the data in flight at that time.
+    /// Whether the application, not the window, limited the data in flight when the segment was sent.
     pub app_limited: bool,
 }
 
@@ -278,7 +280,7 @@ pub struct LostSegment {
     pub lost: u64,
     /// Total bytes delivered before it was sent.
     pub prior_delivered: u64,
-    /// Whether the application, not the window, limited the data in flight at that time.
+    /// Whether the application, not the window, limited the data in flight when the segment was sent.
     pub app_limited: bool,
     /// Total bytes delivered up to now.
     pub delivered: u64,

@@ -48,14 +48,14 @@ const LEAST_WINDOW: f64 = 2.0;
 /// Maximum velocity; doubling it does not overflow.
 const LARGEST_VELOCITY: f64 = 65_536.0;
 
-/// RTT samples that may still become the minimum of a sliding period.
+/// RTT samples that may still become the minimum of a sliding window.
 #[derive(Clone, Debug, Default)]
 struct SlidingMinimum {
     samples: VecDeque<(Time, i64)>,
 }
 
 impl SlidingMinimum {
-    /// Adds a sample, and returns the minimum of those of the last `period`.
+    /// Adds a sample, and returns the minimum of the samples of the last `period`.
     fn put(&mut self, now: Time, sample: i64, period: Span) -> i64 {
         while self.samples.back().is_some_and(|&(_, later)| later >= sample) {
             self.samples.pop_back();
@@ -82,7 +82,7 @@ pub struct Copa {
     /// Time at which the queue was last nearly empty.
     emptied: Time,
     in_slow_start: bool,
-    /// Velocity: each acknowledged packet changes the window by this divided by δ cwnd packets.
+    /// Velocity v: each acknowledged packet changes the window by v / (δ cwnd) packets.
     velocity: f64,
     /// Window at the start of the current round, and end of the round.
     round: (f64, u64),

@@ -1,4 +1,5 @@
-//! HighSpeed TCP: larger windows grow faster and are reduced less, so that realistic loss rates allow them (RFC 3649).
+//! HighSpeed TCP (RFC 3649): larger windows grow faster and are reduced less, so that realistic loss rates are low
+//! enough for them.
 
 use super::aimd::cut;
 use super::control::{Ack, Cause, Control, CwndUpdate};
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_window_grows_by_a_of_w_in_a_round_trip_and_loses_b_of_w() {
-        // The row of 1058 segments.
+        // 1058 segments are a row of the table.
         let window = trial(1058.0).round_trip();
         assert!((1065.9..1066.1).contains(&window), "{window}");
         assert_eq!(trial(1058.0).reduce(Cause::FastRetransmit), (708.0, 708.0));

@@ -51,9 +51,9 @@ struct Throughput {
 const ONE: u32 = 128;
 const BETA_MIN: u32 = 64;
 const BETA_MAX: u32 = 102;
-/// Largest excess over the maximum RTT with which a sample becomes the new maximum [µs].
+/// Largest excess over the maximum RTT at which a sample becomes the new maximum [µs].
 const LONGER_US: u32 = 20_000;
-/// Minimum RTT with which the ratio of RTTs determines `beta` [µs].
+/// Minimum RTT at which the ratio of RTTs determines `beta` [µs].
 const LEAST_ADAPTED_US: u32 = 10_000;
 /// Number of RTTs after a reduction during which throughput is not smoothed.
 const FRESH: u64 = 3;
@@ -167,7 +167,7 @@ impl HtcpModule {
         if throughput.segments < window || !is_over || self.min_rtt == 0 {
             return;
         }
-        // In the kernel the first measurement starts at boot time, so its throughput is 0.
+        // In the kernel the first measurement starts when the machine boots, so the throughput that it yields is 0.
         let sample = lasted.map_or(0, |lasted| {
             throughput.segments.wrapping_mul(socket.hz()) / lasted as u32
         });

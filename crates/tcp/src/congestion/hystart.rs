@@ -148,7 +148,7 @@ impl SlowStart {
     }
 }
 
-/// State of Linux's HyStart (tcp_cubic.c): rounds of ACKs.
+/// State of Linux's HyStart (tcp_cubic.c).
 #[derive(Clone, Debug, Default)]
 pub struct Trains {
     /// First byte after the round.
@@ -185,7 +185,7 @@ impl Trains {
         if self.found {
             return Start::Grow(1.0);
         }
-        // Since a fix of January 2025, rounds start with the first ACK, whatever the window.
+        // Rounds start with the first ACK, regardless of the window (fixed in tcp_cubic.c in January 2025).
         if flight.una > self.end {
             *self = Trains::begin(ack.now, flight.nxt);
         }
@@ -228,7 +228,7 @@ fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
     }
 }
 
-/// State of HyStart++ (RFC 9406): rounds of the window.
+/// State of HyStart++ (RFC 9406).
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// First byte after the round.

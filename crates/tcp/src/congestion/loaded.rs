@@ -1,4 +1,4 @@
-//! Congestion controllers that are loaded at run time: a kernel module, or a shared object of the user's own.
+//! Congestion controllers that are loaded at run time: a kernel module or a user's shared object.
 //!
 //! This crate has no access to files. The reader of a scenario puts a [`Plugin`] into the [`Slot`] of each [`ModuleConfig`]
 //! before the simulation begins (crates/control).
@@ -38,7 +38,7 @@ pub struct Requirements {
     pub measures_delay: bool,
 }
 
-/// The place of a plug-in in a configuration, empty until it is loaded.
+/// A plug-in in a configuration; None until it is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Slot(pub Option<Arc<dyn Plugin>>);
 

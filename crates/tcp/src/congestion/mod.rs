@@ -68,7 +68,7 @@ variants! {
     Congestion, CongestionConfig, CongestionKind, each($);
     Aimd(aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
     Bbr(Box<bbr::Bbr>): "Model-based: sends at the measured bandwidth, with a window from the minimum RTT (Cardwell et al. 2016).";
-    Bbr3(Box<bbr3::Bbr3>): "BBR version 3: losses bound the model of the path, too (draft-ietf-ccwg-bbr).";
+    Bbr3(Box<bbr3::Bbr3>): "BBR version 3: losses also bound the model of the path (draft-ietf-ccwg-bbr).";
     Bic(Box<bic::Bic>): "Binary search for the window of the last loss (Xu, Harfoush and Rhee 2004).";
     Copa(Box<copa::Copa>): "Keeps 1/δ packets in the queue, estimated from RTTs (Arun and Balakrishnan 2018).";
     Cubic(Box<cubic::Cubic>): "Window as a cubic function of the time since the last reduction (RFC 9438).";
@@ -78,13 +78,13 @@ variants! {
     Hybla(Box<hybla::Hybla>): "Growth independent of the RTT, as with an RTT of 25 ms (Caini and Firrincieli 2004).";
     Illinois(Box<illinois::Illinois>): "Increase and decrease depend on the queueing delay (Liu, Başar and Srikant 2008).";
     Ledbat(Box<ledbat::Ledbat>): "Keeps the one-way queueing delay at a target (RFC 6817).";
-    LinuxReno(Box<linux_reno::LinuxReno>): "Reno as in Linux, by segments acknowledged (tcp_cong.c).";
-    Module(Box<loaded::Loaded>): "A controller from a file: a module of Linux, or a shared object of the user's own.";
-    Prague(Box<prague::Prague>): "Reduces by half the share of marks, and paces, for low-latency queues (tcp_prague.c, module 0.7).";
+    LinuxReno(Box<linux_reno::LinuxReno>): "Reno as in Linux, which counts acknowledged segments (tcp_cong.c).";
+    Module(Box<loaded::Loaded>): "A controller from a file: a Linux module or a user's shared object.";
+    Prague(Box<prague::Prague>): "Reduces the window by half of the share of marks, and paces, for low-latency queues (tcp_prague.c, module 0.7).";
     Scalable(Box<scalable::Scalable>): "Increase and decrease in proportion to the window (Kelly 2003).";
     Vegas(Box<vegas::Vegas>): "Keeps the queued data estimated from RTTs in a range (Brakmo and Peterson 1995).";
     Veno(Box<veno::Veno>): "Smaller reduction if a loss occurs without queueing (Fu and Liew 2003).";
-    Westwood(Box<westwood::Westwood>): "After a loss, the window from the measured delivery rate (Mascolo et al. 2004).";
+    Westwood(Box<westwood::Westwood>): "Sets the window after a loss from the measured delivery rate (Mascolo et al. 2004).";
     @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
 }
 

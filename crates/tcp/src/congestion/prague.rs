@@ -1,9 +1,9 @@
 //! TCP Prague: a scalable controller for low-latency (L4S) queues, with the arithmetic of version 0.7 of the L4S team's
 //! tcp_prague.c, in its "fractional window" mode.
 //!
-//! The window may hold a fraction of a packet. A window of packets without marks adds at most one packet, less on paths
-//! with a short RTT. A round with marks reduces the window by the fraction `alpha` / 2, where `alpha` is the smoothed
-//! share of marked packets. Data are paced.
+//! The window may hold a fraction of a packet. Each window of unmarked packets increases it by at most one packet, and
+//! by less on paths with a short RTT. A round with marks reduces the window by the fraction `alpha` / 2, where `alpha`
+//! is the smoothed share of marked packets. Data are paced.
 
 use super::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use super::growth::is_limited;
@@ -48,7 +48,7 @@ const GAIN_SHIFT: u32 = 4;
 const LEAST_WINDOW: u64 = 2;
 /// Minimum pacing rate, headers included [byte/s].
 const LEAST_RATE: u64 = 12_500;
-/// Size of the packets for which the increase is one packet per RTT, and of a packet's headers, with timestamps [byte].
+/// Packet size for which the increase is one packet per RTT, and size of a packet's headers with timestamps [byte].
 const REFERENCE_MTU: u64 = 1500;
 const HEADERS: u64 = 52;
 /// Longest RTT to which the increase adapts.
@@ -75,7 +75,7 @@ struct State {
     alpha: u64,
     /// Window [2^-20 packet]; 0 before the first ACK (`frac_cwnd`).
     window: u64,
-    /// Increase of the window for a window of packets without marks [2^-20 packet] (`ai_ack_increase`).
+    /// Increase of the window per window of unmarked packets [2^-20 packet] (`ai_ack_increase`).
     increase: u64,
     /// Whether any mark was seen.
     saw_marks: bool,
@@ -318,7 +318,8 @@ impl Prague {
     }
 
     /// Returns the pacing rate: one window per RTT, or two in the first half of slow start
-    /// (`prague_update_pacing_rate`). It is the rate of the payload if a packet scheduler paces whole packets.
+    /// (`prague_update_pacing_rate`). The kernel's rate includes headers, because its packet scheduler paces whole
+    /// packets; the returned rate counts only payload.
     fn pacing(&self, srtt: Option<Span>, in_flight: u64, windows: Windows, flight: &Flight) -> Option<Pacing> {
         let eighths = srtt?.0 * 8 / 1_000_000;
         let (mss, mtu) = (u64::from(flight.mss), u64::from(flight.mss) + HEADERS);
@@ -415,7 +416,8 @@ mod tests {
             count
         }
 
-        /// Like `round`, but for the packets that Prague counts as one round.
+        /// Acknowledges the packets of one of Prague's own rounds, the first `marked` of which carry a mark. Returns
+        /// their number.
         fn counted_round(&mut self, marked: u64) -> u64 {
             let end = self.prague.state.round_end;
             let mut count = 0;
@@ -495,7 +497,7 @@ mod tests {
                 f64::INFINITY
             };
             assert_eq!(update.threshold, ssthresh, "{row}");
-            // The module paces packets with their headers.
+            // The module's rate includes the packets' headers.
             let pacing = update.pacing.expect(row);
             assert_eq!(pacing.rate_bps, number(14) * 8 * mss / (mss + HEADERS), "{row}");
             assert_eq!(u64::from(pacing.quantum_bytes), number(15) * mss, "{row}");

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(trial(1000.0).reduce(Cause::Timeout), (1.0, 875.0));
     }
 
-    /// Recovery from a loss takes Kelly's log(1 - b) / log(1 + a), which is 13.4 RTTs.
+    /// Recovery from a loss takes log(1 - b) / log(1 + a) RTTs according to Kelly, which is 13.4.
     #[test]
     fn a_recovery_takes_fourteen_round_trips_at_any_window() {
         for window in [800.0, 8_000.0, 80_000.0] {
@@ -193,8 +193,8 @@ mod tests {
         }
     }
 
-    /// The mean window is a / log(1 / (1 - b)) over the loss rate, Kelly's a / b for a small b; AIMD's mean window is
-    /// proportional to the square root of 1 / loss rate.
+    /// The mean window is a / log(1 / (1 - b)) divided by the loss rate, or about Kelly's a / b divided by the loss
+    /// rate if b is small. AIMD's mean window is inversely proportional to the square root of the loss rate.
     #[test]
     fn the_mean_window_is_in_proportion_to_the_segments_from_loss_to_loss() {
         for period in [1_000, 10_000, 100_000] {

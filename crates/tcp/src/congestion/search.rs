@@ -72,7 +72,8 @@ impl Search {
         }
         let passed = (now - bins.end).0 / bins.length.0 + 1;
         if passed > WINDOW {
-            // After such a gap neither the bins nor the first RTT sample describe the path; the next ACK begins new bins.
+            // After such a gap, neither the bins nor the first RTT sample describe the path; the next ACK starts new
+            // bins.
             self.bins = None;
             return None;
         }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     /// Repeats neqo-transport's unit tests: a bin ends with the first ACK later than its end, a bin without an ACK
-    /// repeats the previous values, and more than ten bins without an ACK begin new bins with the next RTT.
+    /// repeats the previous values, and after more than ten bins without an ACK, new bins start with the next RTT.
     #[test]
     fn bins_end_and_are_missed_as_in_the_tests_of_neqo() {
         let (rtt, bin) = (Span::millis(100), Span::millis(35));

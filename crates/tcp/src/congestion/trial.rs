@@ -87,7 +87,8 @@ impl Trial {
         self.ack_after(Span(gap as u64), true)
     }
 
-    /// Acknowledges one segment `gap` after the previous ACK, with a window that was `used_up` or not; returns the window.
+    /// Acknowledges one segment `gap` after the previous ACK, and returns the window; `used_up` is whether the window
+    /// was full.
     pub fn ack_after(&mut self, gap: Span, used_up: bool) -> f64 {
         self.now += gap;
         let in_flight = if used_up { self.flight.window() } else { u64::from(MSS) };

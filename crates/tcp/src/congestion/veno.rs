@@ -51,7 +51,7 @@ pub struct VenoModule {
 
 /// Unit of the estimate: half a segment.
 const HALVES: u32 = 2;
-/// Number of RTT samples up to which no estimate is made.
+/// Number of RTT samples that must be exceeded before an estimate is made.
 const FEW: u16 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -128,7 +128,7 @@ impl Module for VenoModule {
 }
 
 impl VenoModule {
-    /// Estimates how much of a window waits in queues.
+    /// Estimates how much of the window is queued.
     fn estimate(&mut self, cwnd: u32) {
         let halves = u64::from(cwnd * HALVES);
         let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) * u64::from(HALVES) / u64::from(self.min_rtt);

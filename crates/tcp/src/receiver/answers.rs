@@ -84,7 +84,7 @@ impl Receiver {
         }
     }
 
-    /// Returns an ACK of the data received before the mark state changed; it reports the old state.
+    /// Returns an ACK of the data received before the marking changed; it reports the old marking.
     #[cold]
     fn poll_before_mark(&mut self, now: Time) -> Option<AckSegment> {
         let (acknowledgement, due) = self.before_mark.take()?;

@@ -12,7 +12,7 @@ const SHARE: u64 = 20;
 
 /// Number of ranges beyond the first hole that the receiver keeps: those with the latest segments (TCP_NUM_SACKS).
 const RANGES: usize = 4;
-/// Index of the first range whose segments trigger the waiting ACK (TCP_SACK_BLOCKS_EXPECTED).
+/// Index of the first range whose segments cause the waiting ACK to be sent (TCP_SACK_BLOCKS_EXPECTED).
 const EXPECTED: usize = 2;
 
 /// State of the compression.
@@ -46,8 +46,8 @@ impl Compression {
     /// Returns the delay of the ACK of a segment that arrived beyond a hole at `next`; None if it is sent at once.
     /// `fresh` is true for the first segment beyond a hole; `range` is the index of its range.
     pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
-        // An ACK has room for three ranges. Linux sends one that reports the segments before this one, whose own ACK
-        // waits; this simulation's ACK also reports this segment.
+        // An ACK has room for three ranges. Linux sends an ACK that reports the segments before this one and delays
+        // this segment's own ACK; in this simulation, the ACK also reports this segment.
         if self.waiting > 0 && range >= EXPECTED {
             self.remain = 1;
             return None;
@@ -94,7 +94,7 @@ impl Compression {
         place.unwrap_or(before)
     }
 
-    /// Returns the latest ranges, the most recent one first. Some may have been acknowledged.
+    /// Returns the latest ranges, the most recent one first. Some may already be acknowledged.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(waits[47], None);
         compression.on_ack();
         assert_eq!(compression.on_segment(1000, 0, false, RTT), Some(Span::millis(1)));
-        // A second hole.
+        // This segment reveals a second hole.
         assert_eq!(compression.on_segment(2000, 0, false, RTT), None);
     }
 
@@ -139,7 +139,8 @@ mod tests {
         assert!(waits(21, false) && waits(12, false));
         // Starts a new range; in Linux the ACK of this segment waits.
         assert!(!waits(30, true) && !waits(40, true));
-        // Extends the second range, 30 to 31, and then the third range, which was the second one before.
+        // The first segment extends the second range to 30..32; the other one extends the third range, which was the
+        // second one before.
         assert!(waits(31, false) && waits(41, false));
         assert!(!waits(13, true));
     }

@@ -100,7 +100,7 @@ impl Delays {
         self.ato = self.least;
     }
 
-    /// Returns the RTO [tick] of a connection whose only RTT sample is that of the handshake.
+    /// Returns the RTO [tick] of a connection whose handshake gave the only RTT sample.
     fn rto(&self, round_trip: Option<Span>) -> u64 {
         let rto = round_trip.map_or(INITIAL_RTO, |rtt| rtt + Span(2 * rtt.0).max(LEAST_RTO));
         rto.0.div_ceil(self.tick)
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(delays.deadline(at(401_890), RTT), at(444_000));
     }
 
-    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each missed ACK, but the delay is at most
-    /// SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
+    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each delayed ACK that is sent by the timer,
+    /// but the delay is at most SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
     #[test]
     fn linux_the_timeout_doubles_with_each_missed_ack_and_regular_segments_bring_it_back() {
         let mut delays = Delays::new(Span::millis(40), 100);

@@ -124,7 +124,7 @@ proptest! {
         prop_assert!(receiver.beyond.is_empty());
     }
 
-    /// Each segment has a length, may overlap others, and is acknowledged or not.
+    /// Each segment has a length, may overlap others, and may or may not trigger an ACK.
     #[test]
     fn blocks_that_stayed_as_they_were_are_those_that_would_be_found(
         segments in prop::collection::vec((0u64..40, 1u32..4, prop::bool::weighted(0.8)), 1..60),
@@ -190,7 +190,7 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
             .collect::<Vec<_>>()
     };
     assert_eq!(told(0), (5..40).collect::<Vec<_>>());
-    // The fifth ACK waits and is combined with those of the following millisecond, as in a capture of Linux 6.1.176.
+    // The fifth ACK waits and is combined with the ACKs of the following millisecond, as in a capture of Linux 6.1.176.
     assert_eq!(told(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }
 

@@ -1,4 +1,4 @@
-//! Segments that end a write of an application (PSH), where the application fills the sender's buffer at regular
+//! Segments that end a write of the application (PSH), if the application fills the sender's buffer at regular
 //! intervals.
 //!
 //! As in Linux's tcp_sendmsg: a write enters the buffer in calls of CHUNK bytes. The end of a call carries PSH only if
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 const BUFFER: u64 = 1538;
 /// Number of bytes per call.
 const CHUNK: u64 = 65_536;
-/// Limit of the first advertised window [byte]; no larger window is advertised before the first write ends
+/// Upper bound of the first advertised window [byte]; no larger window is advertised before the first write ends
 /// (`tcp_select_initial_window`).
 const FIRST_WINDOW: u64 = 65_535;
 
@@ -46,7 +46,7 @@ impl Writes {
         })
     }
 
-    /// Returns whether the segment `sequence..end` carries PSH; all bytes below `acknowledged` had been acknowledged.
+    /// Returns whether the segment `sequence..end` carries PSH. All bytes below `acknowledged` have been acknowledged.
     pub fn on_segment(&mut self, now: Time, acknowledged: u64, (sequence, end): (u64, u64)) -> bool {
         let passed = now.0 / self.every.0 + 1;
         let room = acknowledged + self.buffer;

@@ -37,8 +37,8 @@ variants! {
     Reno(reno::Reno): "Fast retransmit and fast recovery.";
     Newreno(newreno::NewReno): "Fast recovery through partial ACKs.";
     Sack(sack::Sack): "Selective acknowledgements.";
-    Rfc6675(Box<rfc6675::Rfc6675>): "Selective acknowledgements: losses by what arrived beyond, and a rescue of the tail (RFC 6675).";
-    Rack(Box<rack::Rack>): "By the time since each segment was sent, with probes of the tail (RFC 8985, RFC 9937).";
+    Rfc6675(Box<rfc6675::Rfc6675>): "Selective acknowledgements: losses by the data received beyond a hole, and rescue of the tail (RFC 6675).";
+    Rack(Box<rack::Rack>): "Losses by the time since each segment was sent, with tail loss probes (RFC 8985, RFC 9937).";
 }
 
 impl Recover for Recovery {
@@ -107,13 +107,13 @@ impl RecoveryConfig {
     }
 }
 
-/// Returns whether an option has the value that corresponds to the behaviour before the option existed.
+/// Returns whether an option is off, which is the behaviour before the option existed.
 fn is_off(on: &bool) -> bool {
     !on
 }
 
 impl Recovery {
-    /// Returns the congestion state for observers; recoveries other than RACK only distinguish whether a loss is being
+    /// Returns the congestion state for observers. Recoveries other than RACK only distinguish whether a loss is being
     /// repaired.
     pub fn state(&self) -> rack::CongestionState {
         match self {

@@ -1,5 +1,5 @@
-//! SACK: holes are retransmitted as PIPE, an estimate of the data in flight, allows (Fall and Floyd 1996; ATM Forum/98-0876
-//! section 3.2).
+//! SACK: retransmits holes while PIPE, an estimate of the data in flight, is below cwnd (Fall and Floyd 1996; ATM
+//! Forum/98-0876 section 3.2).
 
 use super::guard::{Guard, TimerRestart};
 use super::recover::{Advance, Next, Recover, Resend};
@@ -89,8 +89,8 @@ impl Recover for Sack {
         self.recover.is_none() && self.board.is_empty()
     }
 
-    /// Processes an ACK's blocks. Returns whether they report new data; during recovery always true, because every ACK
-    /// means that a segment has left the network.
+    /// Processes an ACK's blocks. Returns whether they report new data. During recovery the result is always true,
+    /// because every ACK means that a segment has left the network.
     #[inline(always)]
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.board.update(ack.acknowledgement, ack.blocks_beyond()) || self.recover.is_some()

@@ -37,7 +37,7 @@ impl Variant for Tahoe {
 }
 
 impl Recover for Tahoe {
-    /// Halves ssthresh, sets cwnd to one segment and returns to SND.UNA at the triggering duplicate ACK (go-back-N).
+    /// At the triggering duplicate ACK, halves ssthresh, sets cwnd to one segment and returns to SND.UNA (go-back-N).
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;

@@ -53,7 +53,7 @@ impl Trigger {
         (duplicates >= self.threshold || evidence) && self.ready
     }
 
-    /// Returns whether the duplicate ACK that `flight` counted last triggers a fast retransmit.
+    /// Returns whether the latest duplicate ACK, already counted in `flight`, triggers a fast retransmit.
     pub fn fires(self, flight: &Flight) -> bool {
         flight.duplicates == self.threshold && self.ready
     }

@@ -46,14 +46,14 @@ impl RetransmissionQueue {
         let in_order = self.delivered;
         let before_blocks = self.latest;
         for (block, place) in blocks.zip(0..) {
-            // Usually all blocks but the first were in the previous ACK.
+            // Usually all blocks except the first were in the previous ACK.
             if !before_blocks.contains(&block) {
                 self.on_block(now, block.0, block.1, &mut arrivals);
             }
             self.latest[place] = block;
         }
         self.highest = self.highest.max(arrivals.end);
-        // Karn: an ACK of retransmitted data gives no RTT sample by itself.
+        // Karn's algorithm: an ACK of retransmitted data alone gives no RTT sample.
         let (acked, sacked) = (if retransmitted { Trips::default() } else { acked }, arrivals.sacked);
         let rtt = sacked.last().or(acked.last()).or(echoed);
         if let Some(rtt) = rtt {
@@ -88,7 +88,7 @@ impl RetransmissionQueue {
         self.sacked.insert(start, end);
     }
 
-    /// Returns the index and the first byte of the first segment that ends beyond a byte.
+    /// Returns the index and the first byte of the first segment that ends after `byte`.
     pub(super) fn place_of(&self, byte: u64) -> (usize, u64) {
         let start = |place: usize| {
             place

@@ -221,7 +221,7 @@ impl RetransmissionQueue {
             }
             place = place.next(segment.end);
         }
-        // `check_retransmissions` expects the order of transmission.
+        // `check_retransmissions` relies on the order of transmission.
         retransmitted.sort_unstable();
         losses.retransmitted.clear();
         for one in retransmitted {
@@ -236,7 +236,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Takes first byte and length of every segment declared lost since the last call.
+    /// Returns first byte and length of every segment declared lost since the last call.
     pub fn take_declared_losses(&mut self) -> Vec<(u64, u64)> {
         let declared = self.losses.as_mut().and_then(|losses| losses.declared.as_mut());
         declared.map(std::mem::take).unwrap_or_default()
@@ -331,7 +331,7 @@ impl RetransmissionQueue {
     }
 }
 
-/// Returns a segment if the given transmission of it is still in flight; `first` is the first segment in flight.
+/// Returns a segment if the given transmission of it is still in flight. `first` is the first segment in flight.
 fn in_flight_mut(
     segments: &mut VecDeque<SentSegment>,
     first: Place,

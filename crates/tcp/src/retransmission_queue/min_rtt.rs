@@ -16,7 +16,7 @@ impl MinRttFilter {
         self.0.map(|[first, ..]| first.1)
     }
 
-    /// Takes an RTT sample.
+    /// Adds an RTT sample.
     #[inline]
     pub fn take(&mut self, now: Time, rtt: Span) {
         let sample = (now, rtt);

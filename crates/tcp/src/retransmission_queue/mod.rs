@@ -27,7 +27,8 @@ struct SentSegment {
     sent: Time,
     /// Number of the latest transmission, counted over the connection.
     number: u64,
-    /// Whether the segment was retransmitted at a later time than its first transmission (Karn).
+    /// Whether the segment was retransmitted at a later time than its first transmission, so that its RTT is ambiguous
+    /// (Karn).
     retransmitted: bool,
     /// Whether the segment is known to have arrived.
     arrived: bool,
@@ -60,7 +61,7 @@ pub struct LatestDelivery {
     pub rtt: Span,
 }
 
-/// Report of an ACK about the segments in flight.
+/// Effects of an ACK on the segments in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckSummary {
     /// RTT sample for congestion controllers and the minimum RTT, taken from the last segment newly SACKed, otherwise
@@ -183,7 +184,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Records that the application has no more data although the window has room.
+    /// Records that the sender is application-limited: the application has no more data, but the window has room.
     pub fn limit_by_app(&mut self, max: u64) {
         self.app_limited = (self.delivered + self.in_flight(max)).max(1);
     }
@@ -218,7 +219,8 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Like `on_sent`, for a new segment that starts at the end of the previous one and ends before byte `max`.
+    /// Records a transmission like `on_sent`, for a new segment that starts at the end of the previous one and ends
+    /// before byte `max`.
     #[inline]
     pub fn on_sent_next(&mut self, now: Time, max: u64) {
         self.transmissions += 1;
@@ -335,7 +337,7 @@ impl Trips {
 }
 
 impl Arrivals {
-    /// Records a newly delivered segment. `echo` is TSecr, if it belongs to that segment or an earlier one.
+    /// Records a newly delivered segment. `echo` is TSecr, if it belongs to this segment or an earlier one.
     fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, echo: Option<Time>) {
         if let Some(departure) = departure {
             if self.newest.is_none_or(|(newest, _)| newest.number <= segment.number) {

@@ -26,7 +26,7 @@ fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_ag
         rtx_queue.on_ack(Time(200), 10, None, [].into_iter()).rtt,
         Some(Span(100))
     );
-    // Karn: the ACK of a retransmitted segment is ambiguous, unless both transmissions have the same time.
+    // Karn's algorithm: the ACK of a retransmitted segment is ambiguous, unless both transmissions have the same time.
     rtx_queue.on_sent(Time(210), 10, 20, 40);
     rtx_queue.on_sent(Time(210), 10, 20, 40);
     let summary = rtx_queue.on_ack(Time(300), 20, None, [].into_iter());
@@ -241,8 +241,8 @@ fn event() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    /// RFC 8985 section 6.2, step 5: whatever events precede an undo, the ACK of a later transmission reveals the loss
-    /// of every segment in flight that was sent more than an RTT earlier.
+    /// RFC 8985 section 6.2, step 5: regardless of the events before an undo, the ACK of a later transmission reveals
+    /// the loss of every segment in flight that was sent more than an RTT earlier.
     #[test]
     fn after_an_undo_every_unacknowledged_segment_is_judged_again(events in prop::collection::vec(event(), 1..60)) {
         let mut rtx_queue = with_losses();

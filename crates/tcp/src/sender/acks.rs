@@ -29,8 +29,8 @@ pub(super) struct BeforeAck {
 }
 
 impl BeforeAck {
-    /// Returns the report of an ACK for the congestion controller before loss recovery has processed it; `summary` comes from
-    /// the retransmission queue.
+    /// Returns an ACK sample for the congestion controller, before loss recovery has processed the ACK; `summary` comes
+    /// from the retransmission queue.
     #[inline(always)]
     pub fn sample(&self, now: Time, flight: &Flight, summary: &AckSummary, has_sack_blocks: bool) -> AckSample {
         AckSample {
@@ -45,8 +45,8 @@ impl BeforeAck {
         }
     }
 
-    /// Returns the report of an ACK for the congestion controller after loss recovery has processed it. `in_flight` is the
-    /// number of bytes in flight after the ACK.
+    /// Returns the properties of an ACK for the congestion controller, after loss recovery has processed it.
+    /// `in_flight` is the number of bytes in flight after the ACK.
     #[inline(always)]
     pub fn report(
         &self,
@@ -165,7 +165,7 @@ impl Sender {
         self.update_fast_path();
     }
 
-    /// Takes the receiver's window from an ACK; only an ACK of new data can make it smaller (tcp_may_update_window).
+    /// Adopts the receiver's window from an ACK; only an ACK of new data can make it smaller (tcp_may_update_window).
     fn take_window(&mut self, ack: &AckSegment) {
         if ack.acknowledgement > self.flight.una || ack.window > self.flight.rwnd {
             self.flight.rwnd = ack.window;
@@ -180,7 +180,7 @@ impl Sender {
         }
     }
 
-    /// Returns the maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
+    /// Returns the maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
     fn marked(&self) -> u64 {
         let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
         marks.map_or(0, Marks::marked)

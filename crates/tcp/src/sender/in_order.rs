@@ -128,8 +128,8 @@ impl Sender {
         Some(sequence)
     }
 
-    /// Ends the processing of an ACK by `take_in_order` and sets the timers. Returns whether nothing more can be sent: no
-    /// short segment may leave, and the application has more data than window or pacer allow.
+    /// Ends the processing of an ACK by `take_in_order` and sets the timers. Returns whether nothing more can be sent:
+    /// no short segment may be sent, and the application has more data than window or pacer allow.
     #[inline]
     pub fn end_in_order(&mut self, now: Time) -> bool {
         self.set_timers_in_order(now);
@@ -206,7 +206,8 @@ mod tests {
     const WAY: Span = Span::millis(20);
     const LINE: Span = Span::millis(1);
 
-    /// Returns all transmissions over a link that loses the packets with these numbers, with the window at each.
+    /// Returns all transmissions over a link that loses the packets with these numbers, with the window at each
+    /// transmission.
     fn sent(config: &TcpConfig, lost: &[u64], written: &[u64], shortcuts: bool) -> Vec<(Time, u64, u32, u64)> {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         if !shortcuts {

@@ -29,7 +29,7 @@ impl Sender {
         self.journal.note_loss(sequence, time, cause, self.flight.una);
     }
 
-    /// Returns the effects of the window reductions up to `now`, by cause.
+    /// Returns the totals of the window reductions until `now`, by cause.
     pub fn reductions(&self, now: Time) -> Totals {
         self.journal.reductions(now, self.flight.cwnd())
     }

@@ -70,7 +70,7 @@ impl AddAssign for SenderCounters {
     }
 }
 
-/// First byte of the timed segment when no segment is timed: larger than any sequence number.
+/// Value of `timed` when no segment is timed: larger than any sequence number.
 const NOTHING: u64 = u64::MAX;
 
 /// The sending side of one connection: recovery × congestion controller × timer. The most frequently used fields come first,
@@ -90,7 +90,7 @@ pub struct Sender {
     /// Whether the sender may use the ACK fast path now: ACKs of new data only affect the window, the timer and the
     /// controller.
     fast_path: bool,
-    /// Whether to retransmit the segment at SND.UNA before anything else.
+    /// Whether to retransmit the segment at SND.UNA before sending anything else.
     resend_first: bool,
     /// Whether transmissions must be reported, because the recovery or the controller needs records, or the sender is paced.
     reports_transmissions: bool,
@@ -124,7 +124,7 @@ pub struct Sender {
     rwnd_varies: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
-    /// Cause of the next retransmission, if it is not part of go-back-N after a timeout or a fast retransmit.
+    /// Cause of the next retransmission, unless it is part of go-back-N after a timeout or a fast retransmit.
     next_cause: Option<EventCause>,
     go_back_cause: EventCause,
     /// Reductions of the window by cause, and events for observers.
@@ -218,7 +218,7 @@ impl Sender {
         self.congestion.careful_resume()
     }
 
-    /// Lets a sender with Careful Resume that has sent nothing start with saved parameters.
+    /// Makes a sender with Careful Resume that has sent nothing start with saved parameters.
     pub fn resume_from(&mut self, saved: SavedPath) {
         self.congestion.resume(saved);
     }
@@ -420,8 +420,8 @@ fn restarts_at_most(optional: Option<&OptionalFeatures>) -> bool {
     optional.is_none_or(OptionalFeatures::restarts_only)
 }
 
-/// Returns the expiration of a retransmission timer started now with duration `rto`; without a duration the estimator is
-/// called.
+/// Returns the expiration of a retransmission timer started now with duration `rto`; if `rto` is None, the estimator
+/// computes the duration.
 #[inline(always)]
 fn expiry(rto: Option<NonZeroU64>, rtt: &mut RttEstimator, now: Time) -> MaybeTime {
     match rto {
@@ -474,7 +474,7 @@ mod tests {
         (config, sender)
     }
 
-    /// Linux's SYN-ACK offers 65 160 bytes of the first receive buffer (tcp_select_initial_window), and every ACK
+    /// Linux's SYN-ACK offers 65 160 bytes of the initial receive buffer (tcp_select_initial_window), and every ACK
     /// offers 65 536 bytes while the buffer has that size.
     #[test]
     fn a_growing_window_limits_the_sender_to_the_first_buffer() {

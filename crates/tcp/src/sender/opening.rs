@@ -11,8 +11,8 @@ use crate::handshake::{Due, Handshake};
 use crate::segment::{AckSegment, DataSegment, Opening};
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// Maximum number of retransmitted SYNs with which the full initial window is used. The first SYN timeout is one
-/// second, and some RTTs exceed it (RFC 6928 section 2, and Linux).
+/// Maximum number of SYN retransmissions with which the full initial window is used. It is 1 because the first SYN
+/// timeout is one second, and some RTTs exceed it (RFC 6928 section 2, and Linux).
 const FORGIVEN: u32 = 1;
 
 /// Returns whether the connection is not established yet.
@@ -31,7 +31,7 @@ fn handshake(sender: &mut Sender) -> Option<&mut Handshake> {
         .and_then(|optional| optional.handshake.as_mut())
 }
 
-/// Returns the next packet of the handshake, if data are ready to be sent after it.
+/// Returns the next packet of the handshake, once data are ready to be sent after it.
 #[cold]
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     let written = sender.written > 0;
@@ -127,7 +127,7 @@ pub(super) fn end(sender: &mut Sender) {
     sender.update_fast_path();
 }
 
-/// Initialises the sender with an RTT that is known before the first segment.
+/// Initializes the sender with an RTT that is known before the first segment.
 pub(super) fn begin_with(
     cc_state: Option<&mut CcState>,
     congestion: &mut Congestion,
@@ -164,8 +164,8 @@ mod tests {
         }
     }
 
-    /// Plays a handshake in which the first `lost` SYNs are lost, and the next answer arrives late. Returns the sender, all
-    /// packets up to the first data, and the number of segments in the first flight.
+    /// Simulates a handshake in which the first `lost` SYNs are lost, and the next answer arrives late. Returns the
+    /// sender, all packets up to the first data, and the number of segments in the first flight.
     fn play(config: &TcpConfig, lost: usize, late: Span) -> (Sender, Vec<(Time, Opening)>, usize) {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         assert_eq!(sender.poll_transmit(Time(0)), None, "nothing to send, nothing to open");

@@ -119,7 +119,7 @@ fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
     sender.timers.set(Timer::Retransmission, next);
 }
 
-/// Processes the first of the timers that expired.
+/// Processes the first of the expired timers.
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     let (max, mut cause) = (sender.flight.max, EventCause::Rack);
     let Some(cc_state) = &sender.cc_state else {

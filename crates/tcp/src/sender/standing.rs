@@ -36,16 +36,17 @@ pub struct Watched {
     pub sending: Sending,
 }
 
-/// Data in flight of a sender, and what keeps it from sending more.
+/// Data in flight of a sender, and the constraint that keeps it from sending more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sending {
     /// Bytes sent and neither acknowledged nor, with RACK or records for a congestion controller, SACKed or declared lost.
     pub in_flight: u64,
-    /// What keeps the next new segment from being sent.
+    /// Constraint that keeps the next new segment from being sent.
     pub limit: SendLimit,
 }
 
-/// What keeps a sender from sending its next new segment; the first that applies, and the smaller one of two windows.
+/// Constraint that keeps a sender from sending its next new segment: the first variant that applies, and of the two
+/// windows the smaller one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendLimit {
     /// The application has written no further data, or too little for a segment.
@@ -60,7 +61,7 @@ pub enum SendLimit {
 }
 
 impl Sender {
-    /// Returns the bytes in flight, and what keeps the sender from sending more.
+    /// Returns the bytes in flight, and the constraint that keeps the sender from sending more.
     fn sending(&self) -> Sending {
         let flight = &self.flight;
         let (cc_state, mss) = (self.cc_state.as_deref(), u64::from(flight.mss));
@@ -73,7 +74,7 @@ impl Sender {
         } else if pacer.is_some_and(|pacer| pacer.resume() != MaybeTime::NONE) {
             SendLimit::Pacing
         } else if beyond_rwnd && flight.rwnd() as f64 <= flight.cwnd() {
-            // The receiver's window also bounds cwnd, which is equal then.
+            // The receiver's window also bounds cwnd, so here both are equal.
             SendLimit::ReceiverWindow
         } else if (in_flight + length) as f64 > flight.cwnd() {
             SendLimit::Cwnd
@@ -104,7 +105,8 @@ mod tests {
     use crate::segment::AckSegment;
     use longpipe_events::{Span, Time};
 
-    /// Sends what the window allows at `now`, and returns the bytes in flight and what then limits the sender.
+    /// Sends what the window allows at `now`. Returns the bytes in flight and the constraint that keeps the sender from
+    /// sending more.
     fn sent(sender: &mut Sender, now: Time) -> (u64, SendLimit) {
         while sender.poll_transmit(now).is_some() {}
         let Sending { in_flight, limit } = sender.watched().sending;

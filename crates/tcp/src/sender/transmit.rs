@@ -63,7 +63,7 @@ impl Sender {
         })
     }
 
-    /// Returns whether no shorter segment may follow after `poll_full` has returned None, for an ACK processed by
+    /// Returns whether no short segment can follow after `poll_full` has returned None, for an ACK processed by
     /// `try_fast_path`.
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
@@ -82,7 +82,7 @@ impl Sender {
         Some(self.emit(now, sequence, length))
     }
 
-    /// Returns the next segment when a recovery or the time since the latest segment may matter (slow path).
+    /// Returns the next segment if a recovery is in progress or the sender may have been idle (slow path).
     #[inline(never)]
     fn poll_slow_path(&mut self, now: Time) -> Option<DataSegment> {
         if self.may_use_fast_path {

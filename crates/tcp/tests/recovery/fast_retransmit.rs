@@ -8,8 +8,8 @@ use RecoveryKind::{Newreno, Rack, Reno, Sack, Tahoe};
 
 #[test]
 fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
-    // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs for retransmissions
-    // after a timeout as a loss, and Tahoe does so for its own retransmissions.
+    // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs that its
+    // retransmissions after a timeout trigger as a loss, and so does Tahoe with its own retransmissions.
     for (kind, lost, unguarded, guarded) in [
         (Tahoe, &[3, 4, 5, 6, 8][..], 5, 1),
         (Reno, &[0, 1, 2, 3], 2, 1),
@@ -54,7 +54,7 @@ fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
 
 #[test]
 fn a_guard_holds_for_tahoe_after_a_timeout() {
-    // All but two of the duplicate ACKs are lost, so that a timeout occurs first.
+    // All but two of the duplicate ACKs are lost, so a timeout occurs first.
     let play = |guard| {
         let trace = tahoe(guard, &[]).lose_acks(3..15).play();
         (trace.timeouts, trace.fast_retransmits)
@@ -66,7 +66,8 @@ fn a_guard_holds_for_tahoe_after_a_timeout() {
 
 #[test]
 fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_first_segment() {
-    // Segment 22, packet 32, is the first for which the duplicate ACKs may be echoes; segment 23 follows.
+    // Segment 22 is packet 32; it is the first segment whose duplicate ACKs may be caused by retransmissions. Segment
+    // 23 follows.
     for (lost, fast_retransmits, timeouts) in [(32, 1, 1), (33, 2, 0)] {
         let trace = tahoe(true, &[lost]).play();
         assert_eq!(
@@ -97,7 +98,7 @@ fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
 
 #[test]
 fn fast_retransmits_keep_their_interval() {
-    // Two losses are in one window for recoveries that handle each separately, and in two windows for the others.
+    // Both losses are in one window for recoveries that handle each loss separately, and in two windows for the others.
     for (kind, lost) in [
         (Tahoe, &[3, 60][..]),
         (Reno, &[2, 8]),

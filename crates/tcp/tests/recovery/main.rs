@@ -11,7 +11,7 @@ use script::{Script, Trace, AIMD, VEGAS};
 use strum::IntoEnumIterator;
 use RecoveryKind::{Newreno, Rack, Reno, Rfc6675, Sack, Tahoe, Vanilla};
 
-/// Number of RTTs until a loss is repaired, or a timeout.
+/// Time until a loss is repaired [RTT], or a timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Repair {
     In(f64),
@@ -180,7 +180,7 @@ fn rfc_2018_section_4_repeated_blocks_make_up_for_lost_acks() {
     assert!(again(&play(1)) > 3, "{}", play(1));
 }
 
-/// Plays a script in which segment 3 is overtaken by all later segments of its flight except the last `before`.
+/// Plays a script in which segment 3 is overtaken by all later segments of its flight except the last `before` ones.
 fn reordered(kind: RecoveryKind, before: u64) -> Trace {
     let script = Script::new(kind).segments(16).delay(3, 0.01);
     (4 + before..16)
@@ -213,8 +213,8 @@ fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
     };
     assert_eq!(repair(&play(TimerRestart::Every)), In(12.0));
     assert_eq!(play(TimerRestart::First).timeouts, 1);
-    // SACK's second and third retransmission are late; the third arrives after the timer started by the first partial ACK
-    // expires.
+    // SACK's second and third retransmissions are late; the third arrives after the expiration of the timer that the
+    // first partial ACK started.
     let play = |timer_restart| {
         let script = Script::new(Sack).lose(&[0, 1, 2]).delay(17, 4.0).delay(18, 10.0);
         script.with(|tcp| tcp.sack.timer_restart = timer_restart).play()

@@ -25,14 +25,15 @@ fn stamped(undo: bool) -> Script {
 
 #[test]
 fn each_ack_lets_a_segment_out_until_the_loss_is_known_and_then_as_many_as_keep_the_pipe_at_the_threshold() {
-    // Three ACKs open the window by six, two more release one segment each (RFC 3042), and the third reveals the loss.
+    // Three ACKs open the window by six segments, two more release one segment each (RFC 3042), and the third reveals
+    // the loss.
     let trace = Script::new(Rack).lose(&[3]).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-36", "3.0 37-39"]);
 }
 
 #[test]
 fn rfc_9937_many_losses_are_repaired_at_the_rate_at_which_data_arrives() {
-    // Of 16 segments nine are lost; eight more and the first retransmission are in flight at the threshold of nine.
+    // Nine of 16 segments are lost. Eight others and the first retransmission are in flight when the threshold is nine.
     let trace = Script::new(Rack).lose(&[3, 4, 5, 6, 7, 8, 9, 10, 11]).play();
     assert_trace(
         &trace,
@@ -58,8 +59,8 @@ fn rfc_8985_section_3_4_a_copy_that_is_lost_again_costs_a_round_trip_and_no_time
 
 #[test]
 fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_round_trips_later() {
-    // The repair takes two RTTs, and 200 ms for the delayed ACK of a single segment; the retransmission timer would
-    // take ten RTTs.
+    // The repair takes two RTTs plus 200 ms for the delayed ACK of a single segment; with the retransmission timer it
+    // would take ten RTTs.
     assert_trace(&probing().lose(&[15]).play(), &["0.0 0-15", "5.0 15*"]);
     // Segments that the probe's ACK does not cover were sent earlier and are therefore lost.
     let trace = probing().lose(&[12, 13, 14, 15]).play();
@@ -94,7 +95,8 @@ fn rfc_3522_an_ack_of_the_first_copy_takes_the_reduction_back() {
     assert!(after(&taken_back) > after(&kept) + 10, "{taken_back}\n{kept}");
 }
 
-/// Returns a script without timestamps, so that D-SACK or the ACKs after a timeout must reveal spurious retransmissions.
+/// Returns a script without timestamps, so that only D-SACK or the ACKs after a timeout can reveal spurious
+/// retransmissions.
 fn unstamped(dsack: bool, frto: bool) -> Script {
     Script::new(Rack).segments(120).with(|tcp| {
         (tcp.rack.dsack, tcp.rack.frto) = (dsack, frto);
@@ -198,9 +200,9 @@ fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
     }
 }
 
-/// RFC 8985 section 6.2: segment 29 leaves before the second retransmission of segment 3, whose delivery ends the recovery and
-/// leaves no SACKed segment. RACK declares segment 29 lost a quarter of the minimum RTT later, plus 2 ms and up to two ticks of
-/// 4 ms as in Linux; the retransmission timer would expire after ten RTTs.
+/// RFC 8985 section 6.2: segment 29 leaves before the second retransmission of segment 3, whose delivery ends the
+/// recovery and leaves no SACKed segment. RACK declares segment 29 lost after a quarter of the minimum RTT, plus 2 ms
+/// and up to two ticks of 4 ms as in Linux. The retransmission timer would expire after ten RTTs.
 #[test]
 fn a_segment_sent_before_the_retransmission_that_ends_a_recovery_is_judged_without_a_hole() {
     let trace = Script::new(Rack).segments(30).lose(&[3, 24, 30]).play();

@@ -31,16 +31,16 @@ fn section_5_step_2_one_ack_that_tells_of_enough_data_beyond_is_enough() {
 
 #[test]
 fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_tell_of_a_loss() {
-    // Segments 4, 6 and 8 arrived: three ranges beyond 3. There are also three ranges beyond 5 and 7; beyond 9, six
-    // consecutive segments arrived.
+    // Segments 4, 6 and 8 have arrived, so there are three ranges beyond segment 3, and also beyond segments 5 and 7;
+    // beyond segment 9, six consecutive segments have arrived.
     let [rfc, _] = both(|script| script.lose(&[3, 5, 7, 9]).lose_acks([3, 4]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-21 3* 5* 7*", "2.0 9* 22-29"]);
 }
 
 #[test]
 fn section_5_pipe_counts_what_is_neither_lost_nor_here_and_what_was_sent_again() {
-    // Of 24 segments nine are lost and twelve have arrived: including the retransmission four are in flight, five fewer than
-    // half of the window.
+    // Nine of 24 segments are lost and twelve have arrived. Including the retransmission, four are in flight, which is
+    // five fewer than half of the window.
     let [rfc, sack] = both(|script| script.segments(40).lose(&(3..12).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().nth(2), Some("2.0 4-11* 24"), "{rfc}");
     // SACK's PIPE counts lost segments until they are acknowledged.
@@ -74,7 +74,7 @@ fn nextseg_rule_4_there_is_one_rescue_in_a_recovery() {
 
 #[test]
 fn section_5_1_after_a_timeout_what_arrived_since_is_not_sent_again() {
-    // Only the last of the last 14 segments arrived, as the ACK of the retransmission after the timeout shows.
+    // The ACK of the retransmission after the timeout shows that only the last of the last 14 segments arrived.
     let [rfc, sack] = both(|script| script.segments(16).lose(&(2..15).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().last(), Some("14.0 9-14*"), "{rfc}");
     assert_eq!(sack.to_string().lines().last(), Some("14.0 9-15*"), "{sack}");
@@ -104,8 +104,8 @@ fn losses_of_two_windows_take_two_recoveries() {
 
 #[test]
 fn with_fack_one_ack_of_a_segment_far_beyond_a_gap_is_enough() {
-    // Segment 7 alone is five segments beyond 3. Including the retransmission, twelve of 19 are then in flight, and the
-    // window is reduced to eight.
+    // Segment 7 alone is five segments beyond segment 3. Including the retransmission, twelve of 19 segments are then
+    // in flight, and the window is reduced to eight.
     let [rfc, fack] = [false, true].map(|fack| {
         let script = Script::new(Rfc6675).with(|tcp| tcp.rfc6675.fack = fack);
         settled(script).segments(24).lose(&[3, 4, 5, 6]).play()

@@ -3,14 +3,14 @@
 
 use longpipe_events::{Span, Time};
 
-/// Half of the length of the maximum filter [rounds] (bbr_extra_acked_win_rtts).
+/// Half of the length of the max filter [round] (bbr_extra_acked_win_rtts).
 const ROUNDS: u32 = 5;
-/// Maximum allowance, as the time in which the bandwidth delivers it (bbr_extra_acked_max_us).
+/// Maximum allowance: the data that the bandwidth delivers in this time (bbr_extra_acked_max_us).
 const LONGEST: Span = Span::millis(100);
 /// Maximum number of segments in an epoch (Linux counts in 20 bits).
 const MOST_SEGMENTS: f64 = 1_048_576.0;
 
-/// Estimator of the aggregation: epochs in which more was acknowledged than expected.
+/// Estimator of ACK aggregation. An epoch lasts while more data are acknowledged than the bandwidth explains.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
     began: Time,

@@ -7,12 +7,12 @@ const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// Minimum loss rate of an interval, relative to delivered data (bbr_lt_loss_thresh).
 const LOSS: f64 = 50.0 / 256.0;
-/// Maximum difference of two consistent rates, as a ratio and in bytes per second.
+/// Maximum difference between two rates that count as equal, as a ratio and in bytes per second.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_BYTES: f64 = 500.0;
 /// Number of rounds for which the policed rate is used (bbr_lt_bw_max_rtts).
 const USED_ROUNDS: u32 = 48;
-/// Minimum duration of an interval that gives a rate.
+/// Minimum duration of an interval that yields a rate.
 const LEAST_INTERVAL: Span = Span::millis(1);
 
 /// Sampling intervals, which start and end with losses.

@@ -31,7 +31,8 @@ impl Parameters for BbrConfig {}
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundCount {
     count: u64,
-    /// The round ends when data are delivered that were sent after this many delivered bytes (next_rtt_delivered).
+    /// The round ends when a segment is delivered that was sent after this number of bytes had been delivered
+    /// (next_rtt_delivered).
     until: u64,
     /// Whether the latest ACK started a round.
     began: bool,
@@ -75,7 +76,7 @@ pub struct Bbr {
     aggregation: Aggregation,
     lt_bw: LongTermBandwidth,
     cycle_began: Time,
-    /// Numbers of delivered bytes at the start and end of the latest ProbeRTT. Segments sent in between give no
+    /// Values of `delivered` at the start and the end of the latest ProbeRTT. Segments sent in between give no
     /// bandwidth samples.
     probe_rtt_delivered: (u64, u64),
     /// Whether the application has resumed after being idle.
@@ -121,7 +122,7 @@ const SLOW: f64 = 1.2e6;
 const BURSTS_PER_SECOND: f64 = 1024.0;
 const MOST_BYTES: f64 = 65_215.0;
 const MOST_SEGMENTS: f64 = 127.0;
-/// Number of bursts held in the end hosts for which cwnd allows.
+/// Number of bursts queued in the end hosts that cwnd allows for.
 const BURSTS: f64 = 3.0;
 
 impl Variant for Bbr {

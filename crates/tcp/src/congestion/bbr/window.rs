@@ -40,9 +40,9 @@ impl Bbr {
         self.with_bursts(self.bdp(bandwidth, gain, flight)) * flight.mss()
     }
 
-    /// Returns the data in flight at the departure of the next burst [byte], which is `held` after now (Linux:
-    /// bbr_packets_in_net_at_edt). Until then whole segments arrive at the bandwidth. With a gain above 1 the burst
-    /// itself is included.
+    /// Returns the data in flight when the next burst leaves, `held` from now [byte] (Linux:
+    /// bbr_packets_in_net_at_edt). Until then, whole segments are delivered at the estimated bandwidth. With a gain
+    /// above 1 the burst itself is included.
     pub(super) fn in_flight_at_departure(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
         let burst = if self.pacing_gain() > 1.0 { self.burst } else { 0.0 };
         let arrives = whole_part(self.bandwidth() * held.as_seconds() / flight.mss());

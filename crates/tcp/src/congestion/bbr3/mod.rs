@@ -1,8 +1,8 @@
 //! BBR version 3: paces at the measured bandwidth like version 1, but losses bound the data in flight and the bandwidth
-//! estimate (draft-ietf-ccwg-bbr, its text after -06).
+//! estimate (draft-ietf-ccwg-bbr, the text after version -06).
 //!
-//! Names are those of the draft. Its C.inflight is the data in flight before an ACK in the decision to end a probe, and
-//! after the ACK elsewhere (as in Linux).
+//! Names are those of the draft. The draft's C.inflight is the data in flight before the ACK where the end of a probe
+//! is decided, and after the ACK elsewhere (as in Linux).
 
 #[cfg(test)]
 mod cases;

@@ -88,7 +88,7 @@ impl Bbr3 {
         now > self.probe.began + self.probe.wait || self.probe.rounds_since_up as f64 >= rounds
     }
 
-    /// Returns the target for the data in flight, within cwnd (`TargetInflight`).
+    /// Returns the target for the data in flight, limited by cwnd (`TargetInflight`).
     pub(super) fn target(&self, flight: &Flight) -> f64 {
         self.product(self.bw, 1.0, flight).min(flight.cwnd())
     }

@@ -53,7 +53,7 @@ impl State {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundCounter {
     pub(super) count: u64,
-    /// The round ends when data are delivered that were sent after this many delivered bytes.
+    /// The round ends when a segment is delivered that was sent after this number of bytes had been delivered.
     pub(super) until: u64,
     /// Whether the latest ACK started a round.
     pub(super) began: bool,
@@ -85,7 +85,7 @@ pub struct Bbr3 {
     pub(super) draws: Stream,
     pub(super) state: State,
     pub(super) delivered: u64,
-    /// Bytes in `delivered` that the next ACK will report, already known from a loss.
+    /// Bytes that were added to `delivered` when a loss was detected, and that the next ACK will report.
     pub(super) ahead: u64,
     pub(super) rounds: RoundCounter,
     /// Maximum bandwidth of the current and the previous cycle of `ProbeBW`.
@@ -116,7 +116,7 @@ pub struct Bbr3 {
 pub(super) const STARTUP_GAIN: f64 = 2.77;
 /// Data in flight during ProbeRTT, in BDP.
 pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
-/// Acceptable loss rate of a probe in a round.
+/// Maximum acceptable loss rate of a probe in a round.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
 /// Minimum factor by which a round with losses reduces the bounds on bandwidth and volume.
 pub(super) const BETA: f64 = 0.7;
@@ -165,7 +165,7 @@ impl Default for ShortTerm {
 /// Round in which losses are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRound {
-    /// The round ends when data are delivered that were sent after this many delivered bytes.
+    /// The round ends when a segment is delivered that was sent after this number of bytes had been delivered.
     pub(super) until: u64,
     /// Whether the latest ACK started a round.
     pub(super) round_began: bool,
@@ -215,7 +215,7 @@ pub(super) struct BandwidthProbe {
     pub(super) ack_phase: AckPhase,
     /// Whether samples come from a probe that has not been evaluated yet.
     pub(super) is_sample: bool,
-    /// Bytes acknowledged since `inflight_longterm` last grew, and number of bytes for a growth of one segment.
+    /// Bytes acknowledged since `inflight_longterm` last grew, and bytes to acknowledge until it grows by a segment.
     pub(super) acked: f64,
     pub(super) acked_per_segment: f64,
     /// Number of rounds with growth.
@@ -225,7 +225,7 @@ pub(super) struct BandwidthProbe {
     /// Start of the cycle, and time from then until the next probe.
     pub(super) began: Time,
     pub(super) wait: Span,
-    /// Whether the latest probe caused too many losses, and whether it ended before it could cause any.
+    /// Whether the latest probe caused too many losses, and whether it ended early, before it caused any.
     pub(super) too_high: bool,
     pub(super) precautionary: bool,
 }
@@ -259,7 +259,8 @@ pub(super) struct ProbeRttState {
     /// End of ProbeRTT, and whether a round has passed in it.
     pub(super) until: Option<Time>,
     pub(super) round_over: bool,
-    /// Numbers of delivered bytes at the start and end of the latest ProbeRTT; rate samples of data sent in between are ignored.
+    /// Values of `delivered` at the start and the end of the latest ProbeRTT; rate samples of data sent in between are
+    /// ignored.
     pub(super) paused: Option<(u64, u64)>,
 }
 

@@ -44,12 +44,12 @@ const SCALE: u32 = 1024;
 const SCALE_BITS: u32 = 10;
 /// The module's C is defined per 100 ms.
 const PER_SECOND: u64 = 10;
-/// Maximum `each` before the first loss (growth of 5 % per RTT), and minimum `each`.
+/// Maximum `each` before the first loss, which makes cwnd grow by at least 5 % per RTT, and minimum `each`.
 const START: u32 = 20;
 const LEAST_EACH: u32 = 2;
-/// Number of windows per segment of growth while cwnd is above the cubic.
+/// Number of windows in which cwnd grows by one segment while it is above the cubic.
 const IDLE: u32 = 100;
-/// Time after which `each` is recomputed although the window is unchanged: 1/32 s.
+/// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
 /// Minimum window after a reduction [segment].
 const LEAST: u32 = 2;

@@ -172,7 +172,8 @@ mod tests {
     }
 
     /// With W_max = 100 the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as C(t - K)³ +
-    /// 100. Linux's integer plateau may differ by a segment in one of a hundred RTTs, many of which lie in this period.
+    /// 100. Linux's integer arithmetic may add or omit a segment once in 100 RTTs, and this period has hundreds of
+    /// RTTs.
     #[test]
     fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
         let without = CubicConfig {
@@ -191,9 +192,10 @@ mod tests {
         }
     }
 
-    /// Tables 1 (RTT .1 s) and 2 (RTT .01 s) of RFC 9438. The mean for deterministic losses is 1.054 (RTT/p)^¾ in the
-    /// CUBIC region, and Reno's below it. The runs are without fast convergence and start from the maximum of the
-    /// steady state, because from a loss at the plateau it takes thousands of losses to approach the steady state.
+    /// Tables 1 (RTT .1 s) and 2 (RTT .01 s) of RFC 9438. With deterministic losses, the mean window is 1.054 (RTT/p)^¾
+    /// in the CUBIC region, and Reno's below it. Fast convergence is off. Each run starts from the maximum of the
+    /// steady state, because a run that starts from a loss at the plateau needs thousands of losses to approach the
+    /// steady state.
     #[test]
     fn rfc_9438_section_5_1_the_mean_window_at_a_share_of_segments_lost() {
         let config = CubicConfig {
@@ -230,7 +232,8 @@ mod tests {
             trial.reduce(Cause::FastRetransmit);
             trial.until(Span::seconds(20))
         };
-        // 49 segments are less than 70; the plateau is at 70, or at 59.5.
+        // Both windows, 49 and 70 segments, are below the plateau: without fast convergence it is at 70, with it at
+        // 59.5.
         let plateau = |w_max: f64| 0.4 * (20.0 - ((w_max - 49.0) / 0.4).cbrt()).powi(3) + w_max;
         assert!((k(false) / plateau(70.0) - 1.0).abs() < 0.01);
         assert!((k(true) / plateau(59.5) - 1.0).abs() < 0.01);

@@ -86,7 +86,7 @@ impl<M: Module> Variant for Linux<M> {
 }
 
 impl<M: Module> Linux<M> {
-    /// Initializes the module once, with the state before the first segment was sent at `sent`, when SND.UNA was `una`.
+    /// Initializes the module once. `una` is SND.UNA before the first segment, which was sent at `sent`.
     fn establish(&mut self, sent: Time, una: u64, flight: &Flight) {
         if !self.established {
             self.established = true;
@@ -104,7 +104,7 @@ impl<M: Module> Linux<M> {
         self.socket.ca_state = state;
     }
 
-    /// Returns the congestion state after an ACK, from the report of loss recovery and the reduction in progress.
+    /// Derives the congestion state after an ACK from the state of loss recovery and the reduction in progress.
     fn state_after(&self, ack: &Ack) -> CaState {
         match (ack.phase, self.socket.ca_state) {
             (RecoveryPhase::Recovery, _) => CaState::Recovery,

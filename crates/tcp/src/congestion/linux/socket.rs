@@ -125,7 +125,7 @@ impl Socket {
             self.current_tick = (number * self.tick, number);
         }
         (self.snd_una, self.snd_nxt, self.mss) = (flight.una, flight.nxt, flight.mss);
-        // The sender's windows change at few ACKs, so that few divisions are needed.
+        // Divides only if the sender's windows have changed, which is rare.
         let bytes = (flight.cwnd(), flight.ssthresh());
         if bytes != self.windows_bytes {
             self.windows_bytes = bytes;
@@ -228,7 +228,7 @@ impl Socket {
         self.snd_cwnd = self.snd_cwnd.min(self.snd_cwnd_clamp);
     }
 
-    /// Grows the window as Reno's does (`tcp_reno_cong_avoid`).
+    /// Increases the window as Reno does (`tcp_reno_cong_avoid`).
     pub fn grow_as_reno(&mut self, acked: u32) {
         if !self.is_cwnd_limited() {
             return;
@@ -263,7 +263,7 @@ fn in_segments((cwnd, ssthresh): (f64, f64), mss: f64) -> (u32, u32) {
 #[inline]
 pub fn segments(bytes: u64, mss: u32) -> u32 {
     let mss = u64::from(mss);
-    // Most ACKs report at most two segments, for which no division is needed.
+    // Avoids a division for up to two segments, which is what most ACKs report.
     if bytes <= 2 * mss {
         return u32::from(bytes > 0) + u32::from(bytes > mss);
     }

@@ -21,7 +21,8 @@ pub struct RackConfig {
     /// Whether to send new data first after a timeout, to detect a spurious timeout (F-RTO, RFC 5682).
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub frto: bool,
-    /// Whether a recovery that ends before all retransmissions have arrived is followed by another one at once (Linux).
+    /// Whether a recovery that ends before all retransmissions have arrived is immediately followed by another one
+    /// (Linux).
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub successive: bool,
 }

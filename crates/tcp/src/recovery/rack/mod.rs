@@ -162,7 +162,7 @@ impl Rack {
                 self.end(handle);
                 true
             }
-            // CWR lasts until the receiver has received CWR (Linux).
+            // CWR ends when data sent after the reduction are acknowledged (Linux).
             Phase::Cwr(end) if una > end => {
                 handle.adjust(WindowAdjustment::ToThreshold);
                 self.end(handle);
@@ -176,7 +176,7 @@ impl Rack {
             _ => taken_back,
         };
         let detected = self.detect_losses(now, rtx_queue, summary.least_rtt, handle);
-        // Losses since the recovery started were retransmitted, too, and have not been delivered yet.
+        // Segments lost since the recovery started have also been retransmitted, but not delivered yet.
         let follows = repaired && self.config.successive && rtx_queue.retransmissions_in_flight() > 0;
         let begins = self.begin(&detected, follows, rtx_queue, handle);
         if self.is_reducing() {
@@ -286,8 +286,8 @@ impl Rack {
         self.reordering_window.of(least_rtt, self.srtt)
     }
 
-    /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms and
-    /// rounds up to ticks, and a timer of n ticks does not expire before n + 1 ticks have begun.
+    /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`). Linux adds 2 ms and
+    /// rounds up to ticks; a timer of n ticks expires when n + 1 ticks have begun.
     fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
         let ticks = (wait + LEAST_TIMEOUT).0.div_ceil(self.tick);
         Time((now.0 / self.tick + ticks + 1) * self.tick)
@@ -303,7 +303,7 @@ impl Rack {
         self.srtt = srtt;
     }
 
-    /// Starts a recovery if segments are lost, or if it `follows` another recovery directly; after a timeout only if
+    /// Starts a recovery if segments are lost, or if it directly `follows` another recovery; after a timeout, only if
     /// retransmitted segments are lost.
     fn begin(
         &mut self,
@@ -322,7 +322,7 @@ impl Rack {
                 Phase::Cwr(end) => Some(end),
                 _ => None,
             };
-            // If recoveries follow each other, CWR lasts no longer than the reduction that it shares (Linux).
+            // If another recovery may follow, this recovery ends with the CWR episode whose reduction it shares (Linux).
             let shared = falls.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);

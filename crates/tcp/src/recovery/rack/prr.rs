@@ -66,7 +66,7 @@ mod tests {
         Prr { prior, delivered, out }
     }
 
-    /// ns-3's test vectors, with an ssthresh of 100 000 bytes, half of the data in flight.
+    /// ns-3's test vectors, with an ssthresh of 100 000 bytes, which is half of the data in flight.
     #[test]
     fn rfc_9937_what_leaves_is_in_proportion_to_what_arrived_until_the_threshold_is_reached() {
         let reduction = prr(200.0, 51_000, 0);

@@ -1,6 +1,6 @@
-//! Detection of spurious reductions, as in Linux: an ACK was triggered by a transmission made before any
-//! retransmission (Eifel, RFC 3522), each retransmission arrived as a duplicate (D-SACK, RFC 2883), or data never
-//! retransmitted are acknowledged after a timeout (F-RTO, RFC 5682 section 3).
+//! Detection of spurious reductions, as in Linux. A reduction is spurious if an ACK was triggered by a transmission
+//! made before any retransmission (Eifel, RFC 3522), if each retransmission arrived as a duplicate (D-SACK, RFC 2883),
+//! or if data that were never retransmitted are acknowledged after a timeout (F-RTO, RFC 5682 section 3).
 
 use super::*;
 use crate::journal::EventCause;
@@ -236,7 +236,7 @@ impl Rack {
             return self.take_back(EventCause::FRto, una, rtx_queue, handle);
         }
         if max > end {
-            // Not an ACK of new data in order: F-RTO ends (step 3a).
+            // This ACK does not acknowledge new data in order, so F-RTO ends (step 3a).
             if !(advanced || twice) || summary.sacked {
                 self.frto_state = FRto::Over;
             }
@@ -251,7 +251,7 @@ impl Rack {
         self.frto_state == FRto::NewFirst
     }
 
-    /// Continues as after a loss if no new data could be sent; returns false if some were sent.
+    /// Treats the timeout as genuine if no new data could be sent; returns false if some were sent.
     pub fn give_up_forward(&mut self, max: u64) -> bool {
         let none = matches!(self.phase, Phase::Loss(end) if max <= end);
         self.frto_state = if none { FRto::Over } else { FRto::Asked };

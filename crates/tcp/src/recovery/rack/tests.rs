@@ -1,4 +1,5 @@
-//! Timeouts, undone reductions and the reordering window by the arithmetic of Linux 6.1 (tcp_input.c, tcp_recovery.c).
+//! Timeouts, undone reductions and the reordering window, compared with the arithmetic of Linux 6.1 (tcp_input.c,
+//! tcp_recovery.c).
 
 use super::*;
 use crate::congestion::limits::Limits;
@@ -196,9 +197,9 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires
-/// n + 1 ticks after the current tick began. At 100 ticks a second a segment that has .3 us to wait is examined again 20
-/// to 30 ms later, so that the third duplicate ACK comes first.
+/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires n
+/// + 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is .3 µs is examined again 20
+/// to 30 ms later, after the third duplicate ACK.
 #[test]
 fn linux_the_reordering_timer_counts_ticks() {
     let mut sender = TestSender::new(10, 20);

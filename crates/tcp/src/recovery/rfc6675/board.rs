@@ -43,7 +43,7 @@ impl Board {
         self.sacked.is_empty()
     }
 
-    /// Records that nothing has been retransmitted (HighRxt = HighACK).
+    /// Starts a recovery, in which nothing has been retransmitted yet (HighRxt = HighACK).
     pub fn begin(&mut self) {
         (self.high_rxt, self.retransmitted_bytes) = (self.una, 0);
     }
@@ -90,7 +90,7 @@ impl Board {
         }
     }
 
-    /// Returns the data in flight (SetPipe) if all bytes below `max` have been sent: data not lost, plus
+    /// Returns the data in flight (SetPipe) when all bytes below `max` have been sent: data not lost, plus
     /// retransmissions.
     pub fn pipe(&self, max: u64, lost: LostLimit) -> u64 {
         max - lost.below - lost.arrived + self.retransmitted_bytes
@@ -159,7 +159,7 @@ mod tests {
             let (mut una, mut high) = (0, 0);
             let mut sacked = BTreeSet::new();
             for (acked, start, length, retransmitted_bytes) in steps {
-                // The receiver acknowledges all data received in order.
+                // The receiver acknowledges all data that it has received in order.
                 una = (una + acked).min(MAX);
                 while sacked.contains(&una) {
                     una += 1;

@@ -1,6 +1,6 @@
-//! Conservative loss recovery by SACK (RFC 6675): data are lost if enough data beyond them have arrived. PIPE, recomputed
-//! with each ACK, determines how much may be sent. If nothing else can be sent, the last segment is retransmitted
-//! ("rescue").
+//! Conservative loss recovery based on SACK (RFC 6675): data count as lost if enough data beyond them have arrived.
+//! PIPE, recomputed with each ACK, determines how much may be sent. If nothing else can be sent, the last segment is
+//! retransmitted ("rescue").
 
 mod board;
 

@@ -1,6 +1,6 @@
 //! Packet scripts: a sender and a receiver over a path without queue, on which some packets are lost or delayed.
 //!
-//! Time is in RTTs. Packets sent at one instant arrive at one instant, in order.
+//! Time is in RTTs. Packets sent at the same time arrive at the same time, in order.
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
@@ -219,7 +219,7 @@ pub struct Trace {
 }
 
 impl fmt::Display for Trace {
-    /// Writes one line per instant: `1.0 3* 16-20`, where * marks retransmissions.
+    /// Writes one line per time of transmission: `1.0 3* 16-20`, where * marks retransmissions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for instant in self.sent.chunk_by(|a, b| a.round_trips == b.round_trips) {
             write!(f, "{:.1}", instant[0].round_trips)?;

@@ -268,7 +268,7 @@ impl Flow {
         }
     }
 
-    /// Runs for `span`, and returns the delivered data as a fraction of those that `rate` [byte/s] allows.
+    /// Runs for `span`, and returns the throughput as a fraction of `rate` [byte/s].
     fn share(&mut self, span: Span, rate: f64) -> f64 {
         let before = self.received;
         self.watch(span, |_| {});

@@ -89,7 +89,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
     flow.lost_in = 10;
     assert!(matches!(flow.after(State::Up), State::Down | State::Cruise));
     assert!(flow.bbr().probe.too_high && !flow.bbr().full.now);
-    // Application-limited data in flight give no bound.
+    // Application-limited data in flight do not set a bound.
     assert_eq!(flow.bbr().inflight_longterm, f64::INFINITY);
 }
 
