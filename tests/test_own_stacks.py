@@ -246,7 +246,7 @@ serve(Bad)
         ({"wake": "1 / 0"}, "ZeroDivisionError at bad.py:14: division by zero"),
         ({"wake": "yield Datagram(bytes(1453))"}, "sent 1453 bytes in one datagram; the path takes 1452"),
         ({"wake": "import os; os._exit(3)"}, "ended before the run did (exit status: 3)"),
-        ({"wake": "self.due = lambda: 0"}, "wants to act for ever at 0 s"),
+        ({"wake": "self.due = lambda: 0"}, "schedules wake-ups without end at 0 s"),
         ({"report": "delivered_bytes=2"}, "reports 2 bytes of data; 1 bytes have arrived"),
     ],
 )

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Steering {
     /// The pacing rate; the window does not limit the sender.
     Rate,
-    /// The congestion window, which nothing else changes.
+    /// The congestion window; nothing else changes it.
     Window,
     /// The congestion window of the flow's own congestion controller, which continues from the new value (Orca).
     Base,
@@ -34,13 +34,13 @@ pub struct State {
     pub window: f64,
     /// Smoothed RTT.
     pub srtt: Option<Span>,
-    /// Smallest RTT sample of the connection.
+    /// Minimum RTT sample of the connection.
     pub min_rtt: Option<Span>,
     /// Bytes in flight after the latest ACK.
     pub in_flight: u64,
     /// Payload of a full segment [byte].
     pub mss: f64,
-    /// Whether an action has changed the window of the base since the latest ACK.
+    /// Whether an action has changed the window of the base controller since the latest ACK.
     pub moved: bool,
 }
 
@@ -50,7 +50,7 @@ impl State {
         !self.window.is_nan() && self.mss > 0.0
     }
 
-    /// Takes over the measurements of an ACK.
+    /// Stores the measurements of an ACK.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) {
         self.monitor.on_ack(ack);
         (self.srtt, self.min_rtt) = (ack.srtt, ack.least_rtt);
@@ -63,12 +63,12 @@ impl State {
 pub struct Agent {
     state: Arc<Mutex<State>>,
     steering: Steering,
-    /// Controller of the flow, which acts between the actions.
+    /// The flow's congestion controller, which runs between the actions.
     base: Option<CongestionConfig>,
 }
 
 impl Agent {
-    /// Returns an agent before its connection begins. `own` is the congestion controller of its flow.
+    /// Returns an agent for a connection that has not started. `own` is the congestion controller of its flow.
     pub fn new(steering: Steering, own: &CongestionConfig) -> Agent {
         let state = State {
             rate: f64::NAN,
@@ -185,7 +185,7 @@ impl Control for Steered {
             let mut state = self.agent.state();
             state.on_ack(ack, flight);
             if let (true, Some(srtt)) = (state.window.is_nan(), ack.srtt) {
-                // The first window over the RTT, as the sender does without an agent.
+                // The initial rate is the first window per RTT, as for a sender without an agent.
                 state.window = flight.cwnd();
                 state.rate = 8.0 * flight.cwnd() / srtt.as_seconds();
             }
@@ -203,7 +203,7 @@ impl Control for Steered {
     }
 }
 
-/// Controller of a connection: the agent sets the window, and the base controller continues from there.
+/// Controller of a connection in which the agent sets the window, and the base controller continues from there.
 #[derive(Debug)]
 struct Based {
     agent: Agent,
@@ -211,7 +211,7 @@ struct Based {
 }
 
 impl Based {
-    /// Records the window set by the base; a reduction discards an action that has not taken effect.
+    /// Records the window that the base controller has set; a reduction discards an action that has not taken effect.
     fn left(&self, grant: CwndUpdate) -> CwndUpdate {
         let mut state = self.agent.state();
         state.moved = false;
@@ -267,7 +267,8 @@ impl Control for Based {
         {
             let mut state = self.agent.state();
             state.on_ack(ack, &flight);
-            // During a recovery the sender moves the window, as in Linux, where PRR overwrites one that was set from outside.
+            // During a recovery, loss recovery sets the window, as in Linux, where PRR overwrites a window set from
+            // outside.
             if state.moved && ack.grows {
                 flight.limits = Limits::new(state.window, flight.ssthresh());
             }

@@ -1,4 +1,5 @@
-//! Answers of controllers that are not longpipe's own, converted to grants: invalid values are replaced and reported.
+//! Answers of user-defined controllers, and their conversion to window updates (grants): invalid values are replaced
+//! and reported.
 
 use crate::complaints::{Complaints, Kind};
 use longpipe_events::{Span, Time};
@@ -6,12 +7,12 @@ use longpipe_tcp::congestion::control::{CwndUpdate, Pacing};
 use longpipe_tcp::flight::Flight;
 use longpipe_tcp::pacer;
 
-/// Largest window [byte]: RFC 7323 scales a receiver's window to 1 GiB at most.
+/// Largest window [byte]: RFC 7323 scales a receiver's window to at most 1 GiB.
 pub(crate) const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
-/// Highest pacing rate, beyond every link [bit/s].
+/// Highest pacing rate [bit/s], which exceeds the rate of every link.
 const HIGHEST_RATE: f64 = 1e15;
 
-/// An answer as the controller gives it.
+/// An answer of a controller, not validated yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// Congestion window [byte].
@@ -20,7 +21,7 @@ pub struct Answer {
     pub ssthresh: f64,
     /// New pacing rate [bit/s]; None: unchanged.
     pub rate_bps: Option<f64>,
-    /// Least burst [segment]; 0: two segments.
+    /// Minimum burst [segment]; 0 means two segments.
     pub burst_segments: u32,
 }
 
@@ -37,17 +38,17 @@ impl Answer {
     }
 }
 
-/// Converts the answers of one connection to grants.
+/// Converts the answers of one connection to window updates.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Smallest RTT of the connection, from which the burst of a rate follows.
+    /// Minimum RTT of the connection, from which the burst at a pacing rate is computed.
     pub least_rtt: Option<Span>,
     /// Latest rate, the values from which its burst was computed, and the result.
     paced: Option<(f64, u32, Option<Span>, Pacing)>,
 }
 
 impl Answers {
-    /// Returns the grant of an answer.
+    /// Returns the window update for an answer.
     #[inline]
     pub fn take(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> CwndUpdate {
         let complain = |kind, value, taken: f64| {
@@ -57,7 +58,7 @@ impl Answers {
         let mss = flight.mss();
         let window = match answer.window {
             window if window.is_nan() => complain(Kind::Window, window, flight.cwnd()),
-            // Loss recovery itself may leave less than a segment.
+            // Loss recovery itself may set a window of less than a segment.
             window if window < mss && window != flight.cwnd() => complain(Kind::Window, window, mss),
             window if window > LARGEST_WINDOW && window != flight.cwnd() => {
                 complain(Kind::Window, window, LARGEST_WINDOW)
@@ -80,7 +81,7 @@ impl Answers {
     /// Returns the pacing of an answer; None if it does not change.
     pub fn pacing(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> Option<Pacing> {
         let (rate, burst) = (answer.rate_bps?, answer.burst_segments);
-        // One segment per second is slow enough for any purpose, and does not stop the connection.
+        // The minimum is one segment per second, which is slow but does not stop the connection.
         let slowest = 8.0 * flight.mss();
         let taken = if rate.is_nan() {
             slowest

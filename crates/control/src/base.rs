@@ -1,4 +1,4 @@
-//! A congestion controller of longpipe that acts between the decisions of a user's controller.
+//! A longpipe congestion controller that runs between the decisions of a user's controller.
 
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::CongestionConfig;
@@ -6,8 +6,8 @@ use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, CwndUpda
 use longpipe_tcp::congestion::Congestion;
 use longpipe_tcp::flight::Flight;
 
-/// The base of one connection. Its hooks are invoked as those of a sender's controller, with the window that the user's
-/// controller set.
+/// The base controller of one connection. Its hooks are invoked like those of a sender's controller, with the window
+/// that the user's controller has set.
 #[derive(Debug)]
 pub struct Base(Congestion);
 

@@ -29,9 +29,9 @@ pub const FEATURES: [&str; 17] = [
     "mss",
 ];
 
-/// Maximum time, since the start of a simulation, for which it waits for an agent without an RTT sample.
+/// Maximum simulated time for which a simulation waits at its start for agents without an RTT sample.
 const WAITS: Span = Span(10_000_000_000_000);
-/// Granularity of the wait for the first RTT samples, and shortest step of round trips.
+/// Interval at which the first RTT samples are awaited, and minimum length of a step given in round trips.
 const MOMENT: Span = Span(1_000_000_000);
 /// Maximum rate of an agent, and rate that corresponds to its maximum window, relative to the slowest link of its
 /// route.
@@ -45,14 +45,15 @@ pub struct Environment {
     /// Rate of the slowest link of each agent's route [bit/s].
     slowest: Vec<f64>,
     steering: Steering,
-    /// Length of a step: round trips are those of the agent with the longest smoothed RTT, ACKs those of the agent with the fewest.
+    /// Length of a step. Round trips are those of the agent with the longest smoothed RTT; ACKs are those of the agent
+    /// with the fewest.
     step: Length,
     now: Time,
     end: Time,
 }
 
 impl Environment {
-    /// Begins an episode of a scenario whose flows with these indices are agents.
+    /// Begins an episode of a scenario in which the flows with these indices are agents.
     ///
     /// # Errors
     /// The first problem of the scenario.
@@ -106,7 +107,7 @@ impl Environment {
         self.run_to(Time(self.end.0.min(self.now.0.saturating_add(span.0))));
     }
 
-    /// Runs up to the instant at which each agent has received this many ACKs in this step.
+    /// Runs until each agent has received this number of ACKs in the step.
     fn run_until_acks(&mut self, count: u64) {
         while self.now < self.end && self.agents.iter().any(|agent| agent.state().monitor.acks < count) {
             let next = self.simulation.next_due();
@@ -135,7 +136,7 @@ impl Environment {
                 Steering::Rate => state.rate = bounded(state.rate * factor, 8.0 * state.mss, MOST * slowest),
                 Steering::Window | Steering::Base => {
                     let (least, most) = (2.0 * state.mss, MOST * slowest * rtt / 8.0);
-                    // A factor of 1 does not change a base that has exceeded the bounds.
+                    // A factor of 1 does not change the window of a base controller that has exceeded the bounds.
                     if factor != 1.0 || self.steering == Steering::Window {
                         state.window = bounded(state.window * factor, least, most.max(least));
                         state.moved = true;

@@ -1,4 +1,4 @@
-//! Controllers in files, which are shared objects or WebAssembly modules.
+//! Controllers loaded from files, which are shared objects or WebAssembly modules.
 
 use crate::object;
 use crate::operations::Object;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// First bytes of every WebAssembly module.
 const WASM: [u8; 4] = *b"\0asm";
 
-/// Loads a private copy of a file, sets its parameters and opens it; messages call it `shown`.
+/// Loads a private copy of a file, sets its parameters and opens it. Error messages name it `shown`.
 ///
 /// # Errors
 /// Returns an error if the file is not a controller, has another version, or does not accept a parameter.

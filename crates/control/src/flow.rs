@@ -16,12 +16,12 @@ use std::ffi::c_int;
 pub(crate) struct Flow<O: Operations> {
     operations: O,
     answers: Answers,
-    /// Time for which the connection is established and idle before it sends its first segment.
+    /// Idle time between the establishment of the connection and its first segment.
     preconnect: Span,
 }
 
 impl<O: Operations> Flow<O> {
-    /// Returns a connection whose state is created when its settings are known.
+    /// Returns a connection, whose state is created once its settings are known.
     pub fn new(operations: O) -> Flow<O> {
         Flow {
             operations,

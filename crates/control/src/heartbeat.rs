@@ -1,12 +1,12 @@
-//! A counter of calls of loaded code, from which a watchdog in another thread detects a call that never returns.
+//! A counter of calls of loaded code, with which a watchdog in another thread detects a call that never returns.
 //!
-//! A watched process runs one simulation at a time; otherwise the counter has no meaning.
+//! A watched process runs one simulation at a time; otherwise the counter is meaningless.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the counter. It is odd, and constant, while a call of loaded code is in progress.
+/// Returns the counter. While a call of loaded code is in progress, it is odd and does not change.
 pub fn read() -> u64 {
     CALLS.load(Ordering::Relaxed)
 }

@@ -1,8 +1,10 @@
-//! Congestion controllers from files: shared objects of C, C++, Rust or any language that can implement `longpipe_control.h`,
-//! modules of Linux, which `longpipe cc build` compiles together with an adapter for that interface, and WebAssembly modules.
+//! Congestion controllers from files: shared objects in C, C++, Rust or any language that can implement
+//! `longpipe_control.h`, Linux modules, which `longpipe cc build` compiles together with an adapter for that interface,
+//! and WebAssembly modules.
 //!
-//! [`fill`] fills the slots of a scenario with one private copy of each object per set of parameters and clock frequency, so
-//! that statics are shared by the flows of one simulation, as in a kernel, and never by two simulations.
+//! [`fill`] fills the slots of a scenario with one private copy of each object per set of parameters and clock
+//! frequency, so that static variables are shared by the flows of one simulation, as in a kernel, but never by two
+//! simulations.
 
 pub mod agent;
 pub mod answer;

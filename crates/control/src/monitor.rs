@@ -6,9 +6,9 @@ use longpipe_tcp::congestion::control::Ack;
 /// Length of a monitor interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// A time.
+    /// A duration.
     Time(Span),
-    /// This many smoothed round-trip times, at least one ACK.
+    /// A number of smoothed round-trip times, but at least one ACK.
     RoundTrips(f64),
     /// A number of ACKs.
     Acks(u64),
@@ -19,7 +19,7 @@ pub enum Length {
 pub struct Monitor {
     /// Start of the interval.
     pub began: Time,
-    /// ACKs.
+    /// Number of ACKs.
     pub acks: u64,
     /// Bytes by which SND.UNA advanced.
     pub acked: u64,
@@ -31,9 +31,9 @@ pub struct Monitor {
     pub marked: u64,
     /// Bytes sent, including retransmissions.
     pub sent: u64,
-    /// RTT samples [s], in the order of time.
+    /// RTT samples [s], in order of arrival.
     rtts: Vec<f64>,
-    /// Smoothed RTT when the interval began.
+    /// Smoothed RTT at the start of the interval.
     srtt: Option<Span>,
 }
 
@@ -68,7 +68,7 @@ impl Monitor {
     pub fn has_ended(&self, length: Length, now: Time, srtt: Option<Span>) -> bool {
         match length {
             Length::Time(span) => now - self.began >= span,
-            // The first interval of a connection ends when there is an RTT estimate.
+            // The first interval of a connection ends once there is an RTT estimate.
             Length::RoundTrips(count) => self
                 .srtt
                 .or(srtt)
@@ -82,7 +82,7 @@ impl Monitor {
         mean(&self.rtts)
     }
 
-    /// Smallest RTT [s]; NaN without a sample.
+    /// Minimum RTT [s]; NaN without a sample.
     pub fn min_rtt(&self) -> f64 {
         self.rtts.iter().copied().fold(f64::NAN, f64::min)
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A loaded object. Its functions are called by the thread of one simulation only.
+/// A loaded object, whose functions are called only by the thread of one simulation.
 #[derive(Debug)]
 struct Copied {
     control: *const Control,
@@ -40,7 +40,7 @@ impl Copied {
         let library = heartbeat::during(|| unsafe { Library::new(&copy.0) }).map_err(|error| {
             let why = innermost(&error).replace(&*copy.0.to_string_lossy(), "the file");
             refused(format!(
-                "no shared object of this machine ({why}); needs one that `longpipe cc build` made"
+                "not a shared object for this machine ({why}); needs one that `longpipe cc build` made"
             ))
         })?;
         drop(copy);
@@ -106,11 +106,11 @@ impl Copied {
     }
 }
 
-/// A shared object, as a scenario holds it.
+/// A shared object in the form in which a scenario stores it.
 #[derive(Clone, Debug)]
 pub(crate) struct Native(Arc<Copied>);
 
-/// Loads a shared object: see `load_file`.
+/// Loads a shared object (see `load_file`).
 pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Native, LoadError> {
     Ok(Native(Arc::new(Copied::load(file, shown, parameters, hz)?)))
 }
@@ -149,7 +149,8 @@ struct NativeFlow {
 unsafe impl Send for NativeFlow {}
 
 extern "C" fn draw(source: *mut c_void, bound: u32) -> u32 {
-    // SAFETY: the source is the `draws` of the flow whose operation is in progress, which borrows nothing of it during this time.
+    // SAFETY: the source is the `draws` of the flow whose operation is in progress, and no other reference to it exists
+    // during this time.
     let draws = unsafe { &mut *source.cast::<Stream>() };
     let bound = if bound == 0 { 1 << 32 } else { u64::from(bound) };
     draws.below(bound) as u32
@@ -169,7 +170,7 @@ impl Operations for NativeFlow {
             preconnect_us,
         };
         let create = self.object.control().create.expect("checked when it was loaded");
-        // SAFETY: the structure is that of the interface; the source outlives the state.
+        // SAFETY: the structure conforms to the interface, and the source outlives the state.
         self.state = heartbeat::during(|| unsafe { create(&connection) });
         assert!(
             !self.state.is_null(),
@@ -185,7 +186,7 @@ impl Operations for NativeFlow {
     #[inline(always)]
     fn on_start(&mut self, rtt_ps: u64, flight: &Flight, grant: &mut Grant) {
         if let Some(on_start) = self.object.control().on_start {
-            // SAFETY: the state is of this object, the structures are those of the interface.
+            // SAFETY: the object created the state, and the structures conform to the interface.
             heartbeat::during(|| unsafe { on_start(self.state, rtt_ps, flight, grant) });
         }
     }
@@ -237,7 +238,7 @@ impl Operations for NativeFlow {
 impl Drop for NativeFlow {
     fn drop(&mut self) {
         if let (Some(destroy), false) = (self.object.control().destroy, self.state.is_null()) {
-            // SAFETY: the state is of this object, and nothing uses it afterwards.
+            // SAFETY: the object created the state, and nothing uses it afterwards.
             heartbeat::during(|| unsafe { destroy(self.state) });
         }
     }
@@ -302,7 +303,7 @@ impl Copy {
     fn of(file: &Path) -> Result<Copy, String> {
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let name = format!("longpipe-{}-{number}.so", std::process::id());
-        // The temporary folder may be mounted without execute permission; the folder of the object is not.
+        // The temporary folder may be mounted without execute permission; the folder of the object allows execution.
         let beside = file.parent().map(Path::to_path_buf);
         let mut failed = String::new();
         for folder in [Some(std::env::temp_dir()), beside].into_iter().flatten() {

@@ -1,4 +1,5 @@
-//! Operations of a loaded controller, which the processor executes (shared objects) or an interpreter (WebAssembly modules).
+//! Operations of a loaded controller, executed by the processor (shared objects) or by an interpreter (WebAssembly
+//! modules).
 
 use crate::complaints::Complaints;
 use longpipe_events::Stream;
@@ -13,7 +14,7 @@ pub trait Object: Plugin {
     /// Returns the facts that do not change during a run.
     fn about(&self) -> &About;
 
-    /// Returns in one line why the controller failed; None if it did not, or if it ended the process.
+    /// Returns one line about why the controller failed; None if it did not fail, or if it ended the process.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -24,19 +25,19 @@ pub trait Object: Plugin {
 pub struct About {
     /// Name that the controller reports.
     pub name: String,
-    /// Name of the file as its user knows it.
+    /// Name of the file in messages to the user.
     pub file: String,
     /// Optional inputs.
     pub requirements: Requirements,
     pub(crate) complaints: Complaints,
-    /// Whether it has `on_sample`, `on_sent` and `on_lost`, whose arguments cost time.
+    /// Whether the controller has `on_sample`, `on_sent` or `on_lost`, whose arguments take time to compute.
     pub(crate) samples: bool,
     pub(crate) sends: bool,
     pub(crate) loses: bool,
 }
 
 impl About {
-    /// Returns lines about values that were out of range and therefore replaced.
+    /// Returns one line for each kind of value that was out of range and therefore replaced.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints.lines()
     }

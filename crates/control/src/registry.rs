@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Files by digest, each with the name that its user knows.
+/// Files by digest, each with its name in messages to the user.
 ///
 /// A digest determines the contents of its file, so that simulations can share the table.
 static FILES: Mutex<BTreeMap<String, (PathBuf, String)>> = Mutex::new(BTreeMap::new());
 
-/// Registers the file for a digest; messages call it `name`.
+/// Registers the file for a digest. Error messages name it `name`.
 pub fn register(digest: String, file: PathBuf, name: String) {
     FILES
         .lock()
@@ -31,7 +31,7 @@ fn known(digest: &str) -> Option<(PathBuf, String)> {
         .cloned()
 }
 
-/// Fills the empty slots of a scenario with its own objects from files: see [`fill`]. Returns the objects.
+/// Fills the empty slots of a scenario with its own objects, loaded from files (see [`fill`]). Returns the objects.
 ///
 /// # Errors
 /// Returns an error if an object cannot be loaded.

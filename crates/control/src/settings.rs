@@ -1,4 +1,4 @@
-//! Values of parameters, by the types that an object declares.
+//! Values of parameters, parsed according to the types that an object declares.
 
 use longpipe_plugin::table::types;
 use std::ffi::CString;

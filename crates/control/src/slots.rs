@@ -8,8 +8,8 @@ use longpipe_tcp::congestion::loaded::ModuleConfig;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Fills the empty slots of a scenario with its own objects, one per file, parameters and clock frequency. Returns the objects,
-/// each of which `load` loads.
+/// Fills the empty slots of a scenario with its own objects: `load` is called once per file, set of parameters and
+/// clock frequency. Returns the objects.
 ///
 /// # Errors
 /// Returns the first error of `load`.

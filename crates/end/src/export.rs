@@ -20,7 +20,7 @@ pub trait Stacks {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String>;
 }
 
-/// Exports an object's table for the stacks of a type; a C string describes them.
+/// Exports an object's table for the stacks of a type; the C string is the list of stacks.
 #[macro_export]
 macro_rules! export {
     ($stacks:ty, $described:expr) => {
@@ -105,7 +105,7 @@ fn write_line(line: &str, to: *mut c_char) {
     }
 }
 
-/// Returns 0, or writes a line and returns 1.
+/// Returns 0, or writes the error line and returns 1.
 fn told(result: Result<(), String>, problem: *mut c_char) -> u32 {
     match result {
         Ok(()) => 0,
@@ -170,7 +170,7 @@ unsafe fn held<'a>(end: *mut c_void) -> &'a mut dyn End {
 unsafe extern "C" fn due(end: *mut c_void) -> u64 {
     // SAFETY: the interface allows one call at a time for an end.
     let end = unsafe { held(end) };
-    // After a panic here, wake the end at once: it will panic again in `wake`, which can return an error line.
+    // After a panic here, the end is woken immediately: it will panic again in `wake`, which can return an error line.
     caught(|| Ok(end.due())).unwrap_or(0)
 }
 

@@ -1,9 +1,11 @@
 //! The interface between a run and a real protocol stack that ends one of its flows.
 //!
-//! A run drives each end in virtual time: it delivers packets ([`End::receive`]), then lets the end act ([`End::wake`]), and
-//! reads the time at which the end wants to act next ([`End::due`]). An end uses neither a clock nor random numbers of the machine.
+//! A run drives each end in virtual time: it delivers packets ([`End::receive`]), wakes the end ([`End::wake`]), and
+//! reads the time at which it must be woken next ([`End::due`]). An end uses neither the clock nor random numbers of
+//! the machine.
 //!
-//! Stacks live in shared objects behind the table of C functions in [`table`]; [`export`] makes one from [`End`].
+//! Stacks are in shared objects, which export the table of C functions in [`table`]; [`export`] creates this table from
+//! an implementation of [`End`].
 
 pub mod export;
 pub mod table;
@@ -59,7 +61,7 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Start time of the flow's application [ps].
     pub start_ps: u64,
-    /// Largest UDP payload that the path takes [byte].
+    /// Maximum UDP payload of the path [byte].
     pub most_bytes: u32,
     /// Names and values of the scenario's settings.
     pub settings: &'a [(String, String)],
@@ -98,21 +100,23 @@ pub trait End: Send {
         HEADER_BYTES
     }
 
-    /// Returns whether a call of this end may change the time at which other ends of the run with this property act.
+    /// Returns whether the end shares a machine with other ends: a call of one of them may change the times at which
+    /// the others act.
     fn shares_machine(&self) -> bool {
         false
     }
 
-    /// Returns the time at which `wake` is to be called if nothing is received before, or [`NEVER`].
+    /// Returns the time at which `wake` is to be called if nothing is received earlier, or [`NEVER`].
     fn due(&mut self) -> u64;
 
-    /// Processes expired timers, received datagrams and the application at `now`. Called once per instant at which there is work.
+    /// Processes expired timers, received datagrams and the application at `now`. Called once for each time at which
+    /// there is work.
     ///
-    /// # Errors
-    /// One line about a defect of the stack, which ends the run. A failed connection is not an error: see [`Report::closed`].
+    /// # Errors One line about a defect of the stack; the run ends. A failed connection is not an error: see
+    /// [`Report::closed`].
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String>;
 
-    /// Takes a UDP datagram that arrives at `now`; `wake` follows at the same time.
+    /// Receives a UDP datagram that arrives at `now`; `wake` is called at the same time.
     ///
     /// # Errors
     /// As for `wake`.
@@ -124,7 +128,8 @@ pub trait End: Send {
     /// Returns the counters of the end.
     fn report(&mut self) -> Report;
 
-    /// Returns the error of the latest `state` or `report`, one line about a defect of the stack, which ends the run.
+    /// Returns the error of the latest call of `state` or `report`: one line about a defect of the stack, which ends
+    /// the run.
     fn failure(&mut self) -> Option<String> {
         None
     }
@@ -154,22 +159,22 @@ pub struct State {
 pub struct Report {
     /// Data that the application has received, without gaps [byte].
     pub delivered_bytes: u64,
-    /// Time at which the application had received all data that it expected [ps].
+    /// Time at which the application had received all expected data [ps].
     pub completed_ps: Option<u64>,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Length of the UDP payload sent [byte].
+    /// Total UDP payload sent [byte].
     pub sent_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Length of the packets declared lost [byte].
+    /// Total length of the packets declared lost [byte].
     pub lost_bytes: u64,
     /// Reductions of the congestion window.
     pub congestion_events: u64,
     /// Time at which the handshake was complete [ps].
     pub handshake_ps: Option<u64>,
-    /// Time and reason of a connection's end before the application was done; the reason is one line.
+    /// Time and reason of a connection's premature end; the reason is one line.
     pub closed: Option<(u64, String)>,
-    /// Further values, by name with its unit.
+    /// Further values; each name includes its unit.
     pub values: Vec<(String, f64)>,
 }

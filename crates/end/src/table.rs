@@ -1,6 +1,6 @@
 //! The table of C functions through which a run calls a stack: `longpipe_end.h`, version 1.
 //!
-//! The object exports it as `longpipe_ends`. All calls for one end come from one thread, one after another.
+//! The object exports it as `longpipe_ends`. All calls for one end are made by one thread, one after another.
 
 use std::ffi::{c_char, c_void};
 
@@ -37,7 +37,7 @@ pub struct Setup {
     pub count: u32,
     /// 1 for the end that sends the flow's data, 0 for the other end.
     pub sends: u32,
-    /// Largest UDP payload that the path takes [byte].
+    /// Maximum UDP payload of the path [byte].
     pub most_bytes: u32,
     /// Must be zero.
     pub reserved: u32,
@@ -79,15 +79,15 @@ pub struct State {
 pub struct Report {
     /// Data received without gaps [byte].
     pub delivered_bytes: u64,
-    /// Time at which the application had all data that it expected [ps], or `UNKNOWN`.
+    /// Time at which the application had received all expected data [ps], or `UNKNOWN`.
     pub completed_ps: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Length of the UDP payload sent [byte].
+    /// Total UDP payload sent [byte].
     pub sent_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Length of the packets declared lost [byte].
+    /// Total length of the packets declared lost [byte].
     pub lost_bytes: u64,
     /// Reductions of the congestion window.
     pub congestion_events: u64,
@@ -102,8 +102,8 @@ pub struct Report {
 /// Callback for an additional value of a report: the `host` that was passed to `report`, the value's name, and the value.
 pub type Tell = unsafe extern "C" fn(host: *mut c_void, name: *const c_char, value: f64);
 
-/// Table of functions. One that can fail returns 0, or 1 after writing a NUL-terminated line to `problem`, a buffer of `LINE`
-/// bytes.
+/// Table of functions. A function that can fail returns 0, or 1 after writing a NUL-terminated line to `problem`, a
+/// buffer of `LINE` bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Table {
@@ -126,7 +126,7 @@ pub struct Table {
     pub due: unsafe extern "C" fn(end: *mut c_void) -> u64,
     /// Processes expired timers, received datagrams and the application at `now` [ps].
     pub wake: unsafe extern "C" fn(end: *mut c_void, now: u64, outbox: *const Outbox, problem: *mut c_char) -> u32,
-    /// Takes a datagram at `now` [ps]: payload, its length, and the two ECN bits.
+    /// Receives a datagram at `now` [ps]: payload, its length, and the two ECN bits.
     pub receive: unsafe extern "C" fn(
         end: *mut c_void,
         now: u64,

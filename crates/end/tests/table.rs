@@ -1,4 +1,4 @@
-//! An end behind the table of C functions, as a run calls it.
+//! An end that is called through the table of C functions, as by a run.
 #![allow(unsafe_code)]
 
 use longpipe_end::export::{table, Stacks};
@@ -6,7 +6,7 @@ use longpipe_end::table::{Outbox as RawOutbox, Report as RawReport, Setting, Set
 use longpipe_end::{Ecn, End, Outbox, Report, Setup, State, NEVER};
 use std::ffi::{c_char, c_void, CStr, CString};
 
-/// A stack that panics where its setting says, and otherwise echoes.
+/// A stack that panics in the call that its setting names, and otherwise echoes datagrams.
 struct Echo {
     panics: bool,
     waiting: Vec<Vec<u8>>,

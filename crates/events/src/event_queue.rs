@@ -1,19 +1,19 @@
 //! The event queue: one pending event per entity.
 //!
 //! Events at equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
-//! The queue is a calendar queue: events of the next few thousand bucket widths are in a wheel of buckets, later ones in a
-//! tournament (the overflow). If many events share a bucket, such as those of thousands of flows at one instant, they are in
-//! the tournament too, where a change takes time in proportion to the logarithm of their number. One entity that
-//! reschedules itself constantly, such as a busy port, has a dedicated slot outside both.
+//! The queue is a calendar queue: events of the next few thousand bucket widths are in a wheel of buckets, later ones
+//! in a tournament (the overflow). If many events share a bucket, such as those of thousands of flows at the same time,
+//! they are also in the tournament, where a change takes time in proportion to the logarithm of their number. One
+//! entity that reschedules itself constantly, such as a busy port, has a dedicated slot outside both.
 
 use crate::key::{Entity, Key, Order, MAX_ENTITIES};
 use crate::time::{Span, Time};
 use crate::tournament::Tournament;
 
-/// Number of buckets of the wheel, as many as a bitmap of two 64-bit levels covers.
+/// Number of buckets of the wheel, which is the number of bits of a two-level bitmap with 64-bit words.
 const BUCKETS: u64 = 64 * 64;
 const WORDS: usize = (BUCKETS / 64) as usize;
-/// Maximum number of events that are kept sorted; further events of the current bucket go into the overflow.
+/// Maximum number of events that are kept sorted; further events of the current bucket are in the overflow.
 const CROWD: usize = 64;
 const NONE: Entity = Entity::MAX;
 
@@ -36,7 +36,7 @@ struct Pending {
     location: Location,
 }
 
-/// The pending events of a fixed set of entities.
+/// Pending events of a fixed set of entities.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// Base-2 logarithm of the bucket width [ps].
@@ -62,8 +62,8 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// Creates an empty queue for entities `0..entities`. It is fastest if most events are scheduled a few times
-    /// `interval` ahead.
+    /// Creates an empty queue for entities `0..entities`. It is fastest if most events are scheduled a small multiple
+    /// of `interval` ahead.
     pub fn new(entities: usize, interval: Span) -> EventQueue {
         assert!(entities <= MAX_ENTITIES, "at most {MAX_ENTITIES} entities");
         let nothing = Pending {
@@ -220,7 +220,8 @@ impl EventQueue {
         self.outside_min = self.overflow.first().min(key);
     }
 
-    /// Returns the next non-empty bucket and its event, if the event is alone there and precedes all events outside the wheel.
+    /// Returns the next non-empty bucket and its event, if the bucket has only one event and this event precedes all
+    /// events outside the wheel.
     #[inline(always)]
     fn next_if_alone(&self) -> Option<(u64, Key)> {
         let bucket = self.next_bucket()?;
@@ -355,7 +356,7 @@ mod tests {
         assert_eq!(queue.pop(Time(5)), None);
     }
 
-    /// An operation: an entity, how far ahead of the present its event is, the order of the event, how many events to pop
+    /// An operation: an entity, the time from now to its event, the order of the event, the number of events to pop
     /// afterwards, and whether to set the event, set it in the dedicated slot, or cancel it.
     type Step = (u32, u64, u64, usize, u32);
 

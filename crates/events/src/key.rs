@@ -5,7 +5,7 @@ use crate::time::Time;
 /// An entity with at most one pending event.
 pub type Entity = u32;
 
-/// Rank among events of one instant; only the low 40 bits count.
+/// Rank among simultaneous events; only the low 40 bits count.
 pub type Order = u64;
 
 const ENTITY_BITS: u32 = 24;
@@ -23,7 +23,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key after all events.
+    /// A key greater than that of every event.
     pub const NEVER: Key = Key {
         time: u64::MAX,
         rank: u64::MAX,

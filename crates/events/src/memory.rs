@@ -1,4 +1,5 @@
-//! Memory limit of a run. Memory is counted when a container doubles its capacity, so that normal use costs nothing.
+//! Memory limit of a run. Memory is counted only when a container doubles its capacity, so that other operations cost
+//! nothing.
 //!
 //! A run whose queues and records would exceed the limit ends by unwinding with a `MemoryLimit`, as does a run whose
 //! allocation fails. Without `limited` there is no limit.
@@ -11,7 +12,7 @@ use std::panic::resume_unwind;
 /// Payload of the unwinding: the run needed more memory than its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Memory that the run would have held [byte].
+    /// Memory that the run would have allocated in total [byte].
     pub needed: u64,
     /// The limit, or the memory available at the failed allocation [byte].
     pub limit: u64,
@@ -19,19 +20,23 @@ pub struct MemoryLimit {
 
 impl fmt::Display for MemoryLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes are needed next, {} may be held", self.needed, self.limit)
+        write!(
+            f,
+            "{} bytes are needed; at most {} may be allocated",
+            self.needed, self.limit
+        )
     }
 }
 
 impl std::error::Error for MemoryLimit {}
 
 thread_local! {
-    /// Memory counted for this thread's run [byte].
+    /// Memory counted for the run on this thread [byte].
     static HELD: Cell<u64> = const { Cell::new(0) };
     static LIMIT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// Executes a run on this thread with a limit of `limit` bytes. A nested run has a count of its own.
+/// Executes a run on this thread with a limit of `limit` bytes. Nested runs are counted separately.
 pub fn limited<T>(limit: u64, run: impl FnOnce() -> T) -> T {
     struct Before(u64, u64);
     impl Drop for Before {
@@ -140,7 +145,8 @@ impl<T: Ord> Growing<T> for BinaryHeap<T> {
     }
 }
 
-/// Counts a doubled capacity in addition to the current one, which is released after the copy. Returns the additional items.
+/// Counts a doubled capacity in addition to the current one, which is released after the copy. Returns the number of
+/// additional items.
 #[cold]
 fn doubled<T>(room: usize) -> usize {
     let more = room.max(4);
@@ -178,7 +184,7 @@ mod tests {
             }
         };
         assert_eq!(limited(1 << 20, fill(1000)), 2 * 1024 * 8);
-        // The limit admits 16 KiB, but not the copy to 32 KiB, because the first list still holds its 16 KiB at that time.
+        // The limit allows 16 KiB, but not the copy to 32 KiB, because the first list is released only after the copy.
         let limit = ended(|| limited(40 << 10, fill(4000))).expect("it needs 48 KiB");
         assert_eq!((limit.needed, limit.limit), (48 << 10, 40 << 10));
     }

@@ -35,7 +35,7 @@ impl Time {
         (self.0 / PS_PER_NS) as i64
     }
 
-    /// Returns the time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }

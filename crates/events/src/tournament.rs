@@ -1,4 +1,5 @@
-//! A tournament tree over a fixed set of keys: the minimum is available at once, a change takes a climb to the root.
+//! A tournament tree over a fixed set of keys: reads the minimum in constant time and changes a key in logarithmic
+//! time.
 
 use crate::key::{Entity, Key};
 use std::hint::select_unpredictable;
@@ -27,7 +28,7 @@ impl Tournament {
         self.nodes[1]
     }
 
-    /// Sets an entity's key. The climb stops at the first node that does not change.
+    /// Sets an entity's key, and updates the tree from the leaf up to the first node that does not change.
     pub fn set(&mut self, entity: Entity, key: Key) {
         let mut at = self.leaves + entity as usize;
         self.nodes[at] = key;

@@ -1,4 +1,4 @@
-//! Lateness of the machine itself: a thread that only reads the clock, and naps like a thread that carries packets.
+//! Lateness caused by the machine alone: a thread only reads the clock, and naps like a thread that forwards packets.
 
 use crate::clock::{sleep, Clock};
 use crate::lateness::Histogram;
@@ -9,7 +9,7 @@ use std::io;
 /// Interval of the simulated deadlines.
 const EVERY: Span = Span(10_000_000);
 
-/// Lateness at each deadline.
+/// Lateness at the deadlines so far.
 #[derive(Debug)]
 struct Seen {
     due: Time,
@@ -26,7 +26,8 @@ impl Seen {
     }
 }
 
-/// Measures for `lasts` how late a thread notices deadlines every 10 µs; `naps` are those of a thread with real-time priority.
+/// Measures for `lasts` how late a thread detects deadlines every 10 µs. If `naps` is true, the thread naps like one
+/// with real-time priority.
 ///
 /// # Errors
 /// Returns an error if the thread cannot sleep.
@@ -63,7 +64,7 @@ mod tests {
         let us = |number: u64| Time(number * 1_000_000);
         seen.look(us(5));
         assert_eq!(seen.lateness.total(), 0);
-        // Deadlines at 10, 20, 30 and 40 µs are seen 30, 20, 10 and 0 µs late.
+        // Deadlines at 10, 20, 30 and 40 µs are detected 30, 20, 10 and 0 µs late.
         seen.look(us(40));
         assert_eq!((seen.lateness.total(), seen.lateness.worst()), (4, 30_000));
         assert!((10_000..=10_200).contains(&seen.lateness.quantile(0.5).expect("four")));

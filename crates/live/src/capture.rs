@@ -1,5 +1,5 @@
-//! Capture of live packets as a pcapng file with an interface for each host: each packet when its host sends it and when
-//! its receiver gets it. A last interface has the packets that the path lost, with link and cause.
+//! Capture of live packets as a pcapng file. Each host has an interface, on which a packet is captured when the host
+//! sends it and when the host receives it. A last interface has the packets that the path lost, with link and cause.
 
 use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
@@ -12,7 +12,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Capture {
     writer: Writer,
-    /// Number of the interface of lost packets, which is the number of hosts.
+    /// Number of the interface for lost packets, which equals the number of hosts.
     lost: u32,
     /// Names of the links.
     links: Vec<String>,
@@ -41,8 +41,8 @@ impl Capture {
         })
     }
 
-    /// Captures a packet that enters the path, at the host that sends it; `others` is the number of other packets on the
-    /// path.
+    /// Captures a packet that enters the path, at the host that sends it. `others` is the number of other packets on
+    /// the path.
     pub fn enters(&mut self, at: Time, host: usize, packet: &[u8], others: u64) {
         let comment = format!("enters with {others} on the path");
         self.put(host as u32, at, packet, Direction::Outbound, Some(&comment));

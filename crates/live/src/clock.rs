@@ -41,8 +41,8 @@ pub fn nanoseconds(from: Time, to: Time) -> u64 {
     to.0.saturating_sub(from.0) / PS_PER_NS
 }
 
-/// Sleeps until a descriptor is readable, at most for `longest_ns`. The kernel may wake the thread late by its timer slack: 50 µs
-/// unless it has real-time priority or has set less.
+/// Sleeps until a descriptor is readable, for at most `longest_ns`. The kernel may wake the thread late by the thread's
+/// timer slack, which is 50 µs unless the thread has real-time priority or a smaller slack.
 ///
 /// # Errors
 /// Returns an error if a descriptor is invalid.

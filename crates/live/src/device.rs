@@ -28,7 +28,7 @@ pub struct Device {
     part: Vec<u8>,
 }
 
-/// Takes ownership of a descriptor that was opened elsewhere.
+/// Takes ownership of a descriptor that the caller has opened.
 #[expect(unsafe_code)]
 pub fn take_over(descriptor: RawFd) -> OwnedFd {
     // SAFETY: the caller has opened the descriptor for this purpose and does not use it any more.
@@ -87,12 +87,13 @@ impl Device {
         }
     }
 
-    /// Returns whether several datagrams may be passed as one.
+    /// Returns whether several datagrams may be passed to the kernel as one.
     pub fn joins(&self) -> bool {
         self.joins
     }
 
-    /// Passes packets to the kernel and clears them. Returns the number of packets that the kernel did not accept.
+    /// Passes packets to the kernel and clears the buffer. Returns the number of packets that the kernel did not
+    /// accept.
     pub fn deliver(&mut self, joined: &mut Joined) -> usize {
         let count = joined.count();
         let (left, packet) = joined.finish();

@@ -1,5 +1,5 @@
-//! Rate limit for entering packets: in the long run they enter no faster than the machine delivers them, because they would
-//! be late otherwise.
+//! Rate limit for entering packets: on average they enter no faster than the machine can deliver them, because they
+//! would be late otherwise.
 
 use longpipe_events::Time;
 
@@ -7,9 +7,10 @@ use crate::clock::nanoseconds;
 
 /// Burst above the limit [packet].
 const BURST: i64 = 128;
-/// Minimum number of consecutive packets for a cost sample, because with fewer the wake-up dominates.
+/// Minimum number of consecutive packets for a cost sample, because the wake-up dominates the cost of fewer packets.
 const ENOUGH: u64 = 8;
-/// Divisor of the maximum change of the cost per sample, so that a single stall of the machine does not dominate.
+/// Divisor of the maximum relative change of the cost per sample, so that a single stall of the machine has little
+/// effect.
 const SHARE: i64 = 16;
 
 /// Cost per packet, and the credit for entering packets.
@@ -42,13 +43,13 @@ impl Intake {
         self.credit_ns >= 0
     }
 
-    /// Records that `packets` were received in `took` nanoseconds.
+    /// Records that receiving `packets` packets took `took` nanoseconds.
     pub fn entered(&mut self, packets: u64, took: u64) {
         learn(&mut self.in_ns, packets, took);
         self.credit_ns -= packets as i64 * self.cost();
     }
 
-    /// Records that `packets` were delivered in `took` nanoseconds.
+    /// Records that delivering `packets` packets took `took` nanoseconds.
     pub fn left(&mut self, packets: u64, took: u64) {
         learn(&mut self.out_ns, packets, took);
     }
@@ -98,7 +99,7 @@ mod tests {
         let mut intake = Intake::new(Time::ZERO);
         intake.entered(8, 8 * 1_000);
         intake.left(8, 8 * 3_000);
-        // A packet costs 4.125 µs, so 215 700 packets and the burst fit into .89 s.
+        // A packet costs 4.125 µs, so 215 700 packets plus the burst fit into .89 s.
         let mut entered = 0;
         for us in (0..1_000_000).filter(|us| us % 100 < 90) {
             if us % 100 == 0 {

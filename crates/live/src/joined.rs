@@ -1,12 +1,12 @@
-//! Joins datagrams of one flow that leave together, so that the kernel receives them at once, as from a network card's receive
-//! offload (virtio 1.2 section 5.1.6, `VIRTIO_NET_HDR_GSO_UDP_L4`; Linux since 6.2). The kernel splits them for programs that
-//! read single datagrams.
+//! Joins datagrams of one flow that leave together, so that the kernel receives them in one call, as it does with
+//! receive offload of a network card (virtio 1.2 section 5.1.6, `VIRTIO_NET_HDR_GSO_UDP_L4`; Linux since 6.2). The
+//! kernel splits them again for programs that read single datagrams.
 
 use crate::segments::{
     checksum, folded, put, sum, LEFT_BYTES, NEEDS_CHECKSUM, UDP, UDP_BYTES, UDP_CHECKSUM, UDP_SEGMENTS,
 };
 
-/// Maximum number of datagrams that every kernel accepts at once.
+/// Maximum number of datagrams that every kernel accepts in one call.
 const MOST: usize = 64;
 /// Maximum length of an IP packet [byte].
 const LONGEST: usize = u16::MAX as usize;
@@ -24,7 +24,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Appends a packet. Returns whether it can be joined with the present ones.
+    /// Appends a packet if it can be joined with the present ones. Returns whether it was appended.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.packet.clear();
@@ -124,7 +124,7 @@ fn transport_of(packet: &[u8]) -> Option<usize> {
     (length == packet.len() && datagram == length - at).then_some(at)
 }
 
-/// Returns whether lengths and checksums of a datagram are valid. They are not checked again afterwards.
+/// Returns whether lengths and checksums of a datagram are valid. The kernel does not check joined datagrams again.
 fn is_right(packet: &[u8], at: usize) -> bool {
     if transport_of(packet) != Some(at) {
         return false;
@@ -228,7 +228,7 @@ mod tests {
             right[..40].to_vec(),
             Vec::new(),
         ];
-        // ECN bits, time to live, protocol, a fragment, an address, data, checksums.
+        // Each change affects one field: ECN bits, time to live, protocol, a fragment, an address, data, or checksums.
         wrong.extend([1, 8, 9, 6, 15, 40, 10, 26].map(|at| changed(at, 1)));
         for packet in wrong {
             let mut joined = Joined::default();

@@ -1,4 +1,4 @@
-//! Histogram of delays, with buckets of at most 1/64 of their value.
+//! Histogram of delays, whose buckets are at most 1/64 of their values wide.
 
 const BITS: u32 = 6;
 const PER_OCTAVE: usize = 1 << BITS;

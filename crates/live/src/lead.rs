@@ -1,10 +1,10 @@
-//! Lead time: after a pause, a packet is passed to the kernel earlier than due by the time that passing it takes (egress latency
-//! in IEEE 1588). Between other packets this time is negligible.
+//! Lead time: after a pause, passing a packet to the kernel takes long, so it starts that much before the packet is due
+//! (egress latency in IEEE 1588). Without a pause this time is negligible.
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 use longpipe_events::{Span, Time};
 
-/// Pause after which passing a packet takes longer [ns].
+/// Length of a pause after which passing a packet takes longer [ns].
 const PAUSE_NS: u64 = 1_000_000;
 /// Maximum estimate [ns].
 const LONGEST_NS: u64 = 100_000;
@@ -30,7 +30,7 @@ impl Lead {
         }
     }
 
-    /// Returns the time up to which due packets are passed now; the first one is due at `due`.
+    /// Returns the time up to which due packets are passed now. The first packet is due at `due`.
     pub fn reach(&self, now: Time, due: Time) -> Time {
         if due <= now + Span(self.ns(now) * PS_PER_NS) {
             due.max(now)

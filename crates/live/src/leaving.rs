@@ -1,4 +1,5 @@
-//! Due packets in transit to the device of their host; packets that can be joined are passed together.
+//! Packets that are due and are being passed to the devices of their hosts; packets that can be joined are passed
+//! together.
 
 use crate::clock::{nanoseconds, Clock};
 use crate::joined::Joined;
@@ -15,7 +16,7 @@ pub struct Leaving {
     to: usize,
     /// Due time of each packet.
     due: Vec<Time>,
-    /// Lateness from which packets count as late [ns].
+    /// Lateness above which packets count as late [ns].
     limit_ns: u64,
     lead: Lead,
     /// Time at which the current pass over due packets started.
@@ -40,7 +41,7 @@ impl Leaving {
         self.lead.ns(now)
     }
 
-    /// Starts a pass and returns the time up to which packets leave now.
+    /// Starts a pass, and returns the time up to which due packets are passed now.
     pub fn begin(&mut self, now: Time, path: &mut Path) -> Time {
         self.from = now;
         if self.lead.ns(now) == 0 {

@@ -20,9 +20,9 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Packets received from a device before due packets are checked.
+/// Maximum number of packets received from a device before due packets are checked.
 const BATCH: u64 = 16;
-/// Maximum interval between updates of the simulated flows [ns], so that little of their work is left when a packet is
+/// Maximum interval between updates of the simulated flows [ns], so that little of this work remains when a packet is
 /// due.
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
@@ -42,13 +42,13 @@ pub struct Host {
 /// Options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Time before a due packet during which the loop spins instead of sleeping [ns].
+    /// Time before a packet is due during which the loop spins instead of sleeping [ns].
     pub spin_ns: u64,
-    /// Lateness from which packets count as late [ns].
+    /// Lateness above which packets count as late [ns].
     pub late_ns: u64,
     /// Whether the thread has real-time priority and therefore yields the processor regularly.
     pub real_time: bool,
-    /// Host with the route to all addresses that no host has.
+    /// Host to which packets are routed if no host has their destination address.
     pub outside: Option<usize>,
 }
 
@@ -69,7 +69,7 @@ pub struct Said {
     pub refused: u64,
     /// Lateness of packets.
     pub lateness: Histogram,
-    /// Maximum time by which a packet was passed too early [ns].
+    /// Maximum time by which a packet was passed before it was due [ns].
     pub earliest_ns: u64,
     /// Number of late packets.
     pub late: u64,
@@ -84,7 +84,7 @@ pub struct Live {
     hosts: Vec<Host>,
     /// Host whose packets are received next.
     turn: usize,
-    /// By host: time at which a packet of its device ended a sleep.
+    /// For each host: wake-up time of a sleep that a packet of its device ended.
     waiting: Vec<Option<Time>>,
     routes: Routes,
     leaving: Leaving,
@@ -126,7 +126,7 @@ impl Live {
         self.capture = Some(capture);
     }
 
-    /// Carries packets until `stop` is readable or closed, and publishes its state in `watch`.
+    /// Forwards packets until `stop` is readable or closed, and publishes its state in `watch`.
     ///
     /// # Errors
     /// Returns an error if a device no longer exists or the record cannot be written.
@@ -265,7 +265,7 @@ impl Live {
             let Some(packet) = self.hosts[from].device.receive()? else {
                 return Ok(count);
             };
-            // The first packet had arrived when it ended the sleep, a moment before it is read.
+            // The first packet arrived before its arrival ended the sleep, slightly earlier than it is read.
             let at = waiting.take().unwrap_or_else(|| clock.now()).max(self.path.now());
             let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {
                 self.said.unfit += 1;

@@ -9,7 +9,7 @@ use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Outcome, Probe,
 pub struct Arrival {
     /// Time of entry.
     pub at: Time,
-    /// Circuit of an external flow: 2f from the sender of flow f to its receiver, 2f + 1 back.
+    /// Circuit of an external flow: 2f from the sender of flow f to its receiver, 2f + 1 in the opposite direction.
     pub circuit: u32,
     /// Length of the IP packet [byte].
     pub bytes: u16,
@@ -85,7 +85,8 @@ impl<P: Probe> Path<P> {
         })
     }
 
-    /// Lets a packet enter, at `arrival.at` or the current time of the path, whichever is later. Returns its number, counted from 0.
+    /// Lets a packet enter at `arrival.at` or at the current time of the path, whichever is later. Returns the packet's
+    /// number, counted from 0.
     pub fn enter(&mut self, arrival: Arrival) -> u64 {
         let id = self.counts.entered;
         self.counts.entered += 1;
@@ -100,15 +101,15 @@ impl<P: Probe> Path<P> {
         id
     }
 
-    /// Advances to `time`. Returns the outcomes that were not returned before, in order.
+    /// Advances to `time`. Returns the outcomes since the previous call, in order.
     pub fn advance_to(&mut self, time: Time) -> &[Outcome] {
         self.now = time.max(self.now).min(self.end);
         self.simulation.advance_to(self.now);
         self.decided()
     }
 
-    /// Advances to the next time at which packets are delivered or lost, at most to `time`; returns these outcomes.
-    /// Afterwards [`now`](Path::now) is that instant.
+    /// Advances to the next time at which packets are delivered or lost, but at most to `time`, and returns these
+    /// outcomes. Afterwards [`now`](Path::now) returns that time.
     pub fn advance_until_decided(&mut self, time: Time) -> &[Outcome] {
         self.now = self.simulation.advance_until_outcome(time.max(self.now).min(self.end));
         self.decided()
@@ -175,7 +176,7 @@ impl<P: Probe> Path<P> {
 }
 
 impl Counts {
-    /// Counts an outcome. Returns `hash` with the outcome included.
+    /// Counts an outcome. Returns `hash` updated with the outcome.
     fn take(&mut self, hash: u64, outcome: &Outcome) -> u64 {
         let fate = match outcome.fate {
             Fate::Delivered { marked } => {
@@ -194,7 +195,8 @@ impl Counts {
     }
 }
 
-/// Returns a cause's index in `CAUSE_NAMES`. Stored records contain hashes over it, so causes introduced later share an older one's index.
+/// Returns a cause's index in `CAUSE_NAMES`. Stored records contain hashes that depend on the index, so causes
+/// introduced later share the index of an older cause.
 pub fn cause_number(cause: DropCause) -> usize {
     let shared = match cause {
         DropCause::AckFilter | DropCause::Policer => DropCause::Aqm,

@@ -1,4 +1,5 @@
-//! A record of entered packets: entries of 16 bytes, the last of which is the end with the hash of all decisions.
+//! A record of entered packets. It consists of entries of 16 bytes; the last one is the end, which contains the hash of
+//! all decisions.
 //!
 //! ```text
 //! arrival:  time [ps] (8), circuit (4), length [byte] (2), flags: 1 may be marked, 2 is marked (1), 0 (1)
@@ -17,12 +18,12 @@ use std::thread::JoinHandle;
 pub const ENTRY: usize = 16;
 /// Entries per write.
 const BATCH: usize = 4096;
-/// Batches that may be queued for the disk before the path has to wait.
+/// Number of batches that may be queued for the disk before the path has to wait.
 const WAITING: usize = 1024;
 const CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
 const END: u8 = 1;
-/// The longest time between two entries, one day: a record with a longer pause is damaged.
+/// Maximum time between two entries: one day. A record with a longer pause is damaged.
 const LONGEST_PAUSE: Span = Span(86_400_000_000_000_000);
 
 /// End of a record.
@@ -111,13 +112,13 @@ pub enum ReadError {
     /// An invalid entry, by number.
     #[error("entry {0}: not one of a record")]
     Entry(u64),
-    /// An entry is too long after the previous one.
+    /// The time since the previous entry is too long.
     #[error("entry {0}: {1} s after the one before; a record pauses for a day at most")]
     Pause(u64, u64),
 }
 
-/// Reads the entries of the file at `path` from byte `offset` on, and calls `each` for them. Returns the end of the record, or
-/// None if it is incomplete.
+/// Reads the entries of the file at `path` from byte `offset` on, and calls `each` for every entry. Returns the end of
+/// the record, or None if it is incomplete.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or is invalid, and the first error of `each`.
@@ -199,7 +200,7 @@ mod tests {
         };
         assert_eq!(end, Some(expected));
         assert!(found.into_iter().eq((0..10_000).map(arrival)));
-        // An incomplete record.
+        // This cuts the record off before its end.
         let bytes = std::fs::read(&path).expect("the file");
         std::fs::write(&path, &bytes[..4 + 3 * ENTRY + 5]).expect("room");
         let ends = |offset| read(&path, offset, |_| Ok::<(), ReadError>(()));

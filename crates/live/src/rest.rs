@@ -1,12 +1,12 @@
-//! Sleep of a thread that carries packets: it wakes up earlier than needed by the wake-up latency of the machine, and at
-//! real-time priority it yields the processor before the kernel throttles it.
+//! Sleep of a thread that forwards packets. The thread wakes up before a packet is due, earlier by the wake-up latency
+//! of the machine. At real-time priority it yields the processor before the kernel throttles it.
 
 use longpipe_events::Time;
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 
-/// Divisor of the CPU time that is yielded at real-time priority. Otherwise the kernel reserves 5 % of each second for other
-/// threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
+/// Divisor of CPU time: at real-time priority the thread yields this part of it. Otherwise the kernel would reserve 5 %
+/// of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
 const SHARE: u64 = 12;
 /// CPU time owed to other threads at which the thread naps [ns].
 const LONGEST_DEBT: u64 = 100_000;
@@ -18,7 +18,7 @@ const SLOWEST: u64 = 300_000;
 pub struct Rest {
     /// Minimum time before a due packet during which the thread spins [ns]; 0 means never.
     spin_ns: u64,
-    /// Whether the thread yields CPU time to others.
+    /// Whether the thread yields CPU time to other threads.
     naps: bool,
     /// Estimate of the maximum wake-up latency [ns]: a moving average that rises fast and falls slowly.
     slow_ns: u64,
@@ -43,7 +43,7 @@ impl Rest {
         }
     }
 
-    /// Returns how long before a due packet the thread must be awake [ns].
+    /// Returns the time before a packet is due at which the thread must be awake [ns].
     pub fn margin(&self) -> u64 {
         if self.spin_ns == 0 {
             return 0;
@@ -68,8 +68,8 @@ impl Rest {
         self.woke = to;
         let Some(asked) = asked else { return };
         let slow = lasted.saturating_sub(asked);
-        // Rises fast and falls slowly, so that it stays close to the recent maximum but one outlier does not dominate
-        // it.
+        // The estimate rises fast and falls slowly, so that it stays close to the recent maximum without being
+        // dominated by one outlier.
         if slow > self.slow_ns {
             self.slow_ns += (slow - self.slow_ns) / 4;
         } else {

@@ -4,7 +4,7 @@ use crate::headers::FlowKey;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Maximum number of flows with an entry of their own; others are hashed.
+/// Maximum number of flows with their own entry; other flows are hashed.
 const KNOWN_FLOWS: usize = 1 << 16;
 
 /// External flows between two hosts, to which real flows are assigned in order of appearance.
@@ -31,7 +31,7 @@ pub struct Route {
 #[derive(Debug)]
 pub struct Routes {
     by_address: HashMap<IpAddr, usize>,
-    /// Host with the route to all addresses that no host has.
+    /// Host to which packets are routed if no host has their destination address.
     outside: Option<usize>,
     /// By source and destination host; the flag marks the direction from a flow's receiver to its sender.
     ways: Vec<Vec<Option<(Way, bool)>>>,
@@ -60,7 +60,7 @@ impl Routes {
         }
     }
 
-    /// Returns the route of a packet that a host has sent; None without a route.
+    /// Returns the route of a packet that a host has sent; None if there is no route.
     pub fn find(&mut self, from: usize, flow: FlowKey) -> Option<Route> {
         if let Some((_, route)) = self.last[from].filter(|(last, _)| *last == flow) {
             return Some(route);
@@ -73,7 +73,7 @@ impl Routes {
         Some(route)
     }
 
-    /// Returns the number of a flow, equal in both directions and in order of appearance.
+    /// Returns the number of a flow, which is the same in both directions. Flows are numbered in order of appearance.
     fn number_of(&mut self, flow: FlowKey) -> u32 {
         let [a, b, c, d] = flow.ports;
         let back = FlowKey {

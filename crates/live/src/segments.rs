@@ -1,7 +1,7 @@
-//! Segmentation and checksum offload: the kernel passes long packets that are split here, and checksums that are computed here
-//! (virtio 1.2 section 5.1.6, RFC 1071).
+//! Segmentation and checksum offload: the kernel passes long packets, which are split here, and packets without
+//! checksums, which are computed here (virtio 1.2 section 5.1.6, RFC 1071).
 
-/// Size of the header before a packet, `struct virtio_net_hdr`; zeros mean that nothing is left to do.
+/// Size of the header before a packet, `struct virtio_net_hdr`; a header of zeros requests nothing.
 pub const LEFT_BYTES: usize = 10;
 /// Flag: the transport checksum must be computed.
 pub const NEEDS_CHECKSUM: u8 = 1;
@@ -47,7 +47,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
         UDP_SEGMENTS => UDP,
         _ => {
             if left[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
-                // The kernel has stored the sum of the pseudo-header there.
+                // The kernel has stored the sum of the pseudo-header in the checksum field.
                 let found = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
                 packet[field..field + 2].copy_from_slice(&found);
             }
@@ -76,7 +76,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
 }
 
 impl Cut {
-    /// Writes the next segment of the packet. Returns whether there was one left.
+    /// Writes the next segment of the packet. Returns false if there was none left.
     pub fn next(&mut self, packet: &[u8], segment: &mut Vec<u8>) -> bool {
         if self.from == self.end {
             return false;
@@ -162,7 +162,7 @@ pub fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Returns the checksum for a sum; UDP replaces zero, which means no checksum (RFC 768).
+/// Returns the checksum for a sum. For UDP, a checksum of zero is replaced, because zero means no checksum (RFC 768).
 pub fn checksum(sum: u64, is_udp: bool) -> [u8; 2] {
     let found = !folded(sum);
     if is_udp && found == 0 { u16::MAX } else { found }.to_be_bytes()

@@ -41,12 +41,12 @@ impl Store {
         taken
     }
 
-    /// Returns the number of the first packet that may still be stored; all before it were taken.
+    /// Returns the number of the first packet that may still be stored; all packets before it have been taken.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// Takes back the buffer of a packet.
+    /// Reuses the buffer of a packet that was taken.
     pub fn give_back(&mut self, kept: Kept) {
         if self.spare.len() < SPARE {
             self.spare.push(kept.packet);

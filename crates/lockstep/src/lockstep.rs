@@ -54,19 +54,19 @@ struct Side {
     end: Box<dyn End>,
     flow: usize,
     role: Role,
-    /// Headers that the end's payloads lack, and the largest payload that the path takes [byte].
+    /// Length of the headers that are added to the end's payloads, and maximum payload of the path [byte].
     header_bytes: u32,
     most_bytes: u32,
-    /// Whether the end shares a machine with others.
+    /// Whether the end shares a machine with other ends.
     shares_machine: bool,
-    /// Whether a packet arrived at this instant.
+    /// Whether a packet has arrived at the current time.
     has_mail: bool,
     /// Payload received so far [byte].
     received_bytes: u64,
 }
 
 impl Side {
-    /// Circuit on which the end's packets leave.
+    /// Circuit on which the end's packets are sent.
     fn circuit(&self) -> u32 {
         2 * self.flow as u32 + u32::from(self.role == Role::Receiver)
     }
@@ -111,7 +111,7 @@ impl Outbox for Sent {
 }
 
 impl<P: Probe> Lockstep<P> {
-    /// Returns the run at time zero. `create` creates both ends of each flow whose traffic is that of a stack.
+    /// Returns the run at time zero. `create` creates both ends of each flow whose traffic comes from a stack.
     ///
     /// # Errors
     /// The first problem of the scenario, or of a setting of a stack.
@@ -169,7 +169,7 @@ impl<P: Probe> Lockstep<P> {
         })
     }
 
-    /// Processes up to `instants` instants at which an end acts. Returns whether the run continues.
+    /// Advances through up to `instants` times at which an end acts. Returns whether the run continues.
     ///
     /// # Errors
     /// A defect of a stack.
@@ -183,7 +183,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(true)
     }
 
-    /// Advances to the next instant at which an end acts, or to the end of the run.
+    /// Advances to the next time at which an end acts, or to the end of the run.
     fn step(&mut self) -> Result<(), StackError> {
         let next = self.due.iter().copied().min().unwrap_or(NEVER);
         let until = Time(next).min(self.path.end());
@@ -191,13 +191,17 @@ impl<P: Probe> Lockstep<P> {
         self.outcomes.extend_from_slice(self.path.advance_until_decided(until));
         let now = self.path.now();
         self.deliver(now)?;
-        // Ends may still act at the last instant, but nothing after it.
+        // Ends may act at the end of the run, but not after it.
         self.over = now >= self.path.end();
         self.acts = if now > self.at { 0 } else { self.acts + 1 };
         self.at = now;
         if self.acts > MOST_ACTS {
             let index = self.due.iter().position(|due| *due <= now.0).unwrap_or_default();
-            let line = format!("{} wants to act for ever at {} s", self.names[index], now.as_seconds());
+            let line = format!(
+                "{} schedules wake-ups without end at {} s",
+                self.names[index],
+                now.as_seconds()
+            );
             return Err(StackError::Defect(line));
         }
         for index in 0..self.sides.len() {
@@ -208,7 +212,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Delivers the packets that have arrived to their ends, and discards the payloads of lost packets.
+    /// Delivers packets that have arrived to their ends, and discards the payloads of lost packets.
     fn deliver(&mut self, now: Time) -> Result<(), StackError> {
         for outcome in &self.outcomes {
             let Some(kept) = self.payloads.take(outcome.id) else {
@@ -228,7 +232,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Lets an end act; the datagrams that it sends enter the path.
+    /// Wakes an end; the datagrams that it sends enter the path.
     fn wake(&mut self, index: usize, now: Time) -> Result<(), StackError> {
         self.forget_decided();
         let side = &mut self.sides[index];
@@ -275,7 +279,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Updates the times of ends that share a machine, because one of them has acted.
+    /// Updates the wake-up times of ends that share a machine, after one of them has acted.
     fn refresh_shared(&mut self) {
         for (side, due) in self.sides.iter_mut().zip(&mut self.due) {
             if side.shares_machine {
@@ -297,7 +301,8 @@ impl<P: Probe> Lockstep<P> {
         self.path.now().0 as f64 / self.path.end().0 as f64
     }
 
-    /// Returns the network's report, with the stacks' counters in the rows of their flows, and the reports of the ends.
+    /// Returns the network's report, whose rows contain the stacks' counters for their flows, and the reports of the
+    /// ends.
     ///
     /// # Errors
     /// The network's counters violate an invariant, or a defect of a stack.

@@ -1,4 +1,4 @@
-//! A shared object with stacks (`longpipe_end.h`), and an end within it.
+//! A shared object with stacks (`longpipe_end.h`), and ends of these stacks.
 #![allow(unsafe_code)]
 
 use libloading::Library;
@@ -8,7 +8,8 @@ use std::ffi::{c_char, c_void, CStr, CString};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A loaded object. It stays loaded, because its threads may still use thread-local state of it after its last end.
+/// A loaded object. It is never unloaded, because its threads may use its thread-local state even after its last end
+/// was destroyed.
 #[derive(Debug)]
 pub struct Object {
     table: &'static Table,
@@ -41,7 +42,7 @@ impl Object {
         })
     }
 
-    /// Returns the object's stacks, as in "quinn 0.11.19, noq 1.4.0".
+    /// Returns the object's stacks, for example "quinn 0.11.19, noq 1.4.0".
     pub fn stacks(&self) -> String {
         // SAFETY: the interface requires a NUL-terminated text here.
         unsafe { CStr::from_ptr(self.table.stacks) }
@@ -110,15 +111,15 @@ struct Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: `create` made the end, and it is not used any more.
+        // SAFETY: `create` created the end, and it is not used any more.
         unsafe { (self.object.table.destroy)(self.end) }
     }
 }
 
-// SAFETY: an end is used by one thread at a time; the interface lets that thread change.
+// SAFETY: only one thread at a time uses an end, and the interface allows this thread to change.
 unsafe impl Send for Loaded {}
 
-/// Takes a datagram from an object; `host` is an outbox.
+/// Passes a datagram from an object to the outbox `host`.
 unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32) {
     // SAFETY: `wake` passes its outbox, and the object a payload that is valid during the call.
     let (outbox, payload) = unsafe {
@@ -130,7 +131,7 @@ unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn
     outbox.send(payload, Ecn::from_bits(ecn));
 }
 
-/// Takes a value of a report; `host` is a list.
+/// Appends a value of a report to the list `host`.
 unsafe extern "C" fn tell(host: *mut c_void, name: *const c_char, value: f64) {
     // SAFETY: `report` passes its list, and the object a NUL-terminated name.
     let (values, name) = unsafe { (&mut *host.cast::<Vec<(String, f64)>>(), CStr::from_ptr(name)) };

@@ -1,4 +1,4 @@
-//! An end in a process of its own: a program that speaks a binary protocol over its standard input and output.
+//! An end in a separate process: a program that uses a binary protocol over its standard input and output.
 //!
 //! Each message is its length without this field (32 bits), its kind (8 bits) and a body; numbers are little-endian.
 //!
@@ -30,7 +30,7 @@ pub const VERSION: u32 = 1;
 const LONGEST: u32 = 1 << 24;
 /// Maximum length of a line that a program returns [character].
 const LINE: usize = 500;
-/// Time that a program whose output has ended has to exit, so that the error can contain its exit status.
+/// Time within which a program that has closed its output must exit, so that the error can contain its exit status.
 const EXIT: Duration = Duration::from_secs(2);
 
 mod to_program {
@@ -48,7 +48,7 @@ mod from_program {
     pub const FAILED: u8 = 3;
 }
 
-/// An end whose code is another process.
+/// An end that is a separate process.
 pub struct Program {
     child: Child,
     input: BufWriter<ChildStdin>,
@@ -61,7 +61,7 @@ pub struct Program {
     failed: Option<String>,
 }
 
-/// `State` as a program writes it; absent values are unknown.
+/// `State` in the form in which a program sends it; absent values are unknown.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct StateAnswer {
@@ -74,7 +74,7 @@ struct StateAnswer {
     lost_packets: u64,
 }
 
-/// `Report` as a program writes it.
+/// `Report` in the form in which a program sends it.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ReportAnswer {
@@ -92,7 +92,7 @@ struct ReportAnswer {
 }
 
 impl Program {
-    /// Starts a program, a file and its arguments, as an end.
+    /// Starts a program as an end; `words` are its file and its arguments.
     ///
     /// # Errors
     /// Returns one line if the program does not start, or rejects its settings.
@@ -165,7 +165,7 @@ impl Program {
         Ok(())
     }
 
-    /// Passes what the program sends to `outbox`, up to the message `done`.
+    /// Passes the datagrams that the program sends to `outbox`, until the message `done`.
     fn finish(&mut self, mut outbox: Option<&mut dyn Outbox>) -> Result<(), String> {
         loop {
             self.read()?;
@@ -194,7 +194,7 @@ impl Program {
         serde_json::from_slice(&self.body).map_err(|error| format!("answered {error}"))
     }
 
-    /// Requests a value in JSON. If there is no valid answer, keeps the error and returns the default.
+    /// Requests a value in JSON. If there is no valid answer, stores the error and returns the default.
     fn asked<T: Default + for<'a> Deserialize<'a>>(&mut self, kind: u8) -> T {
         self.ask(kind).unwrap_or_else(|line| {
             self.failed.get_or_insert(line);
@@ -287,7 +287,7 @@ pub(crate) fn one_line(text: &[u8]) -> String {
         .collect()
 }
 
-/// Lets the kernel kill a program when the thread that started it ends, even by SIGKILL.
+/// Makes the kernel kill the program when the thread that started it ends, even by SIGKILL.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! The stacks of this process: those of the package `longpipe_stacks`, and the user's own, by digest.
+//! The stacks available to this process: those of the package `longpipe_stacks`, and users' stacks by digest.
 
 #[cfg(target_os = "linux")]
 use crate::linux::{
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(target_os = "linux")]
 const LINUX_STACK: &str = "linux";
 
-/// Where the ends of a stack come from.
+/// Source of a stack's ends.
 #[derive(Clone, Debug)]
 enum Source {
     /// A shared object (`longpipe_end.h`).
@@ -32,7 +32,8 @@ static PACKAGE: Mutex<Option<Arc<Object>>> = Mutex::new(None);
 static LINUX: Mutex<Option<Kernel>> = Mutex::new(None);
 static OWN: Mutex<BTreeMap<String, Source>> = Mutex::new(BTreeMap::new());
 
-/// Loads the object with the stacks of `longpipe_stacks`, once per process. Returns its stacks, as in "quinn 0.11.19, noq 1.4.0".
+/// Loads the object with the stacks of `longpipe_stacks`, once per process. Returns its stacks, for example "quinn
+/// 0.11.19, noq 1.4.0".
 ///
 /// # Errors
 /// Returns one line if the file is not an object with stacks.
@@ -44,7 +45,7 @@ pub fn register(file: &Path) -> Result<String, String> {
     Ok(loaded.as_ref().map_or_else(String::new, |object| object.stacks()))
 }
 
-/// Loads a user's object, which scenarios name by `digest`, once per process. Returns its stacks.
+/// Loads a user's object, which scenarios identify by `digest`, once per process. Returns its stacks.
 ///
 /// # Errors
 /// Returns one line if the file is not an object with stacks.
@@ -59,7 +60,7 @@ pub fn register_object(digest: &str, file: &Path) -> Result<String, String> {
     Ok(stacks)
 }
 
-/// Registers a user's program, a file and its arguments, which scenarios name by `digest`.
+/// Registers a user's program, which scenarios identify by `digest`; `words` are its file and its arguments.
 pub fn register_program(digest: &str, words: Vec<String>) {
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     own.insert(digest.to_owned(), Source::Program(words.into()));
@@ -101,7 +102,7 @@ impl Creator {
         Creator::default()
     }
 
-    /// Creates an end of a stack, whose version is its digest if it is the user's own.
+    /// Creates an end of a stack. The version of a user's stack is its digest.
     ///
     /// # Errors
     /// Returns one line if the stack is not registered, or does not accept a setting.

@@ -1,5 +1,5 @@
-//! Ends in virtual time over a path whose times are computed by hand: 1 Gbit/s and 1 ms on both sides of a trunk of 8 Mbit/s and 10 ms,
-//! whose buffer holds three packets.
+//! Ends in virtual time over a path whose times are computed by hand: links of 1 Gbit/s and 1 ms on both sides of a
+//! trunk of 8 Mbit/s and 10 ms, whose buffer holds three packets.
 
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use longpipe_lockstep::{Lockstep, StackError};
@@ -22,11 +22,11 @@ enum What {
 struct Scripted {
     number: usize,
     log: Log,
-    /// Times at which it wants to act, in order.
+    /// Times at which the end must be woken, in order.
     due: Vec<u64>,
-    /// Datagrams that it sends when woken first: first byte, length, and ECN bits.
+    /// Datagrams that the end sends when it is woken first: first byte, length, and ECN bits.
     sends: Vec<(u8, usize, Ecn)>,
-    /// Whether it answers each packet with one byte.
+    /// Whether the end answers each packet with one byte.
     answers: bool,
     waiting: usize,
 }
@@ -225,7 +225,7 @@ fn a_defect_names_the_flow_and_the_stack() {
 
 #[test]
 fn an_end_that_is_always_due_does_not_stop_the_clock_for_ever() {
-    let line = "flow1: quinn 0.11.19 wants to act for ever at 0.007 s".to_owned();
+    let line = "flow1: quinn 0.11.19 schedules wake-ups without end at 0.007 s".to_owned();
     assert_eq!(broken(None), Err(StackError::Defect(line)));
 }
 

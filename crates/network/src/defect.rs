@@ -107,6 +107,9 @@ mod tests {
 
     #[test]
     fn a_run_that_needs_more_memory_than_it_may_have_says_how_much() {
-        assert_eq!(line(|| take(1001)), "1001 bytes are needed next, 1000 may be held");
+        assert_eq!(
+            line(|| take(1001)),
+            "1001 bytes are needed; at most 1000 may be allocated"
+        );
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Debug;
 
-/// A module that does not export its memory.
+/// Error of a module that does not export its memory.
 pub const NO_MEMORY: &str = "needs to export its memory";
-/// A module that does not export its table.
+/// Error of a module that does not export its table.
 pub const NO_TABLE: &str = "does not export its table; needs the linker's --export-table and --growable-table";
-/// A module whose table has a fixed size.
+/// Error of a module whose table has a fixed size.
 pub const FIXED_TABLE: &str = "its table cannot grow; needs the linker's --growable-table";
 /// Export of a WASI reactor that a host calls before any other.
 pub const INITIALIZE: &str = "_initialize";

@@ -28,9 +28,9 @@ mod signature {
     pub const ONE: Signature = of(&[Kind::Word], true);
     pub const DESTROY: Signature = of(&[Kind::Word], false);
     pub const ON_START: Signature = of(&[Kind::Word, Kind::Long, Kind::Word, Kind::Word], false);
-    /// Of state, report and flight.
+    /// Signature of functions of state, report and flight.
     pub const REPORT: Signature = of(&[Kind::Word; 3], false);
-    /// Of state, report or number, flight and grant.
+    /// Signature of functions of state, report or number, flight and grant.
     pub const DECISION: Signature = of(&[Kind::Word; 4], false);
 }
 
@@ -57,7 +57,7 @@ struct Functions<F> {
     on_recovered: Option<F>,
 }
 
-/// Random streams of the connections, from which the module's `draw` takes its numbers.
+/// Random streams of the connections; `draw` takes its numbers from them.
 #[derive(Clone, Default)]
 struct Draws(Arc<Mutex<Vec<Stream>>>);
 
@@ -100,7 +100,7 @@ impl<E: Executor> fmt::Debug for Guest<E> {
 }
 
 impl<E: Executor> Guest<E> {
-    /// Returns the controller of an instance. An error is a line with the module's unmet requirements.
+    /// Returns the controller of an instance. An error is one line with the requirements that the module does not meet.
     pub fn new(mut executor: E) -> Result<Guest<E>, String> {
         let control = executor
             .global("longpipe_control")
@@ -313,12 +313,12 @@ impl<E: Executor> Guest<E> {
         self.notify(self.functions.on_lost, state, &block)
     }
 
-    /// Address of a report, the second argument of most operations.
+    /// Returns the address of a report, which is the second argument of most operations.
     fn report(&self) -> Argument {
         Word(self.page + REPORT)
     }
 
-    /// Calls a function, if the module has it, and reads the grant that it has written.
+    /// Calls a function, if the module has it, and reads the window update that it has written.
     fn decide(
         &mut self,
         function: Option<E::Function>,
@@ -355,8 +355,8 @@ impl<E: Executor> Guest<E> {
         heartbeat::during(|| self.executor.call(function, arguments))
     }
 
-    /// Calls an operation of the controller that belongs to no connection; None if the controller lacks it. Errors name
-    /// the operation.
+    /// Calls an operation that concerns the whole controller; returns None if the controller lacks it. Errors name the
+    /// operation.
     fn call_once(
         &mut self,
         offset: u32,

@@ -43,7 +43,7 @@ fn line(error: impl fmt::Display) -> String {
 }
 
 impl Interpreter {
-    /// Instantiates a module. An error is a line with the module's unmet requirements.
+    /// Instantiates a module. An error is one line with the requirements that the module does not meet.
     pub fn new(bytes: &[u8]) -> Result<Interpreter, String> {
         let engine = Engine::new(&Config::default());
         let module = Module::new(&engine, bytes).map_err(|error| format!("no WebAssembly module: {}", line(error)))?;
@@ -139,7 +139,7 @@ impl Executor for Interpreter {
     }
 }
 
-/// Defines the imports of a module, as functions that fail when they are called.
+/// Defines the imports of a module as functions that fail when they are called.
 fn linker(engine: &Engine, store: &mut Store<StoreLimits>, module: &Module) -> Result<Linker<StoreLimits>, String> {
     let mut linker = Linker::new(engine);
     for import in module.imports() {

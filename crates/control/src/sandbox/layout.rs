@@ -6,10 +6,11 @@
 
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 
-// The bytes of a structure are those that the module reads.
+// The host writes the bytes of its structures unchanged, so it must be little-endian like wasm32.
 const _: () = assert!(cfg!(target_endian = "little"));
 
-/// Offsets within the page that the host adds to the module's memory. Other arguments of functions are written where reports are.
+/// Offsets within the page that the host adds to the module's memory. Arguments that are not reports are written at the
+/// offset of reports.
 pub const FLIGHT: u32 = 0;
 pub const GRANT: u32 = FLIGHT + size_of::<Flight>() as u32;
 pub const REPORT: u32 = GRANT + size_of::<Grant>() as u32;
@@ -59,11 +60,11 @@ impl Plain for Lost {}
 
 /// Returns the bytes of a structure.
 fn bytes<T: Plain>(value: &T) -> &[u8] {
-    // SAFETY: the structure has no padding, so that all of its bytes are initialized.
+    // SAFETY: the structure has no padding, so all of its bytes are initialized.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
-/// Flight, grant and report of one call as they lie in the page, so that one copy writes all of them.
+/// Flight, grant and report of one call, arranged as in the page, so that one copy writes all of them.
 pub struct Block {
     bytes: [u8; BLOCK],
     /// Number of bytes that the call uses.

@@ -21,7 +21,7 @@ use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Returns the controller of an instance, with its parameters set and opened; messages call its file `shown`.
+/// Returns the controller of an instance, with its parameters set and opened. Error messages name its file `shown`.
 ///
 /// # Errors
 /// Returns an error if the instance is not a controller, has another version, or does not accept a parameter.
@@ -91,7 +91,8 @@ impl<E: Executor> Module<E> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls an operation unless the module has failed. A failure names the time if it is known.
+    /// Calls an operation unless the module has failed. If the call fails, the message includes the time if it is
+    /// known.
     fn call<T>(
         &self,
         now_ps: Option<u64>,

@@ -4,9 +4,9 @@ use super::guest::{Application, Guest, HostState};
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, HEADER_BYTES, NEVER};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Linux's value of a slow-start threshold that is not set, `TCP_INFINITE_SSTHRESH` [segment].
+/// Linux's value for a slow-start threshold that is not set, `TCP_INFINITE_SSTHRESH` [segment].
 const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
-/// Linux's value of a minimum RTT that was not measured [us].
+/// Linux's value for a minimum RTT that has not been measured [us].
 const UNMEASURED: u64 = 0xffff_ffff;
 const PS_PER_US: u64 = 1_000_000;
 
@@ -39,7 +39,7 @@ impl LinuxEnd {
         })
     }
 
-    /// Returns the state of the host at the latest instant of the guest.
+    /// Returns the state of the host at the latest time of the guest.
     fn current(&mut self) -> HostState {
         let mut guest = locked(&self.guest);
         let now = guest.at();
@@ -78,7 +78,7 @@ impl End for LinuxEnd {
 
     fn due(&mut self) -> u64 {
         let guest = locked(&self.guest);
-        // The first host acts for the guest, and each for its own packets.
+        // The first host wakes the guest; each host also wakes it for its own packets.
         match (guest.has_packets(self.host), self.host) {
             (true, _) => guest.at(),
             (false, 0) => guest.due(),

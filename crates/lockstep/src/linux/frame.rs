@@ -6,7 +6,7 @@ use longpipe_end::Ecn;
 const HEADER: usize = 14;
 /// EtherType of IPv4.
 const IPV4: [u8; 2] = [0x08, 0x00];
-/// EtherType of control frames: the first one for local experiments.
+/// EtherType of control frames: the first of those reserved for local experiments.
 const CONTROL: [u8; 2] = [0x88, 0xb5];
 /// Minimum length of an IPv4 header [byte].
 const IP_HEADER: usize = 20;
@@ -23,7 +23,7 @@ pub enum Frame<'a> {
     },
     /// The answer of the guest's first process.
     Answer(&'a [u8]),
-    /// Another protocol, which has no place in the simulation.
+    /// A frame of another protocol, which the simulation discards.
     Other,
 }
 
@@ -76,7 +76,7 @@ fn mark(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-/// Returns the last bytes of a host's address; hosts are numbered from 1 there.
+/// Returns the last bytes of a host's address, in which hosts are numbered from 1.
 fn number(host: usize) -> [u8; 2] {
     (host as u16 + 1).to_be_bytes()
 }

@@ -1,8 +1,8 @@
 //! The guest: a process of user-mode Linux whose clock the simulation advances.
 //!
-//! `lockstep.c`, preloaded into it, sends the frames of the guest's device when the kernel is idle, and waits for the time to
-//! which its clock advances next. `guest.c`, the guest's first process, creates hosts and their applications, and reads their
-//! TCP_INFO, on requests in control frames.
+//! The preloaded library `lockstep.c` sends the frames of the guest's device when the kernel is idle, and waits for the
+//! time to which the clock advances next. The guest's first process, `guest.c`, creates hosts with their applications
+//! and reads their TCP_INFO when control frames request it.
 
 use super::frame::{self, Frame};
 use crate::program::{end_with_parent, one_line};
@@ -90,7 +90,7 @@ pub struct HostState {
 struct Host {
     sends: bool,
     state: HostState,
-    /// Packets to send at the current instant, one after another, and the end offset of each.
+    /// Packets to send at the current time, one after another, and the end offset of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -104,11 +104,11 @@ pub struct Guest {
     /// Folder with the kernel's modules.
     modules: String,
     hosts: Vec<Host>,
-    /// Clock of the guest, its next timer (0: none), and its clock at time 0 of the run [ns].
+    /// Clock of the guest, its next timer (0 if there is none), and its clock at time 0 of the run [ns].
     now_ns: u64,
     due_ns: u64,
     zero_ns: u64,
-    /// Latest time of the run, and time at which the state of all senders is read next [ps].
+    /// Latest time of the run, and time of the next reading of all senders' states [ps].
     at_ps: u64,
     sample_ps: u64,
     /// Frames for the guest.
@@ -122,22 +122,22 @@ pub struct Guest {
 const MOST_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
-/// Real time that the guest has for its next message.
+/// Real time within which the guest must send its next message.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Maximum number of messages until an answer.
+/// Maximum number of messages before an answer.
 const MOST_MESSAGES: u32 = 100_000;
 /// Interval at which the state of senders is read [ps].
 const SAMPLE_PS: u64 = 100_000_000_000;
-/// Time 0 of a run is a multiple of this of the guest's clock [ns].
+/// Time 0 of a run is a multiple of this on the guest's clock [ns].
 const SECOND_NS: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1000;
-/// Text with which a kernel that cannot continue ends.
+/// Text in the last message of a kernel that cannot continue.
 const PANIC: &str = "Kernel panic";
 /// Value for an absent time or size.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Kernel parameters. They do not differ from run to run, because the kernel derives random numbers from them; but for the
-/// MTU, which limits the frames of the device.
+/// Kernel parameters. Except for the MTU, which limits the frames of the device, they are equal in all runs, because
+/// the kernel derives random numbers from them.
 const BOOT: [&str; 10] = [
     "mem=512M",
     "rootfstype=hostfs",
@@ -145,14 +145,14 @@ const BOOT: [&str; 10] = [
     "ro",
     "quiet",
     "init=/proc/self/cwd/init",
-    // No folder for the guest's sockets can be made here.
+    // A folder for the guest's sockets cannot be created here.
     "uml_dir=/proc",
     "con=null",
     "con0=null,fd:1",
     "lpj=1000000",
 ];
-/// Parts of the kernel that are left out: a choice by measured speed, the host's random numbers, and block devices, whose
-/// thread would survive the kernel.
+/// Disabled parts of the kernel: a choice by measured speed, the random numbers of the machine, and block devices,
+/// whose thread would outlive the kernel.
 const LEFT_OUT: &str = "initcall_blacklist=raid6_select_algo,rng_init,ubd_driver_init";
 
 mod request {
@@ -162,7 +162,7 @@ mod request {
 }
 
 impl Guest {
-    /// Starts a guest whose hosts have packets of at most `mtu` bytes.
+    /// Starts a guest whose hosts send packets of at most `mtu` bytes.
     ///
     /// # Errors
     /// Returns one line if it does not start.
@@ -188,11 +188,12 @@ impl Guest {
             .stdin(OwnedFd::from(theirs))
             .stdout(console.try_clone().map_err(failed)?)
             .stderr(console.try_clone().map_err(failed)?)
-            // Signals of the terminal are for the run.
+            // The guest is in its own process group, so it does not receive the terminal's signals.
             .process_group(0);
         end_with_parent(&mut command);
         let child = command.spawn().map_err(failed)?;
-        // The guest's end of the connection closes with the guest alone.
+        // This leaves the only copy of the guest's end of the connection to the guest, so that the connection closes
+        // when the guest ends.
         drop(command);
         let mut guest = Guest {
             child,
@@ -257,11 +258,10 @@ impl Guest {
         Ok(number)
     }
 
-    /// Starts the applications of all hosts, if they have not been started: the guest's clock now shows time 0 of the
-    /// run.
+    /// Starts the applications of all hosts if they have not been started. The current time of the guest's clock
+    /// becomes time 0 of the run.
     ///
-    /// # Errors
-    /// Returns one line about a guest that does not continue.
+    /// # Errors Returns one line if the guest does not continue.
     pub fn start(&mut self) -> Result<(), String> {
         if self.zero_ns != UNKNOWN {
             return Ok(());
@@ -276,7 +276,7 @@ impl Guest {
         self.ask(&short_request(request::START, 0))
     }
 
-    /// Returns the time at which the guest acts next if no packet arrives [ps].
+    /// Returns the time at which the guest must advance next if no packet arrives [ps].
     pub fn due(&self) -> u64 {
         if self.zero_ns == UNKNOWN {
             return 0;
@@ -303,15 +303,14 @@ impl Guest {
         &self.hosts[host].state
     }
 
-    /// Takes a packet for a host; the guest receives it when it advances.
+    /// Queues a packet for a host; the guest receives it when it advances.
     pub fn receive(&mut self, host: usize, packet: &[u8], ecn: Ecn) {
         frame::put_packet(&mut self.pending, host, packet, ecn);
     }
 
-    /// Advances the guest to the time `now` [ps], if it has anything to do there.
+    /// Advances the guest to the time `now` [ps], if it has anything to process by then.
     ///
-    /// # Errors
-    /// Returns one line about a guest that does not continue.
+    /// # Errors Returns one line if the guest does not continue.
     pub fn advance(&mut self, now: u64) -> Result<(), String> {
         self.at_ps = now;
         if self.sample_ps <= now {
@@ -332,7 +331,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Calls `send` with each packet that a host sends at the current instant, and its ECN bits.
+    /// Calls `send` with each packet that a host sends at the current time, and its ECN bits.
     pub fn take_packets(&mut self, host: usize, send: &mut dyn FnMut(&[u8], Ecn)) {
         let host = &mut self.hosts[host];
         let mut begin = 0;
@@ -347,8 +346,7 @@ impl Guest {
 
     /// Reads the state of a host at the time `now` [ps]; packets that the host sends then are lost.
     ///
-    /// # Errors
-    /// Returns one line about a guest that does not continue.
+    /// # Errors Returns one line if the guest does not continue.
     pub fn read_state(&mut self, host: usize, now: u64) -> Result<(), String> {
         self.advance(now)?;
         self.ask(&short_request(request::READ_HOST, host as u16))
@@ -361,7 +359,7 @@ impl Guest {
         self.wait_for_answer()
     }
 
-    /// Lets the guest continue until it has answered. Returns the error that it answers.
+    /// Lets the guest run until it has answered. Returns an error if the answer is one.
     fn wait_for_answer(&mut self) -> Result<(), String> {
         for _ in 0..MOST_MESSAGES {
             if let Some(answer) = self.answer.take() {
@@ -408,7 +406,7 @@ impl Guest {
         }
     }
 
-    /// Assigns the frames of a message to their hosts.
+    /// Distributes the frames of a message to their hosts.
     fn sort(&mut self, message: &[u8]) {
         let mut rest = message;
         while let Some((length, after)) = rest.split_first_chunk() {
@@ -434,11 +432,12 @@ impl Guest {
         }
     }
 
-    /// Returns the error of an answer.
+    /// Returns an error if the answer is one.
     fn take_answer(&mut self, answer: &[u8]) -> Result<(), String> {
         let line = text(answer);
         let kind = u16::from_le_bytes([answer[0], answer[1]]);
-        // Before the first request the text is the kernel's version, and of a host the reason why its connection ended.
+        // Two answers contain other texts: the first one the kernel's version, and that about a host the reason why its
+        // connection ended.
         if line.is_empty() || kind == 0 || kind == request::READ_HOST {
             return Ok(());
         }
@@ -462,7 +461,7 @@ impl Guest {
         format!("the guest has ended ({status}): {}", self.last_words())
     }
 
-    /// Returns the line of the guest's console that is about a panic, otherwise the last one.
+    /// Returns the line of the guest's console that reports a kernel panic; otherwise the last line.
     fn last_words(&mut self) -> String {
         let mut told = Vec::new();
         let read = self.console.rewind().and_then(|()| self.console.read_to_end(&mut told));
@@ -485,7 +484,7 @@ impl Drop for Guest {
 
 /// Returns a file without a name for the guest's console.
 fn console() -> std::io::Result<File> {
-    // SAFETY: the name is NUL-terminated, and a descriptor that is returned belongs to nothing else.
+    // SAFETY: the name is NUL-terminated, and nothing else owns a returned descriptor.
     #[allow(unsafe_code)]
     unsafe {
         match libc::memfd_create(c"console".as_ptr(), libc::MFD_CLOEXEC) {
@@ -495,7 +494,7 @@ fn console() -> std::io::Result<File> {
     }
 }
 
-/// Returns the length of the first frames of `frames` that have at most `most` bytes together.
+/// Returns the total length of the first frames of `frames` that fit into `most` bytes.
 fn whole_frames(frames: &[u8], most: usize) -> usize {
     if frames.len() <= most {
         return frames.len();

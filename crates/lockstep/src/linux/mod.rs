@@ -1,4 +1,5 @@
-//! Linux itself as an end: all Linux hosts of a run are network namespaces of one user-mode Linux guest, in the run's time.
+//! Linux itself as an end: all Linux hosts of a run are network namespaces of one user-mode Linux guest, which runs in
+//! virtual time.
 
 pub mod end;
 pub mod frame;
