@@ -27,7 +27,8 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs `work` with a memory limit [byte] and catches its panics. Discard the data that `work` used after an error.
+/// Runs `work` with a memory limit [byte] and catches its panics. After an error, the data that `work` used must be
+/// discarded.
 ///
 /// # Errors
 /// Returns the panic, or the fact that the limit was reached.
@@ -42,7 +43,7 @@ pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     })
 }
 
-/// Installs a panic hook that records panics of guarded work, and passes on all others.
+/// Installs a panic hook that records panics of guarded work, and forwards all others to the previous hook.
 fn keep_quiet() {
     let others = take_hook();
     set_hook(Box::new(move |panic| {

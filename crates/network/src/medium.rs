@@ -12,7 +12,7 @@ use longpipe_events::Time;
 /// A medium. Hosts `send` packets into it, and it calls `Hosts::receive`. Shortcuts use the end points directly as well
 /// (`ip/shortcut.rs`, `atm/shortcut.rs`).
 pub(crate) trait Medium: Sized {
-    /// A packet that was sent and may move on at once, because its order among all packets is known.
+    /// A packet that was sent and may be forwarded at once, because its order among all packets is known.
     type Proven: Default;
 
     /// Returns whether packets of a circuit carry their payload; otherwise their end points keep it.
@@ -43,8 +43,8 @@ pub(crate) trait Medium: Sized {
         None
     }
 
-    /// Returns a lower bound on the time at which an external packet reaches its host if no further one enters, as of `now`;
-    /// None if it is not known.
+    /// Returns a lower bound on the time at which an external packet reaches its host if no further external packet
+    /// enters, as of `now`; None if it is not known.
     fn horizon(&self, _now: Time) -> Option<Time> {
         None
     }

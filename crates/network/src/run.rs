@@ -102,8 +102,8 @@ impl<P: Probe, M: Medium> Run<P, M> {
         self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
-    /// Returns a lower bound on the time at which an external packet reaches its host if no further one enters; the
-    /// time of the next event if no better bound is known.
+    /// Returns a lower bound on the time at which an external packet reaches its host if no further external packet
+    /// enters; the time of the next event if no better bound is known.
     pub fn horizon(&mut self) -> Time {
         let known = self.medium.horizon(self.hosts.clock.now);
         known.unwrap_or_else(|| self.next_due())
@@ -224,7 +224,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 datagrams.push(own);
             }
             if let Some(own) = proxy::report(&self.hosts, Flow::new(index)) {
-                let own = own.map_err(|broken| InvariantError(format!("what flow {index} passes on: {broken}")))?;
+                let own = own.map_err(|broken| InvariantError(format!("data that flow {index} forwards: {broken}")))?;
                 hash.proxy(&own);
                 proxies.push(own);
             }

@@ -90,7 +90,7 @@ impl<P: Probe> Simulation<P> {
                 return refuse(
                     "engine",
                     "reference",
-                    "needs trains where the reference engine is left out",
+                    "needs trains, because this build does not include the reference engine",
                 );
             }
             #[cfg(feature = "reference")]
@@ -101,7 +101,7 @@ impl<P: Probe> Simulation<P> {
                 Engines::PacketsReference(Box::new(run))
             }
         };
-        // The scenario with the flows at places is dropped here.
+        // The scenario with the flows of connection slots is dropped here.
         memory::give_back(of_places);
         Ok(Simulation(engine))
     }
@@ -183,7 +183,7 @@ impl<P: Probe> Simulation<P> {
         })
     }
 
-    /// Returns the probe, to which ends outside of the run also report.
+    /// Returns the probe, so that end points outside of the simulation can report to it.
     pub fn probe_mut(&mut self) -> &mut P {
         of!(&mut self.0, run => &mut run.hosts.probe)
     }

@@ -68,7 +68,7 @@ fn queues_of_cells_and_of_packets_end_a_run() {
     ends(ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000), MB / 2);
 }
 
-/// The places of these flows would occupy hundreds of gigabytes, which no allocation may try.
+/// The connection slots of these flows would occupy hundreds of gigabytes; no allocation of them may be attempted.
 #[test]
 fn places_of_arriving_flows_are_counted_before_they_are_allocated() {
     let mut scenario = ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000);
@@ -79,7 +79,7 @@ fn places_of_arriving_flows_are_counted_before_they_are_allocated() {
     });
     scenario.flows = vec![scenario.flows[0].clone(); 10_000];
     let Err(Ended::Memory(found)) = run(&scenario, 100 * MB) else {
-        panic!("a billion places take no more than 100 MiB")
+        panic!("a billion slots take no more than 100 MiB")
     };
     assert_eq!(found.limit, 100 * MB);
     assert!(found.needed > 100 * 1_000_000_000, "{found}");

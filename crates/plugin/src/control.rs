@@ -59,7 +59,7 @@ pub struct Setup {
 /// A hook changes the fields of `grant` that should change; they initially contain the current values. Sizes are in
 /// bytes, times in picoseconds since the start of the run, and rates in bits of payload per second.
 pub trait Control: Sized {
-    /// Optional inputs, bits of [`wants`](crate::table::wants). Each costs time per packet.
+    /// Optional inputs as bits of [`wants`](crate::table::wants). Each costs time per packet.
     const WANTS: u32 = 0;
 
     /// Invoked once per simulation after the settings are set, with the ticks per second of the kernel's clock.
@@ -91,7 +91,6 @@ pub trait Control: Sized {
     /// Invoked once per recovery, timeout, or round with ECN marks, to reduce the window.
     fn on_reduction(&mut self, cause: Cause, flight: &Flight, grant: &mut Grant);
 
-    /// Invoked at the end of a recovery; if the recovery was spurious, nothing had been lost, and the window is
-    /// restored.
+    /// Invoked at the end of a recovery. If `spurious`, no data had been lost, and the window has been restored.
     fn on_recovered(&mut self, _spurious: bool, _flight: &Flight, _grant: &mut Grant) {}
 }

@@ -42,7 +42,7 @@ macro_rules! export_control {
     };
 }
 
-/// Returns the bytes of a text of length `N`.
+/// Returns the bytes of a string of length `N`.
 #[doc(hidden)]
 pub const fn bytes<const N: usize>(text: &str) -> [u8; N] {
     let (mut bytes, mut at) = ([0; N], 0);

@@ -5,7 +5,7 @@ use crate::table::{types, Parameter};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A parameter, one value for all connections of a simulation.
+/// A parameter, with one value for all connections of a simulation.
 #[derive(Debug)]
 pub struct Setting<T> {
     bits: AtomicU64,

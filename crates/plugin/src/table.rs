@@ -1,4 +1,4 @@
-//! The structures of `longpipe_control.h`, version 1, which describes them in full.
+//! The structures of `longpipe_control.h`, version 1. The header describes them in full.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -79,7 +79,7 @@ pub struct Grant {
     pub reserved: u32,
 }
 
-/// An ACK before loss recovery processes it.
+/// An ACK, before loss recovery processes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Sample {
@@ -101,7 +101,7 @@ pub struct Sample {
     pub reserved: u32,
 }
 
-/// An ACK after loss recovery has processed it.
+/// An ACK, after loss recovery has processed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Ack {
@@ -117,7 +117,7 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes in flight after the ACK.
     pub in_flight: u64,
-    /// Maximum bytes in flight during the latest window of data.
+    /// Maximum number of bytes in flight during the latest window of data.
     pub most_in_flight: u64,
     /// Congestion window when the ACK arrived, before loss recovery changed it [byte].
     pub cwnd: f64,

@@ -26,7 +26,7 @@ pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyRe
     Ok(columns)
 }
 
-/// Returns one row per flow that arrived, as NumPy arrays, because there can be millions; no columns if no flow
+/// Returns one row per flow that arrived, as NumPy arrays, because there can be millions; without columns if no flow
 /// arrived. Times after the end of the run are NaN.
 pub fn completions<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);

@@ -6,7 +6,7 @@ use longpipe_tcp::flight::Flight;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 
-/// Output of a compiled hook, initialized with the current values.
+/// Output of a compiled hook, which initially holds the current values.
 #[repr(C)]
 struct GrantRecord {
     window: f64,

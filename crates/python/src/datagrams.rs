@@ -33,13 +33,13 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     Ok(columns)
 }
 
-/// Statistics of the one-way delays of a datagram flow, from which those after a warm-up are computed.
+/// Statistics of a datagram flow's one-way delays, from which statistics after a warm-up can be computed.
 #[pyclass(frozen)]
 pub struct DelayStatistics(Delays);
 
 #[pymethods]
 impl DelayStatistics {
-    /// Returns the statistics without the packets of an earlier end of the run.
+    /// Returns the statistics of the packets since `earlier`, which are the statistics of a run that ended earlier.
     fn since(&self, earlier: &DelayStatistics) -> DelayStatistics {
         DelayStatistics(self.0.since(&earlier.0))
     }

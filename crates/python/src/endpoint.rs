@@ -1,4 +1,4 @@
-//! One TCP sender, step by step: the caller provides the time and the arriving ACKs, as in packetdrill scripts.
+//! One TCP sender that the caller drives step by step, with times and arriving ACKs, as in packetdrill scripts.
 
 use crate::ScenarioError;
 use longpipe_events::{Span, Time};

@@ -95,8 +95,8 @@ impl Environments {
         Ok(())
     }
 
-    /// Runs one step of each episode in `active`, with a factor for each agent. `alive` becomes 0 at the last step of a
-    /// scenario.
+    /// Runs one step of each episode in `active`, with a factor for each agent. `alive` becomes 0 at the last step of
+    /// an episode.
     fn step(
         &mut self,
         py: Python<'_>,

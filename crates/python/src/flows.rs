@@ -1,4 +1,4 @@
-//! Columns of flows, and of the parts of split flows.
+//! Columns of flows and of the connections of split flows.
 
 use crate::floats;
 use longpipe_events::Time;
@@ -8,7 +8,7 @@ use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns one row per flow; for a split flow, the row of its last part.
+/// Returns one row per flow; for a split flow, the row of its last connection.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = scenario.flows.iter().zip(&report.flows);

@@ -46,28 +46,28 @@ pyo3::create_exception!(
     _core,
     DefectError,
     PyRuntimeError,
-    "A defect of longpipe, in one line: no fault of the scenario's."
+    "A defect of longpipe, in one line; the scenario is not at fault."
 );
 
 pyo3::create_exception!(
     _core,
     StackDefectError,
     PyRuntimeError,
-    "A defect of a real stack, in one line: which flow, which stack, and what it said."
+    "A defect of a real stack, in one line: the flow, the stack and its error."
 );
 
 pyo3::create_exception!(
     _core,
     MemoryLimitError,
     PyRuntimeError,
-    "A run that would hold more memory than it may: the bytes needed next, and those it may hold."
+    "A run that exceeds its memory limit: the bytes that it needed next, and the limit."
 );
 
 pyo3::create_exception!(
     _core,
     ControlError,
     PyRuntimeError,
-    "An error in a congestion controller of the user's: of a class its exception, name, hook and time [s], of a module a line."
+    "An error in a user's congestion controller: for a class, its exception, name, hook and time [s]; for a module, one line."
 );
 
 /// Number of events between checks for Python's signals, about 20 ms.
@@ -75,9 +75,9 @@ const CHUNK: u64 = 200_000;
 
 /// Runs a resolved scenario. Releases the interpreter lock, and stops at Ctrl-C.
 ///
-/// `captures` are tuples of kind (host, link), index of the node or link, and path of the file. Raises DefectError if the
-/// core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`. With
-/// `keep_delays`, the result contains the statistics of each datagram flow's delays (`delays`).
+/// `captures` are tuples of kind (host, link), index of the node or link, and path of the file. Raises DefectError if
+/// the core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`.
+/// With `keep_delays`, the result includes the delay statistics of each datagram flow (`delays`).
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX, *, keep_delays=false))]
 fn run(
@@ -198,7 +198,7 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_lost_aqm", |port| port.lost_refused)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
     integers("cells_lost_injected", |port| port.lost_forced)?;
-    // Columns of time-varying links, if there are any.
+    // Present only if the run has time-varying links.
     if scenario.links.iter().any(|link| link.motion.is_some()) {
         integers("cells_lost_outage", |port| port.lost_outage)?;
         integers("cells_lost_on_wire", |port| port.lost_on_wire)?;
@@ -278,7 +278,7 @@ pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
     losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))
 }
 
-/// Collects a column of a table. Tables become lists, because loading NumPy takes longer than a short run.
+/// Collects a column of a table as a list, because loading NumPy takes longer than a short run.
 pub(crate) fn floats(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values.collect()
 }

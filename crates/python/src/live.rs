@@ -50,9 +50,9 @@ fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path, Controls)> 
 
 /// Carries packets between hosts until `stop` is readable. Releases the interpreter lock.
 ///
-/// Hosts are tuples of addresses, device descriptor, and the kernel's Ethernet address if the device carries frames.
-/// Paths (`ways`) are tuples of both end hosts by number, first external flow and number of flows. All descriptors are
-/// closed at the end.
+/// Each host is a tuple of its addresses, its device descriptor, and the kernel's Ethernet address if the device
+/// carries frames. Each path (`ways`) is a tuple of the indices of its two end hosts, its first external flow and its
+/// number of flows. All descriptors are closed at the end.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, hosts, ways, longest, options, stop, watch, record=None, capture=None))]
 #[expect(clippy::too_many_arguments)]
@@ -117,7 +117,7 @@ pub(crate) fn live_run<'py>(
     Ok(result)
 }
 
-/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines, which are 10 µs apart; at
+/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines at intervals of 10 µs. At
 /// real-time priority the thread also sleeps briefly. Releases the interpreter lock.
 #[pyfunction]
 pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
@@ -129,7 +129,7 @@ pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyRe
 const STEP: Span = Span(100_000_000_000);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Reason why a replay ends before the end of its record: an error of the record, or the exception of a signal handler.
+/// Reason why a replay ends early: an error in the record, or the exception of a signal handler.
 enum Stopped {
     Record(ReadError),
     Signal(PyErr),
@@ -202,7 +202,7 @@ pub(crate) fn live_replay<'py>(
     })?;
     if unknown > 0 {
         return Err(PyValueError::new_err(format!(
-            "{unknown} packets: of flows that are not there"
+            "{unknown} packets: of flows that do not exist"
         )));
     }
     let result = PyDict::new(py);
@@ -263,7 +263,7 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
     Ok(result)
 }
 
-/// Adds the counters of the ports, which count packets of real programs and of simulated flows together.
+/// Adds the counters of the ports, which count packets of external programs and of simulated flows together.
 fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
     let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
     let columns = match scenario.framing {

@@ -9,14 +9,14 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The controllers of a run that longpipe does not provide itself.
+/// The user's congestion controllers of a run.
 pub(crate) struct Controls {
     objects: Vec<Arc<dyn Object>>,
     classes: Vec<Arc<InRun>>,
 }
 
 impl Controls {
-    /// Returns the first error of a class, or failure of a module.
+    /// Returns the first error of a class, or the first failure of a module.
     pub fn failure(&self, py: Python<'_>) -> PyResult<()> {
         self.classes.iter().try_for_each(|class| class.failure(py))?;
         let failed = self.objects.iter().find_map(|object| object.failure());
@@ -64,7 +64,7 @@ pub(crate) fn module_calls() -> u64 {
     heartbeat::read()
 }
 
-/// Loads a controller from a file, runs its initialization, and returns the name that it gives itself.
+/// Loads a controller from a file, initializes it, and returns the name that it declares.
 #[pyfunction]
 pub(crate) fn module_name(file: PathBuf, shown: &str, parameters: Vec<(String, String)>, hz: u32) -> PyResult<String> {
     let object = load_file(&file, shown, &parameters, hz).map_err(|error| ScenarioError::new_err(error.0))?;

@@ -1,4 +1,4 @@
-//! Replaces `stacks.rs` on systems without real protocol stacks: rejects scenarios that need them.
+//! Replaces `stacks.rs` on systems without real protocol stacks, and rejects scenarios that need them.
 
 use crate::modules::Controls;
 use crate::ScenarioError;
@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 #[derive(Default)]
 pub(crate) struct Ends;
 
-/// Refuses the run.
+/// Rejects the run.
 pub(crate) fn complete<P: Probe>(
     _py: Python<'_>,
     _scenario: &Scenario,

@@ -37,13 +37,13 @@ enum Hook {
 struct Class {
     /// Name of the class in messages.
     name: String,
-    /// Creates the controller of a connection from parameters, seed and whether packets can be marked; returns it with the
-    /// address of its state.
+    /// Creates the controller of a connection from its parameters, a seed, and whether packets can be marked; returns
+    /// the controller and the address of its state.
     create: Py<PyAny>,
     requirements: Requirements,
     interval: Option<Length>,
     hooks: [Hook; NAMES.len()],
-    /// Base congestion control of longpipe; it acts whenever a hook returns nothing.
+    /// Base congestion control of longpipe, which acts whenever a hook returns nothing.
     base: Option<CongestionConfig>,
 }
 
@@ -82,9 +82,9 @@ pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
 
 /// Registers a class under its digest in this process.
 ///
-/// `hooks` has the hooks of the class by name, each with the address of a compiled one, or 0. `interval` is a kind
-/// (time [s], round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved TCP
-/// of a connection whose controller acts whenever a hook returns nothing.
+/// `hooks` maps the names of the class's hooks to the addresses of compiled hooks, or to 0 for methods. `interval` is a
+/// kind (time [s], round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved
+/// TCP of a connection whose controller acts whenever a hook returns nothing.
 #[pyfunction]
 pub(crate) fn register_class(
     digest: String,
@@ -205,7 +205,8 @@ impl InRun {
 /// Digest of a class, and names and values of its parameters.
 type Settings = (String, Vec<(String, String)>);
 
-/// Fills the slots of a scenario whose digests are classes; returns the classes in use, each with its error state.
+/// Fills the plug-in slots of a scenario whose digests refer to classes; returns the classes in use, each with its
+/// error state.
 pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRun>> {
     let mut found: BTreeMap<Settings, Arc<InRun>> = BTreeMap::new();
     for flow in &mut scenario.flows {
@@ -234,7 +235,7 @@ pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRu
     found.into_values().collect()
 }
 
-/// A class as the plug-in of a scenario's slot.
+/// A class as the plug-in of a scenario.
 #[derive(Clone, Debug)]
 struct Shared(Arc<InRun>);
 

@@ -1,4 +1,5 @@
-//! Records that hooks of controllers in Python receive: numbers in bytes, seconds and bit/s, NaN for unknown values.
+//! Records that are passed to hooks of controllers in Python: numbers in bytes, seconds and bit/s, NaN for unknown
+//! values.
 //!
 //! The structures have C layout, so that compiled hooks read them through a pointer.
 
@@ -8,7 +9,7 @@ use longpipe_tcp::congestion::control::{Ack, LostSegment, RecoveryPhase, Sent};
 use longpipe_tcp::flight::Flight;
 use pyo3::prelude::*;
 
-/// A record that a hook receives.
+/// A record that is passed to a hook.
 pub(crate) trait Record: Copy {
     /// Returns the record as a Python object.
     fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>>;
@@ -212,7 +213,7 @@ impl LostRecord {
     }
 }
 
-/// A window, a slow-start threshold and a pacing rate; None leaves a value unchanged.
+/// A congestion window, a slow-start threshold and a pacing rate; None leaves a value unchanged.
 #[pyclass(get_all, set_all, module = "longpipe")]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Grant {

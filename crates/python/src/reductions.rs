@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantNames;
 
-/// Returns one row per connection and cause that reduced its window; the parts of a split flow are separate connections.
+/// Returns one row per connection and cause of its window reductions; a split flow has several connections.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> PyResult<Bound<'py, PyDict>> {
     let rows: Vec<_> = scenario
         .flows
@@ -34,7 +34,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> P
     Ok(columns)
 }
 
-/// Returns the name of a cause: that of a drop, `ecn`, or `none` if no lost data packet is known.
+/// Returns the name of a cause: the cause of the drop, `ecn`, or `none` if no data packet is known to be lost.
 fn name(cause: usize) -> &'static str {
     match cause {
         0 => "none",

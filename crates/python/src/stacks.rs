@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Reports of the ends of flows, and a hash over all outcomes of the path.
+/// Reports of the end points of flows, and a hash over all outcomes of the path.
 #[derive(Default)]
 pub(crate) struct Ends {
     flows: Vec<FlowEnds>,
@@ -86,7 +86,7 @@ pub(crate) fn complete<P: Probe + Send>(
     Ok((report, run.into_simulation(), Ends { flows, decisions }))
 }
 
-/// An end whose calls are visible to the watchdog of this process.
+/// An end point whose calls the watchdog of this process can observe.
 struct Watched(Box<dyn End>);
 
 impl End for Watched {
@@ -131,7 +131,8 @@ fn raised(error: StackError) -> PyErr {
     }
 }
 
-/// Returns one row per flow with a stack: its state at the end of the run, nan for values that the stack does not report.
+/// Returns one row per flow with a stack: its state at the end of the run, NaN for values that the stack does not
+/// report.
 pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let (ends, decisions) = (&ends.flows, format!("{:016x}", ends.decisions));

@@ -10,7 +10,7 @@ use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns one row per flow with adaptive video; times that have not come are NaN.
+/// Returns one row per flow with adaptive video; times after the end of the run are NaN.
 pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = &report.videos;

@@ -1,8 +1,8 @@
-//! The clock of this object, which stands still: all times come from the run.
+//! The clock of this object, which always shows the same time: all times come from the run.
 //!
-//! str0m converts instants to NTP times by the system's clocks, and rustls stamps tickets with the date. With real clocks, roundings
-//! would differ from run to run. `build.rs` makes the standard library's calls within this object use this function; those of
-//! the process are not affected.
+//! str0m converts instants to NTP times with the system's clocks, and rustls stamps tickets with the date. With real
+//! clocks, rounding would differ between runs. `build.rs` makes the standard library's calls within this object use
+//! this function; other calls of the process are not affected.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;

@@ -1,7 +1,7 @@
-//! The random numbers of the C library for this object, from the run's seed where there is one.
+//! The random numbers of the C library for this object, derived from the run's seed if there is one.
 //!
-//! The standard library seeds its hash maps with them, and str0m sends the packets of several streams in the order of such a
-//! map. `build.rs` makes the calls within this object use this function.
+//! The standard library seeds its hash maps with them, and str0m sends the packets of several streams in the order of
+//! such a map. `build.rs` makes the calls within this object use this function.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_uint, c_void};

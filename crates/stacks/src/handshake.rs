@@ -1,5 +1,5 @@
-//! A handshake without cryptography: it has as many messages as TLS 1.3, of about the same lengths, and they carry
-//! transport parameters.
+//! A handshake without cryptography. It has as many messages as TLS 1.3, of similar lengths, and they carry transport
+//! parameters.
 
 /// Lengths of messages without transport parameters [byte]; those of rustls with an Ed25519 certificate.
 const CLIENT_HELLO: usize = 240;
@@ -30,17 +30,17 @@ pub struct Handshake {
     own: Vec<u8>,
     /// Transport parameters of the peer.
     pub peer: Option<Vec<u8>>,
-    /// Received data of an incomplete message.
+    /// Received data that do not yet form a complete message.
     received: Vec<u8>,
 }
 
 impl Handshake {
-    /// Returns the beginning of a client's handshake.
+    /// Returns the initial state of a client's handshake.
     pub fn client(own: Vec<u8>) -> Handshake {
         Handshake::new(Stage::SendHello, own)
     }
 
-    /// Returns the beginning of a server's handshake.
+    /// Returns the initial state of a server's handshake.
     pub fn server(own: Vec<u8>) -> Handshake {
         Handshake::new(Stage::AwaitHello, own)
     }

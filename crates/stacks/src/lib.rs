@@ -1,8 +1,8 @@
-//! Real stacks as ends of flows, each with its own controls, timers and cryptography: quinn-proto and noq-proto (QUIC), and str0m
-//! (WebRTC media).
+//! Real stacks as end points of flows, each with its own congestion control, timers and cryptography: quinn-proto and
+//! noq-proto (QUIC), and str0m (WebRTC media).
 //!
-//! The object exports the table of `longpipe_end.h`. `quic/` has the common code of the QUIC stacks, compiled once for each: noq is a
-//! fork of quinn, and their interfaces differ in a few types only.
+//! The object exports the table of `longpipe_end.h`. `quic/` contains the common code of the QUIC stacks, compiled once
+//! for each, because noq is a fork of quinn whose interface differs only in a few types.
 
 mod certificate;
 mod clock;

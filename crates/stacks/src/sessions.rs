@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Sessions that were issued and not resumed yet, by ticket. The ends of a flow are in one process.
 static ISSUED: Mutex<BTreeMap<Vec<u8>, Vec<u8>>> = Mutex::new(BTreeMap::new());
 
-/// What a server does with sessions. rustls permits 0-RTT only to servers that store them.
+/// Use of sessions by a server. rustls permits 0-RTT only to servers that store them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sessions {
     /// Issues a session, before a run.
     Issue,
-    /// Lets a client resume an issued session once, in a run. Its own tickets lead nowhere.
+    /// Lets a client resume an issued session once, during a run. The tickets that the server then issues are never
+    /// used.
     Resume,
 }
 
@@ -56,7 +57,7 @@ pub fn server(sessions: Sessions) -> Result<rustls::ServerConfig, String> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate::certificate()], certificate::key())
         .map_err(said)?;
-    // QUIC permits this value and 0, which would refuse 0-RTT (RFC 9001 section 4.6.1).
+    // QUIC permits only this value and 0, which would refuse 0-RTT (RFC 9001 section 4.6.1).
     config.max_early_data_size = u32::MAX;
     config.session_storage = Arc::new(sessions);
     if sessions == Sessions::Issue {

@@ -30,7 +30,7 @@ pub struct Settings<'a> {
     pub congestion: &'a str,
     /// The application's workload.
     pub workload: Workload,
-    /// Whether packets are encrypted by TLS 1.3 keys.
+    /// Whether packets are encrypted with TLS 1.3 keys.
     pub tls: bool,
     /// Whether the client resumes a session and sends data in its first flight (0-RTT).
     pub early_data: bool,

@@ -18,11 +18,11 @@ extern "C" {
     /// An instance of a module.
     type Guest;
 
-    /// Value of an exported 32-bit global.
+    /// Returns the value of an exported 32-bit global.
     #[wasm_bindgen(method)]
     fn global(this: &Guest, name: &str) -> Option<u32>;
 
-    /// Registers the function at an index of the module's table, and returns its number for `call`; None if there is no
+    /// Looks up the function at an index of the module's table and returns its number for `call`; None if there is no
     /// function, or if `adapter` cannot import it because its signature differs.
     #[wasm_bindgen(method)]
     fn function(this: &Guest, index: u32, adapter: &[u8]) -> Option<u32>;
@@ -35,7 +35,7 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = addPage)]
     fn add_page(this: &Guest) -> Result<u32, JsValue>;
 
-    /// Calls a function by its number. A function takes as many of the arguments as it has parameters.
+    /// Calls a function by its number, with as many of the arguments as it has parameters.
     #[wasm_bindgen(method, catch)]
     fn call(this: &Guest, function: u32, a: u32, b: u32, c: u32, d: u32) -> Result<u32, JsValue>;
 
@@ -43,7 +43,7 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = call)]
     fn call_long(this: &Guest, function: u32, a: u32, b: u64, c: u32, d: u32) -> Result<u32, JsValue>;
 
-    /// Size of the memory [byte].
+    /// Returns the size of the memory [byte].
     #[wasm_bindgen(method, js_name = memorySize)]
     fn memory_size(this: &Guest) -> u32;
 
@@ -66,13 +66,13 @@ impl fmt::Debug for Browser {
 }
 
 impl Browser {
-    /// Instantiates a module. An error is a line with the module's unmet requirements.
+    /// Instantiates a module. An error is one line with the module's unmet requirements.
     pub fn new(file: &ModuleFile) -> Result<Browser, String> {
         file.instantiate(MOST_MEMORY as u32).map(Browser).map_err(line)
     }
 }
 
-/// The message of a JavaScript error.
+/// Returns the message of a JavaScript error.
 fn line(error: JsValue) -> String {
     let message = js_sys::Reflect::get(&error, &JsValue::from_str("message"));
     let text = message.ok().and_then(|message| message.as_string());
@@ -106,7 +106,7 @@ impl Executor for Browser {
         for (word, argument) in words.iter_mut().zip(arguments) {
             match *argument {
                 Argument::Word(value) => *word = value,
-                // Of the functions of the interface only `on_start` has a 64-bit parameter, the second one.
+                // Among the functions of the interface, only `on_start` has a 64-bit parameter, its second.
                 Argument::Long(value) => second = Some(value),
             }
         }
@@ -133,7 +133,8 @@ impl Executor for Browser {
 
 /// Returns a module that imports a function with the given signature, and exports it as "f".
 ///
-/// A browser compares the signatures when it links the two, and puts only functions of modules into a table.
+/// The adapter is needed because a browser compares signatures only when it links modules, and allows only functions of
+/// modules in a table.
 fn adapter(signature: Signature) -> Vec<u8> {
     let mut kind = vec![1, 0x60, signature.parameters.len() as u8];
     kind.extend(signature.parameters.iter().map(|kind| match kind {
@@ -156,8 +157,8 @@ mod tests {
 
     #[test]
     fn an_adapter_imports_and_exports_a_function_of_the_signature() {
-        // (module (import "" "" (func (param i32 i64) (result i32))) (export "f" (func 0))) by hand, after chapter 5 of the
-        // specification: a section is its number, its size and its content.
+        // Hand-assembled (module (import "" "" (func (param i32 i64) (result i32))) (export "f" (func 0))), according
+        // to chapter 5 of the specification: a section consists of its number, size and content.
         let wanted = [
             0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00, 0x01, 0x07, 0x01, 0x60, 0x02, 0x7f, 0x7e, 0x01, 0x7f, 0x02,
             0x05, 0x01, 0x00, 0x00, 0x00, 0x00, 0x07, 0x05, 0x01, 0x01, 0x66, 0x00, 0x00,

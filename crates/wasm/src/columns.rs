@@ -22,7 +22,7 @@ fn words(values: &[u32]) -> JsValue {
     Uint32Array::from(values).into()
 }
 
-/// Converts texts to an array.
+/// Converts strings to an array.
 pub fn texts<'a>(values: impl Iterator<Item = &'a str>) -> JsValue {
     values.map(JsValue::from_str).collect::<Array>().into()
 }

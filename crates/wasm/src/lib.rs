@@ -1,4 +1,5 @@
-//! Interface of the browser page to the engine: takes a resolved scenario and a seed, returns columns as typed arrays.
+//! Interface between the browser page and the engine: takes a resolved scenario and a seed, returns columns as typed
+//! arrays.
 
 mod browser;
 mod columns;
@@ -26,7 +27,7 @@ type Watching = Option<Watched>;
 pub struct Run {
     scenario: Scenario,
     simulation: Simulation<Watching>,
-    /// Congestion controllers of this run that are modules.
+    /// Congestion controllers of this run that are WebAssembly modules.
     modules: Vec<Arc<dyn Controller>>,
 }
 

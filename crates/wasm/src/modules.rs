@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use wasm_bindgen::prelude::*;
 
-/// A module that the page has.
+/// A module that the page has registered.
 struct Known {
     digest: String,
     name: String,
@@ -18,7 +18,7 @@ thread_local! {
     static MODULES: RefCell<Vec<Known>> = const { RefCell::new(vec![]) };
 }
 
-/// Registers the module for a digest, by which resolved scenarios refer to it; messages call it `name`.
+/// Registers a module under the digest by which resolved scenarios refer to it; messages call it `name`.
 #[wasm_bindgen]
 pub fn register_module(digest: String, name: String, file: ModuleFile) {
     MODULES.with_borrow_mut(|modules| {
@@ -27,7 +27,7 @@ pub fn register_module(digest: String, name: String, file: ModuleFile) {
     });
 }
 
-/// Loads the modules that a scenario names, an instance of each for this run.
+/// Loads the modules that a scenario names, one instance of each per run.
 pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<dyn Object>>, LoadError> {
     MODULES.with_borrow(|modules| {
         fill(scenario, |module| {
@@ -39,7 +39,7 @@ pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<dyn Object>>, LoadError> 
     })
 }
 
-/// Returns why a module failed, if one did.
+/// Returns the reason why a module failed, if one did.
 pub fn failure(modules: &[Arc<dyn Object>]) -> Option<String> {
     modules.iter().find_map(|module| module.failure())
 }

@@ -119,7 +119,7 @@ pub struct Picture {
     flows: Vec<FlowPicture>,
     /// Queue length at each link's port; None until a packet is queued.
     ports: Vec<Option<Box<Course>>>,
-    /// Bytes that arrived, summed over all flows, including those without a curve of their own.
+    /// Bytes that arrived, summed over all flows, including flows without their own curve.
     arrived: Vec<f64>,
     had: Vec<Arrived>,
     sequence: Flow,
@@ -197,8 +197,8 @@ impl Picture {
         }
     }
 
-    /// Removes `frame` and earlier packets from the segments in flight. Links keep the order, so an earlier packet that
-    /// has not arrived is lost, except that jitter at a host may reorder packets.
+    /// Removes `frame` and earlier packets from the segments in flight. An earlier packet that has not arrived is lost,
+    /// because links preserve the order, unless jitter at a host reorders packets.
     fn take_off_the_way(&mut self, frame: u32) {
         while let Some(&(sent, at, sequence)) = self.on_the_way.front() {
             if sent > frame {

@@ -5,8 +5,8 @@ use longpipe_events::Time;
 use longpipe_network::{Datagram, Flow, Link, Probe, Recorder};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// Collects the picture, and the traces that the scenario requests. Its methods are not inlined, since the engine calls
-/// each of them from many places.
+/// Collects the picture, and the traces that the scenario requests. Its methods are not inlined, because the engine
+/// calls each of them from many places.
 pub struct Watched {
     pub picture: Picture,
     pub recorder: Recorder,

@@ -1,4 +1,4 @@
-//! Makes the JavaScript side of a WebAssembly module: bindgen MODULE.wasm FOLDER.
+//! Generates the JavaScript bindings of a WebAssembly module: bindgen MODULE.wasm FOLDER.
 
 use std::env::args;
 use std::process::ExitCode;

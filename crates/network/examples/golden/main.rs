@@ -38,7 +38,7 @@ impl Book {
         self.names.iter().filter(|name| name.starts_with(with)).count()
     }
 
-    /// Adds a scenario for which all ways to run it agree. Returns whether its name was unused.
+    /// Adds a scenario for which all engines and shortcuts agree. Returns whether its name was unused.
     fn add(&mut self, name: &str, scenario: &Scenario) -> bool {
         let new = self.names.insert(name.to_owned());
         if new {

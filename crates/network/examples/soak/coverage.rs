@@ -114,7 +114,7 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
             ),
             ("datagrams lost", reference.datagrams.iter().any(|flow| flow.lost > 0)),
             ("web traffic", scenario.flows.iter().any(web)),
-            ("files asked for", reference.web.iter().any(|web| !web.files.is_empty())),
+            ("files requested", reference.web.iter().any(|web| !web.files.is_empty())),
             ("VBR sources", !scenario.vbr.is_empty()),
             (
                 "VBR cells delivered",

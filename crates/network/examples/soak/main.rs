@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Real time after which a run is considered endless, by default: a busy machine needs more.
+/// Default real time after which a run is considered endless; a busy machine needs more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Variation of links during a run.
@@ -223,7 +223,7 @@ impl Soak {
                 .filter_map(|at| *at.lock().expect("no thread panics"))
                 .collect();
             if let Some((number, _)) = busy.iter().find(|(_, since)| since.elapsed() > self.options.patience) {
-                println!("number {number} has no end");
+                println!("case {number} does not end");
                 return false;
             }
             let next = self.next.load(Ordering::Relaxed);

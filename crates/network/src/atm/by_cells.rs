@@ -1,5 +1,6 @@
-//! Cell-by-cell simulation. A cell has an event at each port where it may meet cells of another wire. Behind the last such
-//! port it is advanced through all further ports at once, with its arrival time at each, and only its frame has an event.
+//! Cell-by-cell simulation. A cell has an event at each port where it may meet cells of another wire. Downstream of the
+//! last such port, it is advanced through all further ports at once, with its arrival time at each, and only its frame
+//! has an event.
 
 use super::aal5::{frame_cells, Cell};
 use super::interface::Off;
@@ -117,7 +118,7 @@ impl Atm {
     ) -> Option<Time> {
         let probe = &mut hosts.probe;
         let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
-            unreachable!("routes pass through switches alone")
+            unreachable!("routes pass only through switches")
         };
         let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held));
         let loss = port.take_loss();

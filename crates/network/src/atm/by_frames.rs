@@ -281,7 +281,7 @@ impl Atm {
             link = self.topology.steps[packet.step() as usize].link;
             packet = packet.further();
             let Feed::Transit(port) = &self.links[link.index()].feed else {
-                unreachable!("behind a port that takes trains there are none that hold a queue")
+                unreachable!("ports downstream of a train port have no queue")
             };
             at = port.departure(at) + port.delay;
         }
@@ -396,7 +396,7 @@ fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Orde
 #[inline(always)]
 pub(crate) fn train_port(links: &mut [FedWire], link: Link) -> &mut TrainPort {
     let Feed::Trains(port) = &mut links[link.index()].feed else {
-        unreachable!("the circuits of these frames pass through such a port")
+        unreachable!("the circuits of these frames pass through a train port")
     };
     port
 }

@@ -53,7 +53,7 @@ pub struct Accepted {
     pub slot: u64,
     /// Arrival time of the last cell downstream.
     pub last: Time,
-    /// Whether a frame by edges leaves so soon that it need not be queued.
+    /// Whether a frame represented by edges leaves so soon that it need not be queued.
     pub soon: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct Accepted {
 pub enum Off {
     /// A cell.
     Cell(Cell),
-    /// A frame by edges that is about to arrive.
+    /// A frame represented by edges that is about to arrive.
     Frame(ScheduledFrame),
 }
 
@@ -71,7 +71,7 @@ pub enum Off {
 pub struct Nic {
     grid: SlotGrid,
     delay: Span,
-    /// Maximum wait of a frame by edges that need not be queued.
+    /// Maximum wait of a frame represented by edges that need not be queued.
     soon: Span,
     /// First free slot.
     next: SlotCursor,
@@ -91,11 +91,11 @@ pub struct Nic {
     pub cells_in: u64,
     /// Cells of frames dropped by injected loss.
     pub lost_forced: u64,
-    /// Cells that have arrived downstream, or were sent by edges.
+    /// Cells that have arrived downstream, or whose frames were sent by edges.
     cells_out: u64,
 }
 
-/// Number of frame times within which a frame by edges must leave to avoid the queue.
+/// Number of frame times within which a frame represented by edges must leave to bypass the queue.
 const SOON: u64 = 32;
 
 impl Nic {
@@ -143,7 +143,7 @@ impl Nic {
         self.grid.start(slot + 1) + self.delay
     }
 
-    /// Sends a frame of `cells` by edges, without queueing.
+    /// Counts a frame of `cells` that is represented by edges and bypasses the queue.
     #[inline(always)]
     pub fn send(&mut self, cells: u16) {
         self.cells_out += u64::from(cells);
@@ -214,7 +214,8 @@ impl Nic {
         })
     }
 
-    /// Counts the cells of a frame by edges, with last slot `last`, that have not arrived by `now`, the end of the run.
+    /// Counts the cells of a frame represented by edges, with last slot `last`, that have not arrived by `now`, the end
+    /// of the run.
     pub fn hold(&mut self, last: u64, cells: u16, now: Time) {
         let sent = now.0.checked_sub(self.delay.0);
         let arrived = sent.map_or(0, |sent| self.grid.ended_by(Time(sent)));

@@ -1,6 +1,7 @@
 //! Frames in transit to their first port, represented by edges, in the order of arrival of their last cells.
 //!
-//! The host's interface knows the arrival times of a frame's cells, so that frames that start soon are queued here, by port.
+//! The host's interface knows the arrival times of a frame's cells, so frames that start soon are queued here, in the
+//! lane of their port.
 
 use crate::packets::lanes::{Arrives, Lanes};
 use crate::packets::ring::Ring;
@@ -8,7 +9,7 @@ use crate::packets::{Link, Options, Packet};
 use longpipe_events::Time;
 use std::cmp::Ordering;
 
-/// Number of lanes; more ports share them.
+/// Number of lanes; if there are more ports, several ports share a lane.
 pub(crate) const LANES: usize = 4;
 
 /// The last cell of a frame in transit; in traced runs also the first.
@@ -35,7 +36,7 @@ impl Arrives for Edge {
     }
 }
 
-/// All frames by edges in transit.
+/// All edges in transit.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgesInTransit {
     edges: Lanes<Edge, LANES>,
@@ -55,7 +56,7 @@ impl EdgesInTransit {
         }
     }
 
-    /// Adds an edge to a lane; `before` orders simultaneous ones.
+    /// Adds an edge to a lane; `before` orders simultaneous edges.
     #[inline(always)]
     pub fn insert(&mut self, lane: usize, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
         let lane = lane % LANES;
@@ -67,7 +68,7 @@ impl EdgesInTransit {
         }
     }
 
-    /// Stores the options of a packet by edges, in the order of its VC.
+    /// Stores the options of a packet whose frame is represented by edges, in the order of its VC.
     #[inline(always)]
     pub fn keep_options(&mut self, packet: &Packet, options: &Options) {
         if packet.has_options() {

@@ -1,4 +1,4 @@
-//! Lost cells make lost packets: a packet is reported once, with the cause that lost the first of its cells.
+//! Packets lost because of lost cells: each packet is reported once, with the cause of its first lost cell.
 
 use super::aal5::Cell;
 use super::Atm;
@@ -13,7 +13,7 @@ use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
 use std::collections::BTreeSet;
 
-/// Frames that have lost a cell and that their hosts still wait for, by VC of a flow; empty until the first is lost.
+/// By VC of a flow: frames that have lost a cell and whose end the host has not received; empty until the first loss.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LostFrames(Vec<BTreeSet<u32>>);
 

@@ -62,7 +62,7 @@ pub(crate) struct Atm {
     pub errors: FrameErrors,
     /// By link: whether its port cannot queue.
     pub transit: Vec<bool>,
-    /// Far ends of the VBR circuits.
+    /// Sinks of the VBR circuits.
     pub meters: Vec<Meter>,
 }
 
@@ -106,7 +106,7 @@ impl Atm {
         }
     }
 
-    /// Returns the typical distance between scheduling an event and the event.
+    /// Returns the typical time between scheduling an event and its occurrence.
     pub fn interval(&self, scenario: &Scenario) -> Span {
         let cell_by_cell = self
             .links

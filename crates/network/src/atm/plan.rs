@@ -34,7 +34,7 @@ pub struct Plan<'a> {
     /// Whether the run is untraced.
     unwatched: bool,
     ties: TieRule,
-    /// By link: links whose cells move on to its port, without duplicates.
+    /// By link: links from which cells continue to its port, without duplicates.
     inputs: Vec<Vec<usize>>,
     /// By link: its circuits with packets, and their step there.
     circuits: Vec<Vec<(Circuit, u32)>>,

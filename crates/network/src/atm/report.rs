@@ -120,7 +120,7 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
     }
 }
 
-/// Returns the counters of a port over all classes; peak and mean queue are UBR's if it has circuits.
+/// Returns the counters of a port over all classes; peak and mean queue are those of UBR if the port has UBR circuits.
 fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
     let slots = now.0 as f64 / link.end.cell as f64;
     let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {

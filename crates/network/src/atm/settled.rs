@@ -78,7 +78,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
     let mut passed: Vec<(SlotGrid, Span)> = Vec::new();
     for (step, link) in topology.route(step + 1) {
         let Feed::Transit(transit) = &mut links[link].feed else {
-            unreachable!("behind a port that takes trains there are none that hold a queue")
+            unreachable!("ports downstream of a train port have no queue")
         };
         let arrives = |slot: u64| {
             let at = grid.start(slot + 1) + delay;

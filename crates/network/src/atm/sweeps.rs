@@ -1,7 +1,7 @@
 //! All sweep ports of a run, the cells in transit to them, and the times at which the ports are processed.
 //!
-//! A host's cells are known as long in advance as a cell takes to its first port, and a port's cells are known even
-//! earlier. A port can therefore be advanced to the current time and slightly beyond, after the ports upstream of
+//! When a cell leaves its host, its arrival at its first port is known, and its arrivals at later ports are known even
+//! longer in advance. A port can therefore be advanced slightly beyond the current time, after the ports upstream of
 //! it. It must be processed no later than the first unprocessed frame could reach its host.
 
 use crate::atm::interface::ScheduledFrame;

@@ -20,12 +20,12 @@ impl Aggregation {
         })
     }
 
-    /// Batches begin at multiples of this time [ps]; None if they begin whenever the transmitter is free.
+    /// Returns the interval at whose multiples batches begin [ps]; None if they begin whenever the transmitter is free.
     pub fn interval_ps(&self) -> Option<u64> {
         self.0.interval_ps
     }
 
-    /// Time before each batch in which nothing is sent [ps].
+    /// Returns the time before each batch in which nothing is sent [ps].
     pub fn overhead_ps(&self) -> u64 {
         self.0.overhead_ps
     }
@@ -35,7 +35,7 @@ impl Aggregation {
         packet_bytes + u64::from(self.0.packet_overhead_bytes)
     }
 
-    /// Maximum number of packets of a batch.
+    /// Returns the maximum number of packets of a batch.
     pub fn max_packets(&self) -> usize {
         self.0.max_packets as usize
     }

@@ -1,7 +1,7 @@
 //! Applications of flows: the times at which they write, send and stop, and the data that they send.
 //!
-//! All actions of an application at times of its own are in `on_clock`: its start, the time that it has set for its
-//! next request, datagram or write, and its stop.
+//! `on_clock` performs all scheduled actions of an application: its start, its next request, datagram or write, and its
+//! stop.
 
 use super::arriving::Place;
 use super::connection::Connection;
@@ -25,13 +25,13 @@ pub(crate) enum Application {
     Stream(Box<Writer>),
     /// Sends files in response to requests of the receiving host.
     Web(Box<Requests>),
-    /// Starts flows that arrive over time, at the places of `Hosts::arriving` with this index.
+    /// Starts flows that arrive over time, in the slots of `Hosts::arriving` with this index.
     Arrivals(usize),
     /// Transfers the data of arriving flows, one after another.
     Place(Place),
     /// Sends datagrams instead of TCP segments.
     Datagrams(Box<Datagrams>),
-    /// Real programs, whose packets enter from outside.
+    /// Programs outside the simulation, whose packets enter it.
     External(Box<ExternalPackets>),
 }
 
@@ -72,7 +72,7 @@ impl Application {
         }
     }
 
-    /// Returns the packets of real programs.
+    /// Returns the packets of external programs.
     #[inline]
     pub(crate) fn external(&self) -> Option<&ExternalPackets> {
         match self {
@@ -81,7 +81,7 @@ impl Application {
         }
     }
 
-    /// Returns the packets of real programs.
+    /// Returns the packets of external programs.
     #[inline]
     pub(crate) fn external_mut(&mut self) -> Option<&mut ExternalPackets> {
         match self {
@@ -103,7 +103,7 @@ impl Connection {
         self.stop.get().is_none_or(|stop| time < stop)
     }
 
-    /// Ends the data at the last byte that was sent.
+    /// Ends the application's data at the last byte that was sent.
     fn stop_writing(&mut self, now: Time) {
         self.sender.stop_writing();
         self.size = self.sender.flight().max;

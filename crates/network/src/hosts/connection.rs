@@ -45,7 +45,8 @@ pub struct Connection {
     pub start: Time,
     /// Time at which the application stops writing.
     pub stop: MaybeTime,
-    /// Number of the connection's first byte in packets: 0 unless it has the place of an earlier one (`hosts/arriving`).
+    /// Sequence number of the connection's first byte in packets: 0 unless the connection reuses the slot of an earlier
+    /// one (`hosts/arriving`).
     pub base: u64,
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
@@ -115,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// Starts a new connection for `size` bytes at the place of one that has ended.
+    /// Starts a new connection for `size` bytes in the slot of one that has ended.
     pub(super) fn renew(&mut self, ends: Ends, now: Time, size: u64) {
         // Skips one sequence number, as a FIN does, so that no ACK of the earlier connection counts for this one.
         let used = self.sender.flight().max;
@@ -184,8 +185,8 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Creates end points whose coarse clock ticks for the first time at `phase`; without shortcuts, as the reference engine has
-    /// them, all their segments take the slow path.
+    /// Creates end points whose coarse clock ticks for the first time at `phase`. Without shortcuts, as in the
+    /// reference engine, all their segments take the slow path.
     pub fn new(tcp: &TcpConfig, phase: Span, takes_shortcuts: bool) -> Ends {
         let (mut sender, mut receiver) = (Sender::new(tcp, phase), Receiver::new(tcp));
         if !takes_shortcuts {

@@ -51,7 +51,7 @@ pub(crate) struct Hosts<P: Probe> {
 }
 
 impl<P: Probe> Hosts<P> {
-    /// Returns the number of flows of the scenario, which precede the places of arriving flows.
+    /// Returns the number of flows of the scenario, which precede the slots of arriving flows.
     pub fn own_flows(&self) -> usize {
         let places = self.arriving.iter().map(|own| own.places().flows.len());
         self.flows.len() - places.sum::<usize>()

@@ -1,7 +1,7 @@
-//! Video player: selects the bitrate of each chunk, and keeps account of its buffer.
+//! Video player: selects the bitrate of each chunk, and tracks the playing time in its buffer.
 //!
-//! The player requests one chunk at a time, at once if the buffer has room for it, otherwise as soon as it has. Playback begins
-//! with the first chunk, stops when the buffer is empty, and continues with the next chunk.
+//! The player requests one chunk at a time, as soon as the buffer has room for it. Playback begins with the first
+//! chunk, stops when the buffer is empty, and continues with the next chunk.
 
 use super::web::Request;
 use crate::scenario::{AdaptiveVideoConfig, BitrateRule};
@@ -15,7 +15,7 @@ pub struct Player {
     /// Playing time in the buffer at `updated` [ps].
     buffered_ps: u64,
     updated: Time,
-    /// Place in the ladder of the latest request; None before the first one.
+    /// Index in the ladder of the latest request; None before the first one.
     rung: Option<usize>,
     /// Seconds per bit of the latest chunks, which the throughput rule averages.
     recent: VecDeque<f64>,
@@ -38,7 +38,7 @@ enum Phase {
     Ending,
 }
 
-/// Account of a player's time.
+/// Times that a player spent in playback and in stalls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Playback {
     /// Time of playback.
@@ -72,7 +72,7 @@ impl Player {
         self.next
     }
 
-    /// Returns the request of a chunk, whose class is the place of its bitrate in the ladder.
+    /// Returns the request of a chunk, whose class is the index of its bitrate in the ladder.
     pub(super) fn ask(&mut self, now: Time) -> Request {
         self.play_until(now);
         self.next = MaybeTime::NONE;
@@ -115,7 +115,7 @@ impl Player {
         self.phase = Phase::Ending;
     }
 
-    /// Returns the account of the time up to `now`.
+    /// Returns the times of playback and stalls up to `now`.
     pub(crate) fn playback(&self, now: Time) -> Playback {
         let mut player = self.clone();
         player.play_until(now);
@@ -200,7 +200,7 @@ mod tests {
         Time(tenths * SECOND / 10)
     }
 
-    /// Requests a chunk and receives it `tenths` later. Returns its place in the ladder and the time.
+    /// Requests a chunk and receives it `tenths` later. Returns its index in the ladder and the time.
     fn next_chunk(player: &mut Player, now: Time, tenths: u64) -> (u32, Time) {
         let request = player.ask(now);
         let arrival = now + Span(tenths * SECOND / 10);
@@ -215,7 +215,7 @@ mod tests {
         let mut player = by_buffer();
         let rungs: Vec<u32> = (0..5).map(|_| next_chunk(&mut player, at(0), 0).0).collect();
         assert_eq!(rungs, [0, 0, 1, 4, 4]);
-        // 20 s are full, and there is room for another chunk one chunk later.
+        // The buffer of 20 s is full; after the playing time of one chunk there is room for another.
         assert_eq!(player.next_request(), at(40).into());
     }
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(player.next_request(), MaybeTime::NONE);
     }
 
-    /// A chunk of 1 Mbit/s and 100 ms + 1 ps has 12 500 bytes and a part of one.
+    /// A chunk of 1 Mbit/s and 100 ms + 1 ps has 12 500 bytes and a fraction of a byte.
     #[test]
     fn chunks_have_whole_bytes() {
         let mut config = by_buffer().config;

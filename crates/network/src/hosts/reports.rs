@@ -27,7 +27,7 @@ impl<P: Probe> Hosts<P> {
     pub fn report_loss(&mut self, dropped: &Dropped) {
         if let Some(sequence) = dropped.sequence {
             let state = &mut self.flows[dropped.flow.index()];
-            // A packet of an earlier connection at this place has a lower number.
+            // A packet of an earlier connection in this slot has a lower number.
             if let Some(sequence) = sequence.checked_sub(state.base) {
                 let cause = LossCause(dropped.cause as u8);
                 state.sender.note_loss(sequence, dropped.time, cause);

@@ -124,7 +124,7 @@ impl Requests {
         }
     }
 
-    /// Returns the account of a player's time up to `now`; None for web traffic.
+    /// Returns the times of a player's playback and stalls up to `now`; None for web traffic.
     pub(crate) fn playback(&self, now: Time) -> Option<Playback> {
         match &self.client {
             ClientApplication::Web(_) => None,

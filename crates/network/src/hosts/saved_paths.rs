@@ -6,7 +6,8 @@ use crate::packets::Flow;
 use longpipe_tcp::congestion::{CarefulResume, Observed};
 
 impl<P: Probe> Hosts<P> {
-    /// Lets a connection that is about to send its first segment use what earlier connections between its hosts have saved.
+    /// Applies the parameters that earlier connections between the same hosts have saved to a connection that is about
+    /// to send its first segment.
     pub fn resume(&mut self, flow: Flow) {
         let lifetime = self.careful_resume(flow.index()).and_then(CarefulResume::lifetime);
         let (Some(lifetime), 0) = (lifetime, self.flows[flow.index()].sender.flight().max) else {

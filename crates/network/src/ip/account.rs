@@ -58,8 +58,8 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         .max()
         .unwrap_or(0);
     // Packets and bytes that arrived at each router over its wires, and those that its ports counted.
-    let mut came = vec![(0, 0); nodes];
-    let mut counted = came.clone();
+    let mut arrived = vec![(0, 0); nodes];
+    let mut counted = arrived.clone();
     let in_flight = in_flight(ip);
     for (index, wire) in ip.wires.iter_mut().enumerate() {
         let mut in_flight = in_flight[index];
@@ -96,7 +96,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
                 Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => (0, 0),
             };
             sum(
-                &mut came[node],
+                &mut arrived[node],
                 report.packets_in + report.packets_duplicated - lost - held.0 - in_flight.0 - report.lost_at_end().0,
                 report.bytes_in + report.bytes_duplicated
                     - report.bytes_lost
@@ -114,8 +114,8 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         }
         reports.push(report);
     }
-    check(came == counted, || {
-        format!("routers: {came:?} came, {counted:?} were counted")
+    check(arrived == counted, || {
+        format!("routers: {arrived:?} arrived, {counted:?} were counted")
     })?;
     Ok(reports)
 }

@@ -19,12 +19,12 @@ pub struct TimeVaryingReport {
     pub bytes_lost_on_wire: u64,
     /// Reordering on the wire.
     pub overtakings: Overtakings,
-    /// Whether the bits that left do not exceed those that the line could send.
+    /// Whether the line can have sent all bits that left.
     pub(crate) within_capacity: bool,
 }
 
 impl TimeVaryingReport {
-    /// Returns the report of a link on which only the delay varies, in order.
+    /// Returns the report of a link on which only the delay varies and packets keep their order.
     pub(crate) fn of_delay(within_capacity: bool) -> TimeVaryingReport {
         TimeVaryingReport {
             within_capacity,
@@ -85,11 +85,11 @@ pub struct PacketReport {
     pub utilization: f64,
     /// Results of a time-varying link.
     pub motion: Option<TimeVaryingReport>,
-    /// Packets, included in those that left, that were corrupted by bit errors on the wire.
+    /// Packets corrupted by bit errors on the wire; they are included in the packets that left.
     pub corrupted: u64,
     /// Bytes of the packets corrupted by bit errors.
     pub bytes_corrupted: u64,
-    /// Packets, included in those that left, that arrived at a router from which no route continued.
+    /// Packets that arrived at a router from which no route continued; they are included in the packets that left.
     pub strays: u64,
     /// Bytes of the packets without a continuing route.
     pub bytes_strays: u64,
@@ -146,9 +146,9 @@ impl PacketReport {
         }
     }
 
-    /// Returns whether all packets and bytes are accounted for, and whether the bits that left do not exceed those that
-    /// a line of this rate carries by `now`. For `Interface` and `Router` the former holds by construction; the balance
-    /// per router (`account.rs`) checks them.
+    /// Returns whether all packets and bytes are accounted for, and whether a line of this rate can have sent the bits
+    /// that left by `now`. For `Interface` and `Router` the first condition holds by construction; the balance per
+    /// router (`account.rs`) checks them.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held

@@ -1,8 +1,9 @@
 //! Fast paths for packets that are delivered early to a host without jitter:
 //!
-//! - full segments in order, each answered by an ACK without options, and such ACKs, each answered by the data that the window
-//!   then allows;
-//! - data in order, with or without timestamps, answered at once or later, and ACKs of them at senders that keep transmission records or are paced.
+//! - full segments in order, each answered by an ACK without options, and such ACKs, each answered by the data that the
+//!   window then allows;
+//! - data in order, with or without timestamps, acknowledged at once or later, and ACKs of such data at senders that
+//!   keep transmission records or are paced.
 
 use super::forward::Reaching;
 use super::port::line::End;

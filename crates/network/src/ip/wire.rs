@@ -91,7 +91,7 @@ impl Wire {
                     let asked = asked(router.needs_vc_occupancies());
                     router.queue_by_rules(&mut self.line, ready, bytes, asked)?
                 }
-                // Queued by `Ip::enqueue`.
+                // `Ip::enqueue` queues the packet.
                 Port::ConstantRate(_) | Port::VariableRate(_) => return None,
                 Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked(true)),
                 Port::TimeVarying(time_varying) => {
@@ -178,7 +178,7 @@ pub(crate) enum Port {
     Interface(Box<Interface>),
     /// Output port of a router at which departure times are known at enqueue.
     Router(Box<Router>),
-    /// `Interface` or `Router`, on a link whose delay alone varies over time.
+    /// `Interface` or `Router`, on a link on which only the delay varies over time.
     Delayed(Box<Delayed>),
     /// FIFO queue with drops by occupancy only, and a time-varying transmitter.
     TimeVarying(Box<TimeVaryingPort>),
@@ -273,7 +273,7 @@ impl Port {
         }
     }
 
-    /// Returns whether an egress queue may act later than the times that it returns.
+    /// Returns whether an egress queue may process starts of transmissions late.
     #[inline]
     pub fn may_act_late(&self) -> bool {
         matches!(self, Port::ConstantRate(port) if port.may_act_late())
@@ -303,7 +303,7 @@ impl Port {
 }
 
 /// Returns the idle port at the beginning of a link, and whether its line may transmit packets without calling the
-/// port. If `queueless`, no packet ever waits there; if `late`, the port may act later than its scheduled time.
+/// port. If `queueless`, no packet ever waits there; if `late`, the port may process starts of transmissions late.
 fn port(
     scenario: &Scenario,
     index: usize,

@@ -122,8 +122,8 @@ fn least_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth
     match scenario.framing {
         Framing::Ip => links(forth, 8 * bytes) + links(back, 8 * u64::from(header_bytes(None))),
         Framing::Aal5 => {
-            // On the trunk, the time of all cells of a packet counts; on other links, only that of the last data cell
-            // and the first ACK cell.
+            // On the trunk, all cells of a packet count; on other links, only the last data cell and the first ACK
+            // cell.
             let before = u64::from(frame_cells(bytes as u32)) - 1;
             let trunk = before * duration(CELL_BITS, rate(forth[0]));
             trunk + links(forth, CELL_BITS) + links(back, CELL_BITS)

@@ -1,4 +1,4 @@
-//! Guarantees about a scenario's links and circuits, derived from those of its parts.
+//! Guarantees about a scenario's links and circuits, derived from the guarantees of its parts.
 
 use super::queueless::queueless;
 use crate::packets::{Circuit, Flow};
@@ -11,8 +11,8 @@ use crate::scenario::{Framing, LinkConfig, Scenario};
 pub(super) struct CircuitGuarantees {
     /// Guarantees of the end point that sends the circuit's packets.
     pub end: EndGuarantees,
-    /// Circuit to whose packets all packets of this circuit are responses, each sent when such a packet reaches its
-    /// host; None if this circuit has other packets.
+    /// Circuit whose packets trigger all packets of this circuit, each when it reaches its host; None if this circuit
+    /// has other packets.
     pub answers: Option<Circuit>,
     /// Whether an ACK may be among the packets.
     pub has_acks: bool,
@@ -49,8 +49,8 @@ impl Guarantees {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
-            // A port whose departures vary gives neither guarantee for cells, because the cells of a frame leave one by
-            // one, nor at a host, because losses in outages would not be attributed to their cause.
+            // A port whose departures vary gives no guarantee for cells, because the cells of a frame leave one by one.
+            // It also gives none at a host, because losses in outages would not be attributed to their cause.
             let varies = (link.motion.as_ref()).is_some_and(|motion| {
                 motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
             });

@@ -9,14 +9,14 @@ use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// Transmission slot of a cell or packet on a link.
+/// Transmission time of a cell or packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The link.
     pub link: Link,
-    /// Arrival at the switch's port; None at a host's interface.
+    /// Arrival time at the switch's port; None at a host's interface.
     pub arrival: Option<Time>,
-    /// Departure of its last bit.
+    /// Time at which its last bit leaves.
     pub departure: Time,
 }
 
@@ -29,9 +29,10 @@ pub trait Probe {
         false
     }
 
-    /// Reports at the start of the run that `count` further flows are the places of connections of the arriving flows of `owner`.
+    /// Reports at the start of the run that `count` additional flows are the connection slots of the arriving flows of
+    /// `owner`.
     fn add_places(&mut self, _owner: Flow, _count: usize) {}
-    /// Reports that a new connection begins at the place `flow`. Its segments count from 0 again.
+    /// Reports that a new connection begins in the slot `flow`. Its sequence numbers start from 0 again.
     fn renewed(&mut self, _flow: Flow) {}
     /// Reports cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: Flow, _cwnd: f64, _ssthresh: f64) {}
@@ -76,9 +77,10 @@ pub trait Probe {
     fn sent_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
     /// Reports a datagram that reaches its receiver.
     fn received_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
-    /// Reports the slot of a cell on a link. Each link reports in the order of its slots; a slot may lie in the future.
+    /// Reports the transmission of a cell on a link. Each link reports in the order of transmission, and may report
+    /// future transmissions.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
-    /// Reports the slot of a packet on a link that carries packets instead of cells.
+    /// Reports the transmission of a packet on a link that carries packets instead of cells.
     fn packet(&mut self, _slot: Slot, _vc: Circuit, _frame: u32, _contents: impl Fn() -> Contents) {}
 }
 
@@ -198,7 +200,8 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 }
 
-/// A probe that is optional at run time. Both cases use one compiled engine, which is slightly slower than with `()`.
+/// A probe that is optional at run time. Both cases share one compiled engine, which is slightly slower than the engine
+/// with `()`.
 impl<A: Probe> Probe for Option<A> {
     #[inline(always)]
     fn is_idle(&self) -> bool {

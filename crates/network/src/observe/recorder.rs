@@ -26,14 +26,14 @@ const SACKED: u8 = 2;
 
 /// Records the traces that a scenario requests.
 ///
-/// Connections of arriving flows have the number of their flow of the scenario in traces of ports and of arrived data, and none in
-/// traces of senders.
+/// In traces of ports and of arrived data, connections of arriving flows have the number of the scenario's flow to
+/// which they belong. Traces of senders omit them.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     wanted: TraceConfig,
     /// Number of flows of the scenario.
     flows: usize,
-    /// Flows of the scenario to which the further flows belong.
+    /// For each additional flow, the flow of the scenario to which it belongs.
     owners: Vec<Flow>,
     latest: Vec<(f64, f64)>,
     latest_rto: Vec<Span>,
@@ -171,7 +171,7 @@ impl Recorder {
         ssthresh.truncate(within);
     }
 
-    /// Returns whether a flow is one of the scenario, not a place of arriving flows.
+    /// Returns whether a flow is one of the scenario, not a connection slot of arriving flows.
     fn is_own(&self, flow: Flow) -> bool {
         flow.index() < self.flows
     }
@@ -182,7 +182,7 @@ impl Recorder {
         place.map_or(flow, |place| self.owners[place])
     }
 
-    /// Returns the circuit in the same direction of the flow of the scenario to which the flow of `vc` belongs.
+    /// Returns the circuit of the scenario's flow to which the flow of `vc` belongs, in the direction of `vc`.
     fn circuit(&self, vc: Circuit) -> Circuit {
         if vc.flow().index() < self.flows + self.owners.len() {
             let owner = self.owner(vc.flow());
@@ -230,8 +230,8 @@ impl Recorder {
     }
 }
 
-/// Returns the stable order of rows by a key, for example (time, port, cause, 0); empty if they are already in order.
-/// Not generic, because each instance of a sort is a large amount of code.
+/// Returns the stable order of rows by a key, for example (time, port, cause, 0); empty if the rows are already in
+/// order. Not generic, because each instance of a sort compiles to much code.
 pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8, u64)) -> Vec<usize> {
     if (1..rows).all(|row| key(row - 1) <= key(row)) {
         return Vec::new();
@@ -402,8 +402,7 @@ impl Probe for Recorder {
     }
 
     fn dropped(&mut self, dropped: &Dropped) {
-        // Successive connections of arriving flows reuse the sequence numbers of their place, so their losses are
-        // recorded without one.
+        // Successive connections in a slot reuse sequence numbers, so their losses are recorded without one.
         let own = self.is_own(dropped.flow);
         let sequence = dropped.sequence.filter(|_| own);
         if let (true, Some(sequence)) = (self.wanted.events, sequence) {

@@ -26,7 +26,7 @@ pub struct FlightTrace {
     pub flow: Vec<u32>,
     /// Bytes in flight.
     pub in_flight: Vec<u64>,
-    /// Number of what keeps the sender from sending more (`SendLimit`).
+    /// Reason why the sender does not send more, as the number of a `SendLimit`.
     pub limit: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ pub struct DropTrace {
     pub port: Vec<u32>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// First byte of the packet's TCP data [byte]; -1 without data, and for marked packets.
+    /// Sequence number of the packet's first data byte [byte]; -1 without data, and for marked packets.
     pub sequence: Vec<i64>,
     /// Number of the `DropCause`; 0 for a marked packet.
     pub cause: Vec<u8>,
@@ -133,7 +133,7 @@ pub struct EventTrace {
     pub sequence: Vec<u64>,
     /// Bytes of the segment; for a fast retransmit or a timeout, the bytes outstanding; otherwise 0.
     pub length: Vec<u64>,
-    /// Congestion window [byte]: for a reduction, the one before it; NaN for a lost segment.
+    /// Congestion window [byte]: the window before a reduction, the window after other events; NaN for a lost segment.
     pub cwnd: Vec<f64>,
     /// Slow start threshold after the event [byte]; NaN for a lost segment.
     pub ssthresh: Vec<f64>,

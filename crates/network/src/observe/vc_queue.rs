@@ -6,12 +6,12 @@ use crate::packets::Link;
 use longpipe_events::memory::Growing;
 use longpipe_events::Time;
 
-/// A copy of one port's queue that contains only departure times.
+/// A copy of one port's queue that stores only departure times.
 #[derive(Clone, Debug, Default)]
 struct PortQueue {
     /// Departure time of each queued cell, and the position of its VC in `vcs`.
     cells: Ring<(Time, u32)>,
-    /// VCs that have had a cell in this port: VC number, cells queued, cells queued at the last sample.
+    /// VCs of which a cell has been queued at this port: VC number, cells queued, cells queued at the last sample.
     vcs: Vec<(u32, u32, u32)>,
     /// Number of the next sample.
     next: u64,

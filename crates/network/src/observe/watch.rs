@@ -31,7 +31,7 @@ fn datagram(flow: &Connection, frame: u32) -> Contents {
     Contents::Datagram(sent.unwrap_or_default())
 }
 
-/// Reports the slot of a cell on a link.
+/// Reports the transmission of a cell on a link.
 #[inline(always)]
 pub(crate) fn cell<P: Probe>(
     probe: &mut P,
@@ -51,7 +51,7 @@ pub(crate) fn cell<P: Probe>(
     }
 }
 
-/// Reports the slot of a packet on a link.
+/// Reports the transmission of a packet on a link.
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(
     probe: &mut P,

@@ -1,8 +1,8 @@
 //! Packets in transit to the next shared port, in the order of their arrival.
 //!
-//! ACKs clock the senders, so packets mostly leave their hosts in the order in which they arrive at the next port, or
-//! nearly so. They are queued in a lane and do not use the event queue. Packets with different transit times have
-//! separate lanes.
+//! ACKs clock the senders, so packets usually leave their hosts in nearly the order in which they arrive at the next
+//! port. They are queued in a lane and do not use the event queue. Packets with different transit times have separate
+//! lanes.
 
 use super::ring::Ring;
 use super::OnWire;
@@ -45,7 +45,8 @@ impl<T: Arrives, const N: usize> Default for Lanes<T, N> {
 }
 
 impl<T: Arrives, const N: usize> Lanes<T, N> {
-    /// Appends an entry to a lane, and returns the lane. Unless the entry arrives last, the caller moves it to its place.
+    /// Appends an entry to a lane, and returns the lane. Unless the entry arrives last, the caller moves it to its
+    /// position.
     #[inline(always)]
     pub fn push(&mut self, lane: usize, entry: T) -> &mut Ring<T> {
         self.first[lane] = self.first[lane].min(entry.arrival().0);
@@ -53,8 +54,8 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         &mut self.lanes[lane]
     }
 
-    /// Inserts an entry before the last entries for which `to_precede` holds, but not before number `furthest`. Returns its
-    /// number.
+    /// Inserts an entry before the last entries for which `to_precede` holds, but not before entry number `furthest`.
+    /// Returns its number.
     #[inline(always)]
     pub fn push_before(&mut self, lane: usize, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         self.first[lane] = self.first[lane].min(entry.arrival().0);

@@ -182,8 +182,8 @@ impl Packet {
         }
     }
 
-    /// Returns a data packet of `length` payload bytes, or an ACK of which `length` is 0, whose only option is a timestamp
-    /// or its echo, if it has one. Only for untraced runs, because the packet has no frame number.
+    /// Returns a packet whose only option, if it has one, is a timestamp or its echo: data of `length` payload bytes,
+    /// or an ACK if `length` is 0. Only for untraced runs, because the packet has no frame number.
     #[inline(always)]
     pub fn stamped(vc: Circuit, step: u32, sequence: u64, length: u32, stamp: MaybeTime) -> Packet {
         let bytes = u64::from(length + header_bytes(stamp.get()));
@@ -204,7 +204,8 @@ impl Packet {
         self.sequence
     }
 
-    /// Returns the packet with its number counted from `base`, the first of its connection; None for a packet of an earlier one.
+    /// Returns the packet with its number relative to `base`, the first number of its connection; None if the packet
+    /// belongs to an earlier connection.
     #[inline]
     pub fn since(self, base: u64) -> Option<Packet> {
         let sequence = self.sequence.checked_sub(base)?;

@@ -4,8 +4,8 @@ use super::ring::Ring;
 use super::{OnWire, Options, Packet};
 use longpipe_events::MaybeTime;
 
-/// The options of those packets of a queue that have any, in the order of the packets. The most frequent option, a
-/// timestamp alone, takes one word.
+/// Options of the packets of a queue, in the order of the packets; packets without options have no entry. A timestamp
+/// alone, the most frequent case, takes one word.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueuedOptions {
     /// Timestamps of the packets without other options.
@@ -60,7 +60,7 @@ impl QueuedOptions {
 }
 
 /// Returns the number of packets after number `place` whose options are in `options`; those of packet `place` are not
-/// in it.
+/// in it yet.
 fn later<T: Copy + Default>(
     options: &Ring<T>,
     (packets, place): (&Ring<OnWire>, u64),

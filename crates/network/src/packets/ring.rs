@@ -81,9 +81,9 @@ impl<T: Copy + Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
-    /// Inserts an entry before the last entries for which `to_precede` holds, but not before number `furthest`; returns
-    /// its number. The search is linear: a binary search needs fewer steps, but the processor may mispredict the branch
-    /// in each step.
+    /// Inserts an entry before the last entries for which `to_precede` holds, but not before entry number `furthest`;
+    /// returns its number. The search is linear: a binary search needs fewer steps, but the processor may mispredict
+    /// the branch in each step.
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         let mut place = self.tail;

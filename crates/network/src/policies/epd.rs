@@ -24,8 +24,7 @@ impl Epd {
         occupancy.held as f64 > self.threshold
     }
 
-    /// Returns the value of `refuses` at all queue lengths from `least` to `most`, or None if it is not the same at all
-    /// of them.
+    /// Returns the value of `refuses` for all queue lengths from `least` to `most`, or None if it differs between them.
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         let above = |held: u64| held as f64 > self.threshold;
         (above(least) == above(most)).then(|| above(most))

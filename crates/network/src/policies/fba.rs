@@ -31,7 +31,8 @@ impl Fba {
         x > self.threshold && load * (x - self.threshold) > self.scale * x
     }
 
-    /// Returns `Some(false)` if no frame is dropped for X up to `most`, because `most` is at most the threshold.
+    /// Returns `Some(false)` if no frame is dropped at any X up to `most`, because `most` does not exceed the
+    /// threshold; otherwise None.
     pub fn decides(&self, most: u64) -> Option<bool> {
         (most as f64 <= self.threshold).then_some(false)
     }

@@ -94,8 +94,7 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new frame is dropped, if that is the same at all queue lengths from `least` to `most`;
-    /// otherwise None.
+    /// Returns whether a new frame is dropped, or None if this differs between queue lengths from `least` to `most`.
     #[inline]
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         match self {

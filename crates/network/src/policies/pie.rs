@@ -270,7 +270,7 @@ impl Pie {
             self.update();
             self.next_update = due + Span(every);
             if before.is_some() && before == self.at_rest() && self.next_update < now {
-                // Further updates also do not change the state until the next arrival.
+                // Further updates before the next arrival also leave the state unchanged.
                 let others = (now.0 - self.next_update.0).div_ceil(every);
                 self.next_update += Span(others * every);
             }

@@ -78,7 +78,7 @@ impl Red {
         } else {
             (arrival.packets_waiting, 1)
         };
-        // Signed conversions are one instruction.
+        // Converting a signed integer takes one instruction.
         self.observe(arrival, waiting as i64 as f64);
         if self.config.gap == RedGap::Drawn {
             self.judge_as_linux(draw)
@@ -112,7 +112,7 @@ impl Red {
         }
     }
 
-    /// Tests Linux's rule: the gap to the next drop is drawn at each drop (red.h).
+    /// Applies Linux's rule: the gap to the next drop is drawn at each drop (red.h).
     fn judge_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
         if self.average < self.config.min || self.average >= self.largest {
             self.count = None;

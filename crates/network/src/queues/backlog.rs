@@ -12,7 +12,7 @@ pub trait Queued {
     fn arrival(&self) -> Time;
     /// Returns the length, headers included [byte].
     fn bytes(&self) -> u64;
-    /// Returns a number for the packet's flow and direction, by which fair queueing separates packets.
+    /// Returns the number that identifies the packet's flow and direction for fair queueing.
     fn flow(&self) -> u32 {
         0
     }
@@ -118,7 +118,7 @@ impl<T: Queued> Backlog<T> {
         Some(packet)
     }
 
-    /// Removes all packets that fulfil a condition, the oldest first.
+    /// Removes all packets that satisfy a condition, the oldest first.
     pub fn remove(&mut self, condition: impl Fn(&T) -> bool, mut removed: impl FnMut(T)) {
         let mut at = 0;
         while let Some(packet) = self.packets.get(at) {

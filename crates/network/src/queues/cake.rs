@@ -149,8 +149,8 @@ impl<T: Queued> Cake<T> {
         Some(packet)
     }
 
-    /// Returns the tin to serve: the last tin that is within its priority rate, or otherwise the first one that will
-    /// be.
+    /// Returns the tin to serve: the last tin that is within its priority rate, or otherwise the tin that will be
+    /// within it first.
     fn next_by_schedule(&self, now: i64) -> Option<usize> {
         let active = self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active());
         let mut best: Option<(i64, usize)> = None;

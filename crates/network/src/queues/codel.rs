@@ -188,8 +188,8 @@ impl Control {
         others: u64,
         dropped: impl FnMut(T),
     ) -> Option<T> {
-        // Shortcut: the first packet leaves if the sojourn time has not been above the target for an interval, or the time of the
-        // next drop has not come.
+        // Shortcut: the first packet leaves if the sojourn time has not been above the target for an interval, or if
+        // the next drop is not due.
         if let Some(first) = backlog.first() {
             let behind = backlog.bytes() - first.bytes() + others;
             let too_long = self.is_too_long(law, now, first, behind);
@@ -339,7 +339,8 @@ mod tests {
     const MS: u64 = 1_000_000_000;
 
     proptest! {
-        /// Compares packets, drops, state and the time of the next drop with those of the dequeue without its shortcut.
+        /// Compares packets, drops, state and the time of the next drop with the results of `dequeue_or_drop`, which
+        /// has no shortcut.
         #[test]
         fn the_shortcut_changes_nothing_and_no_packet_is_dropped_before_the_time_of_the_next_drop(
             arithmetic in prop::sample::select(vec![CodelArithmetic::Exact, CodelArithmetic::Linux, CodelArithmetic::Ns3]),

@@ -27,12 +27,13 @@ impl PortState {
     }
 }
 
-/// A queue discipline (Linux: qdisc): decides at enqueue and at dequeue which packets wait, leave, are marked and are dropped.
+/// A queue discipline (Linux: qdisc): decides at enqueue and at dequeue which packets wait, leave, are marked and are
+/// dropped.
 ///
 /// The port calls `enqueue` for every arrival and `dequeue` whenever its transmitter can start a packet: at once if it
 /// is idle, otherwise when the packet in transmission has left, an outage ends, or at the next delivery opportunity. A
-/// discipline is not informed which of these applies, so every discipline works in front of every transmitter. Dropped
-/// packets are passed to `drop` with the cause.
+/// discipline is not informed which of these applies, so every discipline works with every transmitter. Dropped packets
+/// are passed to `drop` with the cause.
 pub trait QueueDisc<T: Queued> {
     /// Enqueues an arriving packet; it or other packets may be dropped. Returns whether the packet was marked.
     fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool;
@@ -58,8 +59,8 @@ pub trait QueueDisc<T: Queued> {
         false
     }
 
-    /// Shortcut for a packet that arrives at an empty, idle port: if `enqueue` and `dequeue` together would return the
-    /// packet unmarked, returns true and leaves the state as after both calls. By default the port calls both.
+    /// Shortcut for a packet that arrives at an empty, idle port. If `enqueue` and `dequeue` together would return the
+    /// packet unmarked, returns true, with the state that both calls would leave. By default the port calls both.
     fn pass_through(&mut self, _packet: &T) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Fair queueing as in Linux's `sch_fq`: flows share the link with credits, of which a flow's first is larger, and new
-//! flows precede old ones.
+//! Fair queueing as in Linux's `sch_fq`: each flow has a credit of bytes per turn, which is larger in its first turn,
+//! and new flows precede old ones.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;

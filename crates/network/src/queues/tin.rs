@@ -56,7 +56,7 @@ enum FlowState {
     /// Empty, with a used up quantum.
     SparseWait,
     Bulk,
-    /// Empty, until its COBALT is at rest.
+    /// Empty, until its COBALT state has decayed.
     Decaying,
 }
 
@@ -97,7 +97,7 @@ pub enum Turn {
 /// A tin.
 #[derive(Clone, Debug)]
 pub struct Tin<T> {
-    /// Times at the rate up to which the tin has priority; None without a shaper.
+    /// Transmission times at the rate up to which the tin has priority; None without a shaper.
     pub line: Option<LineTime>,
     /// Parameters of COBALT.
     pub params: CobaltParams,

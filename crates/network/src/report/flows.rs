@@ -40,13 +40,13 @@ impl DatagramReport {
 pub struct VideoReport {
     /// Flow index.
     pub flow: usize,
-    /// Requested chunks, in order; their class is the place of their bitrate in the ladder.
+    /// Requested chunks, in order; the class of each is the index of its bitrate in the ladder.
     pub chunks: Vec<File>,
     /// Account of the player's time.
     pub playback: Playback,
 }
 
-/// A flow that arrived.
+/// One of the arriving flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivedFlow {
     /// Time of its arrival.
@@ -62,7 +62,7 @@ pub struct ArrivedFlow {
 pub struct ArrivedReport {
     /// Index of the flow of the scenario.
     pub flow: usize,
-    /// Number of flows that waited for the end of others, because `most_active` were active.
+    /// Number of flows whose start was delayed because `most_active` flows were active.
     pub waited: u64,
     /// Maximum number of flows that were active at one time.
     pub peak: u64,

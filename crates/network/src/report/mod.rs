@@ -109,9 +109,9 @@ pub struct SourceReport {
     pub delivered: u64,
     /// Lost cells: cells that were not delivered although a later cell was.
     pub lost: u64,
-    /// Mean delay from generation to arrival [s]; nan without arrivals.
+    /// Mean delay from generation to arrival [s]; NaN if no cell arrived.
     pub mean_delay: f64,
-    /// Minimum and maximum delay; None without arrivals.
+    /// Minimum and maximum delay; None if no cell arrived.
     pub delays: Option<(Span, Span)>,
 }
 

@@ -1,4 +1,4 @@
-//! Traffic of video players that request chunks over TCP, each at a bitrate of their choice.
+//! Traffic of video players that request chunks over TCP, each chunk at a bitrate that the player selects.
 
 use super::refusal::refuse_unless;
 use longpipe_events::PS_PER_SECOND;
@@ -30,18 +30,19 @@ pub struct AdaptiveVideoConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BitrateRule {
-    /// By the playing time in the buffer: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).
+    /// Buffer-based selection: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).
     Buffer {
         /// Playing time up to which the lowest bitrate is requested [ps].
         reservoir_ps: u64,
-        /// Further playing time in which the bitrate rises to the highest [ps].
+        /// Range of playing time above the reservoir over which the bitrate rises to the highest [ps].
         cushion_ps: u64,
     },
-    /// By the harmonic mean of the throughput of the latest chunks (Yin et al., SIGCOMM 2015, section 7).
+    /// Throughput-based selection: harmonic mean of the throughput of the latest chunks (Yin et al., SIGCOMM 2015,
+    /// section 7).
     Throughput {
         /// Number of chunks in the mean.
         chunks: u32,
-        /// Part of the mean that the bitrate may use.
+        /// Maximum bitrate, as a multiple of the mean throughput.
         safety: f64,
     },
 }

@@ -10,7 +10,7 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 /// A time after the end of every run.
 pub const AFTER_ANY_RUN: Time = Time(1 << 63);
 
-/// Longest wait for a line [ps] that cannot cause an overflow, whatever the arrival time of the packet.
+/// Maximum queueing delay [ps] that cannot cause an overflow, whatever the arrival time of the packet.
 pub const LONGEST_BACKLOG: Span = Span(5 * 86_400 * PS_PER_SECOND);
 
 /// Maximum sum of the delays of a path, including two cell times per link [ps].

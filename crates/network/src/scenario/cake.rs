@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
-    /// Rate of the shaper, for lengths that include `overhead` and `framing` [bit/s]; None means unlimited.
+    /// Rate of the shaper, which counts packet lengths with `overhead` and `framing` [bit/s]; None means unlimited.
     pub rate_bps: Option<u64>,
     /// Bytes added to each packet.
     pub overhead: i32,
@@ -18,7 +18,7 @@ pub struct CakeConfig {
     pub mpu: u32,
     /// Round-trip time for which COBALT is configured [ps].
     pub rtt_ps: u64,
-    /// Tins, by DSCP.
+    /// Mapping of DSCPs to tins.
     pub tins: CakeTins,
     /// Entities among which the rate is shared equally.
     pub isolation: CakeIsolation,
@@ -40,7 +40,7 @@ pub enum CakeFraming {
     Ptm,
 }
 
-/// Tins and the DSCPs of each.
+/// Mappings of DSCPs to tins.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeTins {
@@ -143,7 +143,8 @@ impl CakeTins {
         }
     }
 
-    /// Returns, for each tin, the part of the shaper's `rate` up to which it has priority, and its quantum if there is no shaper.
+    /// Returns the threshold rate of each tin, up to which it has priority if the shaper has `rate`, and its quantum
+    /// without a shaper.
     pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {
         let shifted = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
         match self {

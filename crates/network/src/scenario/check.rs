@@ -86,7 +86,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(
                 field("conditioners"),
                 "aggregation",
-                "needs a rate: a schedule's opportunities are batches already",
+                "needs a rate, because the opportunities of a schedule are batches",
             );
         }
         if link.duplicates() && scenario.flows.iter().any(|flow| flow.foreign) {
@@ -100,7 +100,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(
                 field("conditioners"),
                 "set",
-                "needs none under AAL5: they act on IP packets",
+                "needs none under AAL5, because they act on IP packets",
             );
         }
         if let Some(motion) = &link.motion {
@@ -140,10 +140,10 @@ fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &
     if framing == Framing::Aal5 {
         let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
         let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";
-        return (!decides_at_enqueue).then_some(("beside this policy", accepted));
+        return (!decides_at_enqueue).then_some(("with this policy", accepted));
     }
     let may_corrupt = matches!(link.loss, LossConfig::BitErrors { .. });
-    may_corrupt.then_some(("beside bit errors", "needs other losses"))
+    may_corrupt.then_some(("with bit errors", "needs other losses"))
 }
 
 /// Checks the queues at the interfaces of hosts.
@@ -276,7 +276,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         }
     }
     if flow.traffic.has_requests() {
-        // Requests that wait for their window could share a segment.
+        // Requests that wait for the window may be sent in one segment.
         ack = data;
     }
     for (back, bytes) in [(false, data), (true, ack)] {

@@ -18,9 +18,9 @@ const MOST_JITTER_PS: u64 = 2_000_000_000_000;
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ConditionerConfig {
-    /// A token bucket that drops or marks what exceeds a rate.
+    /// A token-bucket policer, which drops or marks packets that exceed a rate.
     Policer(PolicerConfig),
-    /// A token bucket that delays what exceeds a rate, in front of the transmitter.
+    /// A token-bucket shaper before the transmitter, which delays packets that exceed a rate.
     Tbf(TbfConfig),
     /// An additional delay on the wire, drawn for each packet.
     Jitter(JitterConfig),
@@ -36,7 +36,7 @@ pub enum ConditionerConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct AggregationConfig {
-    /// Interval at whose multiples batches begin [ps]; if absent, they begin whenever the transmitter is free.
+    /// Batches begin at multiples of this interval [ps]; if absent, they begin whenever the transmitter is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ps: Option<u64>,
     /// Time before each batch in which nothing is sent [ps].
@@ -48,8 +48,8 @@ pub struct AggregationConfig {
     /// Maximum length of a batch [byte].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size_bytes: Option<u64>,
-    /// Maximum duration of a batch without its overhead [ps], at the rate when it begins; if absent, the rest of the
-    /// interval.
+    /// Maximum duration of a batch, excluding its overhead, at the link rate at its start [ps]; if absent, the rest of
+    /// the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_ps: Option<u64>,
 }
@@ -70,9 +70,9 @@ pub struct DuplicationConfig {
 pub struct JitterConfig {
     /// Mean additional delay [ps].
     pub delay_ps: u64,
-    /// Scale of the distribution around it [ps].
+    /// Scale of the deviation from the mean [ps].
     pub jitter_ps: u64,
-    /// Inverse of the distribution function, in units of 2⁻¹³ of the jitter; uniform if absent.
+    /// Inverse of the distribution function of the deviation, in units of 2⁻¹³ of the jitter; uniform if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Vec<i16>>,
     /// Correlation: weight of the previous draw.
@@ -133,9 +133,9 @@ pub struct PolicerConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exceed {
-    /// They are dropped.
+    /// Packets are dropped.
     Drop,
-    /// ECN-capable packets are marked, others dropped.
+    /// ECN-capable packets are marked, other packets are dropped.
     Mark,
 }
 
@@ -177,7 +177,12 @@ fn bucket_problem(rate_bps: u64, burst_bytes: u64, peak_bps: Option<u64>, mtu_by
         })
         .or_else(|| {
             let bounded = peak_bps.is_none() || mtu_bytes.is_some();
-            refuse_unless(bounded, "mtu", "none", "needs the longest packet beside a peak rate")
+            refuse_unless(
+                bounded,
+                "mtu",
+                "none",
+                "needs the maximum packet length with a peak rate",
+            )
         })
 }
 
@@ -193,7 +198,7 @@ pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static 
         return Some(("two aggregations", "needs at most one aggregation"));
     }
     if aggregations > 0 && shapers > 0 {
-        return Some(("aggregation beside tbf", "needs one of the two"));
+        return Some(("aggregation with tbf", "needs one of the two"));
     }
     if duplications > 1 {
         return Some(("two duplications", "needs at most one duplication"));
@@ -313,7 +318,7 @@ impl LinkConfig {
         !self.conditioners.is_empty() || self.policy.shapes()
     }
 
-    /// Returns whether a shaper is in front of the transmitter.
+    /// Returns whether a shaper precedes the transmitter.
     pub(crate) fn has_shaper(&self) -> bool {
         let shaper = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Tbf(_));
         self.conditioners.iter().any(shaper)

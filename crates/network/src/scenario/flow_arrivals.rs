@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use strum::VariantNames;
 
-/// Flows that arrive over time, each with a TCP connection of its own.
+/// Flows that arrive over time, each with its own TCP connection.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FlowArrivalsConfig {
@@ -59,7 +59,7 @@ pub enum SizesConfig {
     },
     /// Cumulative distribution, linear between its points.
     Cumulative {
-        /// Sizes [byte], ascending, each with the share of flows up to it [parts per billion]; the last has all flows.
+        /// Sizes [byte], ascending, each with the cumulative share of flows [parts per billion]; the last share is 10⁹.
         points: Vec<(u64, u64)>,
     },
 }
@@ -68,7 +68,7 @@ pub enum SizesConfig {
 pub(crate) const LARGEST_FLOW: u64 = 1_000_000_000_000;
 /// Maximum number of flows at one time.
 const MOST_ACTIVE: u32 = 100_000;
-/// One, in parts per billion.
+/// The share of all flows, in parts per billion.
 pub(crate) const ALL_FLOWS: u64 = 1_000_000_000;
 
 impl FlowArrivalsConfig {
@@ -136,7 +136,7 @@ fn list_problem(flows_ps: &[(u64, u64)]) -> Option<Problem> {
         .or_else(|| late.map(|last| Problem::new("flows", last.0, "needs at most 100 days, in ps")))
 }
 
-/// Checks a flow of arriving flows.
+/// Checks a flow whose traffic consists of arriving flows.
 pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let TrafficConfig::FlowArrivals(config) = &flow.traffic else {
         return Ok(());
@@ -166,17 +166,17 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     Ok(())
 }
 
-/// Places of the connections of arriving flows: flows after all those of the scenario.
+/// Connection slots of arriving flows: one flow per slot, after all flows of the scenario file.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    /// The flow whose traffic they carry.
+    /// Index of the flow whose arriving flows use the slots.
     pub owner: usize,
-    /// The flows at the places.
+    /// Indices of the flows of the slots.
     pub flows: Range<usize>,
 }
 
-/// Returns the flow at a place of the arriving flows of `owner`. It has the kind of their traffic, from which guarantees follow, but
-/// no list of arrivals, which can have millions of rows.
+/// Returns the flow of one slot of the arriving flows of `owner`. Its traffic has the kind of the owner's, from which
+/// guarantees follow, but no list of arrivals, which can have millions of rows.
 fn place(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     FlowConfig {
         name: owner.name.clone(),
@@ -199,17 +199,18 @@ fn place(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     }
 }
 
-/// Returns the memory that the flows at places occupy in a scenario, without their lists and texts [byte].
+/// Returns the memory that the flows of all slots occupy in a scenario, excluding their lists and texts [byte].
 pub(crate) fn place_bytes(all: &[Places]) -> u64 {
     memory::bytes::<FlowConfig>(all.iter().map(|places| places.flows.len()).sum::<usize>())
 }
 
 impl Scenario {
-    /// Returns the scenario with a flow for each place of arriving flows, after all its own flows. Their `place_bytes` are counted
-    /// for the memory limit before they are allocated; the caller subtracts them when it drops the scenario.
+    /// Returns the scenario with a flow for each slot of its arriving flows, after its other flows. Their `place_bytes`
+    /// are counted for the memory limit before they are allocated; the caller subtracts them when it drops the
+    /// scenario.
     ///
     /// # Errors
-    /// The first problem of arriving flows, among others an invalid number of places.
+    /// The first problem of arriving flows, among others an invalid number of slots.
     pub(crate) fn with_places(&self) -> Result<(Cow<'_, Scenario>, Vec<Places>), ScenarioError> {
         let (mut all, mut count) = (Vec::new(), self.flows.len());
         for (owner, flow) in self.flows.iter().enumerate() {

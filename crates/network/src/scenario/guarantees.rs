@@ -132,7 +132,7 @@ impl FlowConfig {
         }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
-            // Applications act at times of their own, and players also when a chunk has arrived.
+            // Streams and arriving flows act at times that they choose, and players also when a chunk has arrived.
             TrafficConfig::Stream(_)
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)

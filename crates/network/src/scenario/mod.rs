@@ -1,5 +1,4 @@
-//! The resolved scenario: every field is present, and every quantity is an integer in the unit with which its name
-//! ends.
+//! The resolved scenario: every field is present, and every quantity is an integer in the unit that its name ends with.
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
@@ -66,7 +65,7 @@ pub struct Scenario {
     pub duration_ps: u64,
     /// Order of cells that reach a switch at the same time.
     pub ties: Ties,
-    /// A switch's output slots start this fraction of a cell after the slots in which cells arrive [0, 1).
+    /// Offset of a switch's output slots from the slots in which cells arrive, as a fraction of a cell time [0, 1).
     pub slot_phase: f64,
     /// Hosts and switches.
     pub nodes: Vec<NodeConfig>,
@@ -123,7 +122,7 @@ pub struct NodeConfig {
     pub name: String,
     /// Kind of the node.
     pub kind: NodeKind,
-    /// A host delays each packet by a uniform time below this [ps]; 0 on switches.
+    /// Upper bound of the uniformly distributed delay that a host adds to each packet [ps]; 0 on switches.
     pub send_jitter_ps: u64,
 }
 
@@ -197,22 +196,22 @@ pub enum BufferUnit {
 pub enum LossConfig {
     /// No losses.
     None {},
-    /// Frames with given numbers.
+    /// Frames with given numbers are lost.
     Packets {
         /// Numbers of the frames lost, counted from 0, ascending.
         indices: Vec<u64>,
     },
-    /// For each of the given times, the first frame at or after it.
+    /// The first frame at or after each of the given times is lost.
     AtTimes {
         /// Times [ps], ascending.
         instants_ps: Vec<u64>,
     },
-    /// Each frame independently, with a constant probability.
+    /// Each frame is lost independently, with a constant probability.
     Bernoulli {
         /// Probability of a loss.
         probability: f64,
     },
-    /// Each frame independently, with a probability that changes over time.
+    /// Each frame is lost independently, with a probability that changes over time.
     OverTime {
         /// Times [ps], ascending, each with the loss probability from then on; 0 before the first.
         steps_ps: Vec<(u64, f64)>,
@@ -228,20 +227,20 @@ pub enum LossConfig {
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
     },
-    /// A Markov chain of a good and a bad state that moves before each frame (Gilbert 1960, Elliott 1963).
+    /// A Markov chain of a good and a bad state, with a transition before each frame (Gilbert 1960, Elliott 1963).
     GilbertElliott {
-        /// Probability of a step from good to bad.
+        /// Transition probability from good to bad.
         good_to_bad: f64,
-        /// Probability of a step from bad to good.
+        /// Transition probability from bad to good.
         bad_to_good: f64,
         /// Probability of a loss in the good state.
         loss_in_good: f64,
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
     },
-    /// Frames and packets with a bit error; each bit is wrong independently.
+    /// Frames and packets with bit errors are lost; bit errors are independent.
     BitErrors {
-        /// Probability that a bit is wrong.
+        /// Bit error rate.
         rate: f64,
     },
 }
@@ -272,14 +271,14 @@ pub struct FlowConfig {
     pub route: Vec<usize>,
     /// Links from the receiver back to the sender, in order.
     pub return_route: Vec<usize>,
-    /// End points.
+    /// TCP end points.
     #[serde(deserialize_with = "tcp_cache::deserialize")]
     pub tcp: TcpConfig,
     /// Traffic of the application.
     pub traffic: TrafficConfig,
     /// Start time.
     pub start: StartConfig,
-    /// Time from which the application writes nothing more; None means that it never stops.
+    /// Time after which the application writes no more data; None means that it never stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopConfig>,
     /// Class of the flow's packets at ports with classes, in both directions; 0 is the first.
@@ -349,7 +348,7 @@ pub enum TrafficConfig {
     },
     /// Data that the application writes over time.
     Stream(StreamConfig),
-    /// Flows that arrive over time, each over a connection of its own.
+    /// Flows that arrive over time, each with its own connection.
     FlowArrivals(FlowArrivalsConfig),
     /// Files, each in response to a request from the flow's receiver.
     Web(WebConfig),
@@ -388,7 +387,7 @@ pub enum StartConfig {
     },
 }
 
-/// Time from which an application writes nothing more.
+/// Time after which an application writes no more data.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StopConfig {

@@ -75,7 +75,7 @@ pub struct PieConfig {
     pub least_backlog_bytes: u64,
     /// Estimator of the delay.
     pub delay: PieDelay,
-    /// Source whose other rules apply.
+    /// Source of the rules for bursts and for extreme probabilities.
     pub rules: PieRules,
     /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
     pub derandomize: bool,
@@ -125,7 +125,7 @@ pub struct StepMarkingConfig {
 pub struct BlueConfig {
     /// Increase of the probability at an overflow.
     pub increment: f64,
-    /// Decrease of the probability on an idle line.
+    /// Decrease of the probability when the link is idle.
     pub decrement: f64,
     /// Minimum time between changes [ps].
     pub freeze_ps: u64,
@@ -155,7 +155,7 @@ pub struct CodelConfig {
 pub enum CodelArithmetic {
     /// Picoseconds and exact square roots (RFC 8289 section 5).
     Exact,
-    /// Units of 1024 ns, and one Newton step towards the root per drop, as in Linux.
+    /// Units of 1024 ns, and one Newton iteration for the square root per drop, as in Linux.
     Linux,
     /// As in Linux, but the next mark is due relative to the last one (ns-3).
     #[serde(rename = "ns-3")]
@@ -180,7 +180,7 @@ pub struct FqCodelConfig {
     pub quantum_bytes: u32,
     /// Number of queues over which a hash spreads the flows; None means one per flow.
     pub queues: Option<u32>,
-    /// Source whose other rules apply.
+    /// Source of the rules for the backlog and for queues that become empty.
     pub rules: FqCodelRules,
 }
 

@@ -138,14 +138,15 @@ fn bursts_problem(flow: &FlowConfig) -> Option<Problem> {
 /// Rejects bursts at shorter intervals than those of packets or writes, `packet_ps`.
 fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
     let cycle_ps = bursts.on_ps.saturating_add(bursts.off_ps);
-    let accepted = "needs with off at least the time of a packet at the rate, in ps";
+    let accepted = "needs, together with off, at least the transmission time of a packet at the rate, in ps";
     refuse_unless(cycle_ps >= packet_ps, "on", bursts.on_ps, accepted).or_else(|| {
         let Times::Pareto { shape } = bursts.times else {
             return None;
         };
         // For a shape close to 1, nearly all times equal the shortest one, mean · (shape - 1) / shape.
         let shortest_ps = cycle_ps as f64 * ((shape - 1.0) / shape);
-        let accepted = "needs a shortest time of on and off of at least a hundredth of a packet's at the rate";
+        let accepted =
+            "needs a shortest on plus off time of at least a hundredth of a packet's transmission time at the rate";
         refuse_unless(100.0 * shortest_ps >= packet_ps as f64, "times.shape", shape, accepted)
     })
 }
@@ -154,7 +155,7 @@ fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
 /// burst has at least one cell, so the number of waiting cells would grow without limit.
 fn vbr_problem(source: &OnOffConfig, link_bps: u64) -> Option<Problem> {
     let cycle_ps = source.on_ps.saturating_add(source.off_ps);
-    let accepted = "needs with off at least a hundredth of the time of a cell on its first link, in ps";
+    let accepted = "needs, together with off, at least a hundredth of the cell time of its first link, in ps";
     let fits = cycle_ps.saturating_mul(100) >= time_of(CELL_BITS, link_bps);
     refuse_unless(fits, "on", source.on_ps, accepted)
 }

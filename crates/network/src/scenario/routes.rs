@@ -5,7 +5,8 @@ use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Framing, LinkConfig, Scenario};
 
 impl FlowConfig {
-    /// Returns the links of all routes in one direction: that of ACKs if `back`, otherwise that of data.
+    /// Returns the links of all routes in one direction: the direction of ACKs if `back`, otherwise the direction of
+    /// data.
     pub(crate) fn ways(&self, back: bool) -> impl Iterator<Item = &[usize]> {
         let first = if back { &self.return_route } else { &self.route };
         let changes = self.rerouting.iter().flat_map(|own| &own.changes);
@@ -32,7 +33,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     for change in &own.changes {
         if change.at_ps <= before {
             let value = format!("{} after {before}", change.at_ps);
-            return refuse(field("changes"), value, "needs ascending instants after 0, in ps");
+            return refuse(field("changes"), value, "needs ascending times after 0, in ps");
         }
         before = change.at_ps;
     }

@@ -15,7 +15,7 @@ pub struct DrrConfig {
     pub queues: Option<u32>,
 }
 
-/// Stochastic fair queueing (McKenney 1990), which counts bytes.
+/// Stochastic fair queueing (McKenney 1990), with quanta in bytes.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
@@ -101,7 +101,7 @@ pub enum LowLatencyMarking {
     },
 }
 
-/// Methods by which two queues share a line.
+/// Methods by which two queues share a link.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {

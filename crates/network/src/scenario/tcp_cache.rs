@@ -1,4 +1,5 @@
-//! Deserialization of the TCP of flows. Successive flows of a large scenario mostly have equal TCP, whose JSON is parsed once.
+//! Deserialization of the TCP parameters of flows. Successive flows of a large scenario usually have equal parameters,
+//! so their JSON is parsed once.
 
 use longpipe_tcp::config::TcpConfig;
 use serde::de::Error;
@@ -7,11 +8,11 @@ use serde_json::value::RawValue;
 use std::cell::RefCell;
 
 thread_local! {
-    /// The latest configuration that was parsed, with its JSON.
+    /// Most recently parsed configuration, with its JSON.
     static LATEST: RefCell<Option<(String, TcpConfig)>> = const { RefCell::new(None) };
 }
 
-/// Deserializes a TCP configuration; copies the latest one if its JSON is equal.
+/// Deserializes a TCP configuration, or copies the previous one if its JSON is equal.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
     let raw = <Box<RawValue>>::deserialize(deserializer)?;
     let json = raw.get();

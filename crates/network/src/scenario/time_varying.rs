@@ -23,7 +23,7 @@ pub struct TimeVaryingConfig {
     pub order: OrderConfig,
 }
 
-/// Rate of a line over time.
+/// Rate of a link over time.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
@@ -56,7 +56,7 @@ pub struct DelayConfig {
     pub knots_ps: Vec<[u64; 2]>,
     /// Delay between two points.
     pub between: Between,
-    /// Time of a packet's transmission at which its delay is read.
+    /// Point in a packet's transmission that determines its delay.
     pub at: Instant,
 }
 
@@ -71,7 +71,7 @@ pub enum Between {
     Hold,
 }
 
-/// Time within a packet's transmission.
+/// Points in a packet's transmission.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -114,9 +114,9 @@ pub struct OutagesConfig {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HoldOrDrop {
-    /// They wait.
+    /// Packets wait.
     Hold,
-    /// They are lost.
+    /// Packets are lost.
     Drop,
 }
 
@@ -138,9 +138,9 @@ pub enum InService {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InFlight {
-    /// They are delivered.
+    /// Packets are delivered.
     Deliver,
-    /// They are lost.
+    /// Packets are lost.
     Drop,
 }
 

@@ -33,7 +33,7 @@ pub struct Entry {
     pub step: u32,
 }
 
-/// Value in place of a link that marks the end of a circuit.
+/// Sentinel for the end of a circuit, used in place of a link.
 pub const HOST: Link = Link(u32::MAX);
 
 /// The graph with its routes. Flow `f` sends data on circuit `2f` and receives ACKs on circuit `2f + 1`; circuits of VBR sources
@@ -220,7 +220,7 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
 }
 
 /// Returns the slots of every link. A host's slots begin at 0. A switch's slots begin `slot_phase` of a cell time after
-/// those in which the earliest cells arrive from the nearest host (the first link found by breadth-first search).
+/// the slots in which cells arrive from the nearest host (the first link found by breadth-first search).
 fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, ScenarioError> {
     let mut phase = vec![None; scenario.nodes.len()];
     let mut queue = VecDeque::new();
@@ -260,9 +260,9 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
 }
 
 /// Returns the typical time between scheduling an event and its occurrence: a cell time, or a few packet times on the
-/// link with the most circuits, and among equal ones on the slowest, which limits how often events occur. A few buckets of
-/// the event queue then hold all events of a packet, so that they stay in the cache while
-/// many simulations are advanced in turn.
+/// link with the most circuits. Among links with equally many circuits the slowest counts, because it limits how often
+/// events occur. With this bucket width, a few buckets of the event queue hold all events of a packet, and they stay in
+/// the cache while many simulations are advanced in turn.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));

@@ -207,9 +207,9 @@ impl TimeVaryingLink {
         self.transmit(u64::from(bytes))
     }
 
-    /// Returns when the transmitter can start a packet that arrived at `came`, after all earlier packets: when it is free
-    /// and no outage is in progress, or at the next opportunity. A rate of zero does not delay the start: the packet is in
-    /// service until the rate rises.
+    /// Returns the time at which the transmitter can start a packet that arrived at `came`, after all earlier packets:
+    /// when it is free and no outage is in progress, or at the next opportunity. A rate of zero does not delay the
+    /// start: the packet is in service until the rate rises.
     #[inline]
     pub fn ready(&mut self, came: Time) -> Time {
         match &mut self.line {
@@ -385,7 +385,8 @@ fn wait(free: &mut Exact, overhead_ps: u64, outages: Option<&mut Outages>) {
     }
 }
 
-/// Returns when `left` bit/s·ps of work, begun at `from`, are done. Work that an outage interrupts continues after it.
+/// Returns the time at which `left` bit/s·ps of work, begun at `from`, are done. Work that an outage interrupts
+/// continues after it.
 #[inline]
 fn finish(steps: &mut RateSteps, outages: Option<&mut Outages>, mut from: Exact, mut left: u128) -> Exact {
     let never = Exact {

@@ -1,4 +1,4 @@
-//! Flows that arrive and leave: completion times against arithmetic, places that are used again, and their traces.
+//! Flows that arrive and leave: completion times against arithmetic, reused connection slots, and traces.
 
 use crate::common::packets::packets;
 use crate::common::{both, tcp, watched, SECOND};
@@ -11,7 +11,7 @@ use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 const MS: u64 = SECOND / 1000;
 /// Packets of 1250 bytes take 10 us on links of 1 Gbit/s and 1 ms on the trunk of 10 Mbit/s.
 const MSS: u32 = 1210;
-/// Time from the arrival of a flow of one segment to its completion, and to that of its ACK of 40 bytes.
+/// Time from the arrival of a flow of one segment to its completion, and to the arrival of its ACK of 40 bytes.
 const ONE_WAY: u64 = 31_020 * MS / 1000;
 const ROUND_TRIP: u64 = ONE_WAY + 30_032 * MS / 1000 + 2 * 320_000;
 
@@ -54,7 +54,7 @@ fn flows_that_do_not_meet_complete_after_the_time_of_the_path() {
     assert_eq!((flow.delivered_bytes, flow.sender.sent_bytes), (4 * size, 5 * size));
 }
 
-/// With one place, each flow starts when the ACK of the last segment of the previous flow arrives.
+/// With one connection slot, each flow starts when the ACK of the last segment of the previous flow arrives.
 #[test]
 fn flows_beyond_the_places_wait_for_the_end_of_others() {
     let size = u64::from(MSS);

@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// Checks the outcomes for two packets, and of a third one that an injected loss removes at the first link.
+/// Checks the outcomes of three packets, the second of which is removed by an injected loss at the first link.
 #[test]
 fn losses_are_told_with_their_link_and_cause() {
     for (framing, expected) in [

@@ -187,7 +187,7 @@ prop_compose! {
         if let (Some(scheduler), 0) = (vbr, hops) {
             // The source's own links have the rate of the first host's link, which may exceed that of the trunk.
             let peak_bps = rates[0].min(rates[1]).min(1_000_000);
-            // Shorter bursts would generate more cells than the link can carry, and without limit.
+            // With shorter bursts, the source would generate more cells than the link can carry.
             let a_cell = 424 * SECOND / peak_bps;
             scenario = add_vbr(scenario, scheduler, period.max(a_cell));
             scenario.vbr[0].peak_bps = peak_bps;

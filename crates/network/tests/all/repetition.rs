@@ -186,8 +186,7 @@ fn bursts_closer_than_packets_at_the_peak_rate_are_refused() {
     }
 }
 
-/// A cell of 424 bits takes 424 us at 1 Mbit/s; a run with bursts of 1 ps in each picosecond, of one cell each, never
-/// ended.
+/// A cell of 424 bits takes 424 us at 1 Mbit/s; a run with a burst of one cell in each picosecond would never end.
 #[test]
 fn bursts_closer_than_cells_of_their_link_are_refused() {
     let mut build = Builder::new(1, 1000, policy("tail-drop"));

@@ -189,7 +189,7 @@ fn second(scenario: &mut Scenario) -> &mut RouteChange {
 #[test]
 fn changes_that_cannot_be_are_refused() {
     let late = refused(|own| second(own).at_ps = MS);
-    let ascending = "needs ascending instants after 0, in ps";
+    let ascending = "needs ascending times after 0, in ps";
     assert_eq!(
         late,
         format!("flows[0].rerouting.changes: {MS} after {MS}; {ascending}")

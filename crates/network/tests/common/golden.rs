@@ -94,7 +94,7 @@ pub fn write_entries(entries: &[Entry]) {
     write("scenarios.jsonl", parts.chain(rows));
 }
 
-/// Returns the recorded results; an empty list for engine 0 without the file.
+/// Returns the recorded results, or an empty list for engine 0 if there is no file.
 pub fn results() -> Results {
     let mut lines = lines("results.jsonl").into_iter();
     let engine = lines

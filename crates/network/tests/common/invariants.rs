@@ -48,7 +48,7 @@ pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding>
     let mut flows = report.flows.iter();
     holds(
         flows.all(|flow| flow.delivered_bytes <= flow.highest_sequence_bytes),
-        "more is delivered than came",
+        "more was delivered than arrived",
         || format!("{:?}", report.flows),
     )
 }

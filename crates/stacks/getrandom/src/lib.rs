@@ -1,7 +1,7 @@
-//! Stands in for the crate `getrandom`, from which `rand` seeds the generator of each thread.
+//! Replacement of the crate `getrandom`, from which `rand` seeds the generator of each thread.
 //!
-//! Within [`seeded`] and [`within`] all randomness follows from a seed. Elsewhere random numbers come from the operating
-//! system, as with the original crate.
+//! Within [`seeded`] and [`within`] all randomness follows from a seed. Elsewhere random numbers come from the
+//! operating system, as with the original crate.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -10,13 +10,13 @@ use std::io::Read;
 #[cfg(feature = "sys_rng")]
 pub use rand_core;
 
-/// No random bytes are available.
+/// Error: no random bytes are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error;
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the system gave no random bytes")
+        f.write_str("the system returned no random bytes")
     }
 }
 
@@ -27,8 +27,8 @@ thread_local! {
     static STATE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Runs `work` in a thread of its own whose randomness follows from `seed` alone, including that of generators which libraries
-/// keep for each thread.
+/// Runs `work` in a new thread whose randomness follows from `seed` alone, including the thread-local generators of
+/// libraries.
 ///
 /// # Panics
 /// Propagates a panic of `work`.
@@ -52,8 +52,8 @@ impl Drop for Restore {
     }
 }
 
-/// Runs `work` in this thread with randomness from `state`, which advances. It does not seed the generators that libraries keep for
-/// each thread.
+/// Runs `work` in this thread with randomness from `state`, which advances. It does not seed the thread-local
+/// generators of libraries.
 pub fn within<T>(state: &mut u64, work: impl FnOnce() -> T) -> T {
     let restore = Restore(STATE.replace(Some(*state)));
     let result = work();
@@ -62,7 +62,7 @@ pub fn within<T>(state: &mut u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The next number of SplitMix64 (Steele, Lea and Flood 2014).
+/// Returns the next state and the next number of SplitMix64 (Steele, Lea and Flood 2014).
 fn next(state: u64) -> (u64, u64) {
     let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -15,10 +15,10 @@ use str0m::crypto::{
 };
 use str0m_proto::crypto::CryptoError;
 
-/// Reason why ciphers other than AES-256-GCM are never asked for.
+/// Reason why no cipher other than AES-256-GCM is requested.
 const FIRST: &str = "dimpl's server selects AEAD_AES_256_GCM, which its client offers";
 
-/// Returns the certificate of both ends, whose ECDSA key on P-256 protects nothing.
+/// Returns the certificate of both ends. Its ECDSA key on P-256 is public and protects nothing.
 pub fn certificate() -> DtlsCert {
     DtlsCert {
         certificate: include_bytes!("../../certificate/webrtc.der").to_vec(),
@@ -37,7 +37,7 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// All parts of the provider.
+/// Implementation of all traits of the provider.
 #[derive(Debug)]
 struct Own;
 
@@ -96,7 +96,7 @@ impl SrtpProvider for Own {
 impl SupportedAeadAes256Gcm for Own {
     fn create_cipher(&self, key: [u8; 32], _encrypt: bool) -> Box<dyn AeadAes256GcmCipher> {
         let key = aead::UnboundKey::new(&aead::AES_256_GCM, &key);
-        let key = key.unwrap_or_else(|_| unreachable!("a key of AES-256 has 32 bytes"));
+        let key = key.unwrap_or_else(|_| unreachable!("an AES-256 key has 32 bytes"));
         Box::new(Gcm(aead::LessSafeKey::new(key)))
     }
 }

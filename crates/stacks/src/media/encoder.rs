@@ -5,8 +5,8 @@ use super::settings::Settings;
 use super::PS_PER_S;
 use std::collections::VecDeque;
 
-/// Height of the picture, and the rate from which it is used [bit/s]: the highest rate at which libwebrtc sends the
-/// resolution below (`kSimulcastFormats` in video/config/simulcast.cc).
+/// Heights of the pictures, each with the rate from which it is used [bit/s]: the highest rate at which libwebrtc sends
+/// the next lower resolution (`kSimulcastFormats` in video/config/simulcast.cc).
 const LADDER: [(u32, u64); 6] = [
     (180, 0),
     (270, 200_000),
@@ -15,14 +15,14 @@ const LADDER: [(u32, u64); 6] = [
     (720, 1_200_000),
     (1080, 2_500_000),
 ];
-/// A step down needs a target below this share of the rate from which the resolution is used.
+/// The encoder steps down if the target is below this share of the rate from which the resolution is used.
 const DOWN: (u64, u64) = (9, 10);
 /// Time from a new target to the first frame that follows it (RFC 8867 section 4).
 const REACTION_PS: u64 = PS_PER_S / 10;
 /// Sizes of frames vary uniformly by this share (RFC 8867 section 4).
 const VARIATION: f64 = 0.05;
-/// Size of a key frame, relative to the mean: the first frame of each resolution. The frames of the following second make up for
-/// its excess.
+/// Size of a key frame, relative to the mean: the first frame of each resolution. The frames of the following second
+/// are smaller, to compensate for its excess.
 pub const KEY_FRAME: u64 = 4;
 
 /// A frame.
@@ -32,7 +32,7 @@ pub struct Frame {
     pub number: u32,
     /// Length [byte].
     pub bytes: u64,
-    /// Time of the picture [ps].
+    /// Capture time [ps].
     pub captured_ps: u64,
 }
 
@@ -44,10 +44,10 @@ pub struct Encoder {
     frames: u32,
     rung: usize,
     target_bps: u64,
-    /// Targets that do not apply yet, with the times from which they do [ps].
+    /// Pending targets, each with the time from which it applies [ps].
     coming: VecDeque<(u64, u64)>,
     is_key: bool,
-    /// Excess of key frames that is not made up for [byte].
+    /// Excess of key frames that has not been compensated [byte].
     excess: u64,
     /// Sums over all frames.
     sum_target: u64,
@@ -81,7 +81,7 @@ impl Encoder {
         self.start_ps + u64::from(self.frames) * PS_PER_S / self.settings.frame_rate
     }
 
-    /// Takes a new target for the encoded rate.
+    /// Sets a new target for the encoded rate.
     pub fn aim(&mut self, now: u64, bps: u64) {
         let bps = bps.clamp(self.settings.lowest_bps, self.settings.highest_bps);
         self.coming.push_back((now + REACTION_PS, bps));
@@ -129,7 +129,7 @@ impl Encoder {
         frame
     }
 
-    /// Returns the number of the resolution for the target, which stays as it is near a limit.
+    /// Returns the index of the resolution for the target. Hysteresis keeps the current one near a limit.
     fn wanted(&self) -> usize {
         let by_rate = |rate: u64| LADDER.iter().rposition(|(_, from)| *from <= rate).unwrap_or(0);
         let up = by_rate(self.target_bps);

@@ -40,7 +40,7 @@ pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         return Err(format!("congestion: {control}; needs {CONTROL}"));
     }
     let settings = Settings::read(setup)?;
-    // In a thread of its own, so that the order of hash maps follows from the seed.
+    // In a new thread, because the order of hash maps then follows from the seed.
     Ok(Box::new(getrandom::seeded(setup.seed, || Media::new(settings, setup))?))
 }
 
@@ -100,7 +100,7 @@ fn address(role: Role) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), 40_000)
 }
 
-/// ICE credentials of an end, which both know from their signalling.
+/// ICE credentials of an end, which both ends know from signalling.
 fn credentials(role: Role) -> IceCreds {
     let name = if role == Role::Sender { "sender" } else { "receiver" };
     IceCreds {
@@ -178,8 +178,8 @@ impl Media {
 
     /// Calls `work` with the randomness of this end.
     fn seeded<T>(&mut self, work: impl FnOnce(&mut Media) -> T) -> T {
-        // The first hash map of a thread draws keys, which must not come from the numbers of this end: a thread may run
-        // several simulations, and only the first one would draw them.
+        // The first hash map of a thread draws keys. They must not come from the random numbers of this end, because
+        // only the first of several simulations in a thread would draw them.
         let _ = RandomState::new();
         let mut random = self.random;
         let result = getrandom::within(&mut random, || {
@@ -194,7 +194,7 @@ impl Media {
         self.zero + Duration::from_nanos(ps / PS_PER_NS)
     }
 
-    /// Takes all outputs of the stack, which is necessary after each call that changes it.
+    /// Polls all outputs of the stack, which is necessary after each call that changes it.
     fn drain(&mut self, now: u64) -> Result<(), String> {
         loop {
             match self.rtc.poll_output().map_err(|error| error.to_string())? {
@@ -330,7 +330,7 @@ impl Media {
 
     fn take_datagram(&mut self, now: u64, payload: &[u8]) -> Result<(), String> {
         let (own, peer) = (address(self.role), address(other(self.role)));
-        // What is no datagram of WebRTC is ignored, as by an application that demultiplexes.
+        // Other datagrams are ignored, as by an application that demultiplexes protocols.
         let Ok(received) = Receive::new(Protocol::Udp, peer, own, payload) else {
             return Ok(());
         };
@@ -339,7 +339,7 @@ impl Media {
         self.drain(now)
     }
 
-    /// Returns the number of packets with media that were sent, and that the receiver reported lost.
+    /// Returns the numbers of media packets that were sent, and that the receiver reported lost.
     fn counts(&self) -> (u64, u64) {
         let known = || self.media.iter().flatten();
         let lost = known().filter_map(|stats| Some(stats.remote.as_ref()?.packets_lost));
@@ -347,7 +347,7 @@ impl Media {
     }
 }
 
-/// Seeds the generator of this thread from which str0m draws.
+/// Seeds the thread's generator of the crate fastrand, which str0m uses.
 fn seed_fastrand() {
     fastrand::seed(getrandom::u64().unwrap_or_default());
 }

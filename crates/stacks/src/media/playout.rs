@@ -1,9 +1,9 @@
-//! The receiving side of media: which frames arrived completely, and after what time.
+//! The receiver of media: records which frames arrived completely, and their delays.
 
 use std::collections::BTreeMap;
 
-/// Length of the header of a video payload [byte]: number of the frame, number of the packet within it, number of its
-/// packets, time of the picture [ps].
+/// Length of the header of a video payload [byte]: frame number, index of the packet in the frame, number of packets in
+/// the frame, capture time [ps].
 pub const HEADER_BYTES: usize = 16;
 
 /// Writes the header of a video payload.
@@ -19,14 +19,14 @@ pub fn write_header(payload: &mut [u8], frame: u32, index: u16, count: u16, capt
 pub struct Playout {
     /// Missing packets of each incomplete frame, by number.
     incomplete: BTreeMap<u32, Vec<bool>>,
-    /// Times from the picture to the arrival of its last packet [ps].
+    /// Times from the capture of a frame to the arrival of its last packet [ps].
     delays: Vec<u64>,
     /// Data received, each packet once [byte].
     pub delivered: u64,
 }
 
 impl Playout {
-    /// Takes the payload of a video packet.
+    /// Processes the payload of a video packet.
     pub fn take(&mut self, payload: &[u8], now: u64) {
         let Some((header, _)) = payload.split_at_checked(HEADER_BYTES) else {
             return;
@@ -47,12 +47,13 @@ impl Playout {
         }
     }
 
-    /// Takes the payload of an audio packet.
+    /// Processes the payload of an audio packet.
     pub fn take_audio(&mut self, bytes: usize) {
         self.delivered += bytes as u64;
     }
 
-    /// Returns the number of complete frames, and the mean, 95 % quantile and maximum of their delays [s]; nan without frames.
+    /// Returns the number of complete frames, and the mean, 95 % quantile and maximum of their delays [s]; NaN without
+    /// frames.
     pub fn frames(&self) -> (usize, f64, f64, f64) {
         let mut delays = self.delays.clone();
         delays.sort_unstable();

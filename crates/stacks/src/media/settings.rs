@@ -7,12 +7,12 @@ use longpipe_end::Setup;
 pub const OVERHEAD_BYTES: u64 = 68;
 /// Largest RTP payload [byte]: str0m aims at UDP payloads of 1150 bytes.
 pub const MOST_PAYLOAD_BYTES: u64 = 1100;
-/// Maximum number of packets of a frame, because the header of a payload has 16 bits for it.
+/// Maximum number of packets of a frame, because its field in the payload header has 16 bits.
 const MOST_PACKETS: u64 = u16::MAX as u64;
 /// Interval of audio packets [ps]: 20 ms, the default of Opus.
 pub const AUDIO_INTERVAL_PS: u64 = 20_000_000_000;
 
-/// Settings of a flow. Rates are those of the encoded media, without headers.
+/// Settings of a flow. Rates refer to the encoded media, without headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Lowest rate of the video [bit/s].
@@ -51,23 +51,23 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Length of the payload of an audio packet [byte].
+    /// Returns the length of the payload of an audio packet [byte].
     pub fn audio_bytes(&self) -> u64 {
         self.audio_bps * AUDIO_INTERVAL_PS / 8 / super::PS_PER_S
     }
 
-    /// Rate of the audio with headers [bit/s].
+    /// Returns the rate of the audio with headers [bit/s].
     pub fn audio_wire_bps(&self) -> u64 {
         8 * (self.audio_bytes() + OVERHEAD_BYTES) * (super::PS_PER_S / AUDIO_INTERVAL_PS)
     }
 
-    /// Rate of video with headers [bit/s] whose encoded rate is `bps`.
+    /// Returns the rate with headers [bit/s] of video whose encoded rate is `bps`.
     pub fn video_wire_bps(&self, bps: u64) -> u64 {
         let frame = bps / 8 / self.frame_rate;
         8 * self.frame_rate * (frame + packets(frame) * OVERHEAD_BYTES)
     }
 
-    /// Encoded rate of video [bit/s] that takes at most `bps` with audio and headers.
+    /// Returns the encoded rate of video [bit/s] at which video, audio and all headers use at most `bps`.
     pub fn video_bps(&self, bps: u64) -> u64 {
         let frame = bps.saturating_sub(self.audio_wire_bps()) / 8 / self.frame_rate;
         let packets = frame.div_ceil(MOST_PAYLOAD_BYTES + OVERHEAD_BYTES);
@@ -99,7 +99,7 @@ mod tests {
             };
             Settings::read(&setup).map(|settings| settings.highest_bps)
         };
-        // 65535 packets of 1100 bytes hold 72.09 MB: a key frame of four mean ones at 144.18 Mbit/s.
+        // 65535 packets of 1100 bytes hold 72.09 MB, the size of a key frame (four mean frames) at 144.18 Mbit/s.
         assert_eq!(read("144000000", "1"), Ok(144_000_000));
         let line = "highest_rate: 145000000 bit/s; needs frames of at most 65535 packets, which have up to 65910 at a \
                     frame_rate of 1";
@@ -115,11 +115,11 @@ mod tests {
             frame_rate: 30,
             audio_bps: 20_000,
         };
-        // 50 bytes each 20 ms, with 68 of headers.
+        // 50 bytes every 20 ms, plus 68 bytes of headers.
         assert_eq!((of.audio_bytes(), of.audio_wire_bps()), (50, 47_200));
         for bps in [150_000, 480_000, 1_500_000] {
             let rate = of.video_bps(of.video_wire_bps(bps) + of.audio_wire_bps());
-            // Whole bytes of a frame.
+            // The difference is at most one byte per frame.
             assert!(rate <= bps && bps - rate <= 8 * 30, "{bps}: {rate}");
         }
         assert_eq!(of.video_bps(10_000), 0);

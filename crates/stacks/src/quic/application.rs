@@ -130,7 +130,7 @@ impl Application {
         }
     }
 
-    /// Sends the first request, if that has not happened.
+    /// Sends the first request unless it has been sent.
     fn begin(&mut self, connection: &mut Connection, now: u64) {
         if self.asked_ps.is_none() {
             self.ask(connection, now);

@@ -92,7 +92,7 @@ impl Quic {
         Ok(made)
     }
 
-    /// Returns an end that connects, or a server.
+    /// Returns the end of a client, which connects, or of a server.
     fn of(
         settings: &Settings<'_>,
         setup: &Setup<'_>,
@@ -189,8 +189,8 @@ impl Quic {
     }
 }
 
-/// Connects once to a server before the run, without a path, so that the client's configuration holds a session: its copies share
-/// one cache of sessions.
+/// Connects to a server once before the run, without a path. The client's configuration then holds a session, because
+/// its copies share one session cache.
 fn obtain_session(
     client: &proto::ClientConfig,
     settings: &Settings<'_>,

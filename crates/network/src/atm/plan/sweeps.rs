@@ -1,8 +1,8 @@
 //! Selects the sweep ports, and connects them.
 //!
-//! The circuits of a sweep port lead from a host's interface over sweep ports alone, until they reach ports that cannot queue
-//! and downstream of which no port can queue. Sweep ports form no cycle. The run must be untraced, because cells are processed
-//! after their arrival.
+//! The circuits of a sweep port lead from a host's interface through sweep ports only, until they reach ports that
+//! cannot queue; no port downstream of those can queue either. Sweep ports form no cycle. The run must be untraced,
+//! because cells are processed after their arrival.
 
 use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};
@@ -173,7 +173,7 @@ impl Plan<'_> {
         self.topology.ends[link].cell + self.scenario.links[link].delay_ps
     }
 
-    /// Returns the ports before a port, and the minimum distance of its circuits' hosts.
+    /// Returns the ports upstream of a port, and the minimum distance to the hosts of its circuits.
     fn reach(&self, link: usize, swept: &[bool], number: &impl Fn(usize) -> Option<usize>) -> Reach {
         let feeders = |link: usize| self.inputs[link].iter().copied().filter(|&input| swept[input]);
         let before = |link: usize, latency: u64| Before {

@@ -140,7 +140,7 @@ impl Admission {
         (!dropped).then_some(frame)
     }
 
-    /// Returns whether there is room for a cell about which the policy has decided.
+    /// Returns whether there is room for a cell, after `decide` has applied the policy.
     #[inline(always)]
     pub(super) fn enters(&mut self, frame: FrameState, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
@@ -171,7 +171,7 @@ impl Admission {
         true
     }
 
-    /// Records the loss of a cell about which the policy has decided.
+    /// Records the loss of a cell, after `decide` has applied the policy.
     pub(super) fn damage(&mut self, frame: FrameState, last: bool, local: u32) {
         self.counters.frames_damaged += u64::from(frame == FrameState::Admitted);
         if !last {

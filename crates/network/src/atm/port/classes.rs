@@ -1,7 +1,7 @@
 //! Service classes at a port: a queue for VBR and one for UBR, and a scheduler that serves them.
 //!
-//! Arrivals of VBR cells are known in advance, and UBR's queue is a FIFO. So the slot of a UBR cell is known when it is admitted:
-//! it follows slot by slot from VBR's cells and the scheduler.
+//! The slot of a UBR cell is computed when the cell is admitted, because arrivals of VBR cells are known in advance and
+//! the queue of UBR is a FIFO.
 
 use super::class::Class;
 use crate::atm::aal5::Cell;
@@ -87,8 +87,8 @@ impl VbrQueue {
         self.feeders.push(feeder);
     }
 
-    /// Returns the end of the slot of a UBR cell that arrives at `now` after all earlier ones have slots; None if it gets none by the
-    /// end of the run. `next` is the first free slot.
+    /// Returns the end of the slot of a UBR cell that arrives at `now`, if all earlier UBR cells have slots; None if it
+    /// gets no slot by the end of the run. `next` is the first free slot.
     #[inline]
     pub fn slot_for_ubr(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) -> Option<Time> {
         self.serve_until(grid, next, now);
@@ -105,7 +105,8 @@ impl VbrQueue {
         None
     }
 
-    /// Returns how many slots from `next` on certainly belong to waiting UBR cells; 0 if VBR cells wait, too.
+    /// Returns the number of slots from `next` on that are certain to go to waiting UBR cells; 0 if VBR cells wait,
+    /// too.
     #[inline]
     pub fn free(&mut self, grid: &SlotGrid, next: &SlotCursor) -> u64 {
         self.take_in(next.start());

@@ -7,7 +7,7 @@ use crate::policies::{Arrival, Occupancy, Verdict};
 use crate::scenario::{LinkConfig, PolicyConfig};
 use longpipe_events::{Stream, Time};
 
-/// RED of a port.
+/// RED of a port that carries cells.
 #[derive(Clone, Debug)]
 pub struct RedOfFrames {
     /// One state for all VCs, or one per VC.

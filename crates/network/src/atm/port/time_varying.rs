@@ -195,7 +195,7 @@ impl TimeVaryingCellPort {
     }
 
     /// Returns the fraction of the link's capacity by `now` that cells used (departures of a switch, arrivals from a
-    /// host), and whether it does not exceed 1. `settle` must have been called with `now`.
+    /// host), and whether it is at most 1. `settle` must have been called with `now`.
     pub fn used(&self, now: Time) -> (f64, bool) {
         let counted = if self.host {
             self.wire.head() + self.lost_on_wire

@@ -16,7 +16,7 @@ pub struct OnOff {
     burst: Time,
     /// Generation time of the next cell.
     ready: SlotCursor,
-    /// Slot after that of the latest cell.
+    /// First slot after the latest cell's slot.
     slot: SlotCursor,
     number: u64,
 }
@@ -122,7 +122,7 @@ impl Meter {
         }
     }
 
-    /// Returns the time of a cell at the source's peak rate, rounded down [ps].
+    /// Returns the interval between cells at the source's peak rate, rounded down [ps].
     pub fn cell_ps(&self) -> u64 {
         CELL_BITS * PS_PER_SECOND / self.expected.peak.0
     }

@@ -1,8 +1,9 @@
-//! Flows that arrive, transfer their data over a TCP connection of their own, and leave.
+//! Flows that arrive, transfer their data over their own TCP connection, and leave.
 //!
-//! Their connections take places, which later flows use again, so that memory depends on the number of flows at one time. The sequence
-//! numbers of a place never repeat: those of a new connection begin above all of the earlier one (`Connection::base`). Packets of an
-//! earlier connection that are still in the network are therefore recognized at their host, which ignores them.
+//! Connections occupy slots, which later flows reuse, so memory depends on the number of simultaneous flows. Sequence
+//! numbers of a slot never repeat: those of a new connection begin above all numbers of the previous one
+//! (`Connection::base`). A host therefore recognizes packets of an earlier connection that are still in the network,
+//! and ignores them.
 
 mod process;
 
@@ -25,14 +26,14 @@ use process::Process;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Place of a connection: the application of its flow.
+/// Slot of a connection, as the application of its flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Index of the arriving flows to which it belongs.
+    /// Index of the arriving flows to which the slot belongs.
     arriving: usize,
-    /// Number of the place among theirs.
+    /// Number of the slot among those of these arriving flows.
     number: usize,
-    /// Number of the arrived flow whose data it transfers.
+    /// Number of the arrived flow whose data the slot transfers.
     current: Option<usize>,
 }
 
@@ -48,15 +49,15 @@ pub(crate) struct Arriving {
     start: Time,
     /// All flows that have arrived, in order.
     flows: Vec<ArrivedFlow>,
-    /// Number of flows that have started; the later ones wait for a place.
+    /// Number of flows that have started; later ones wait for a free slot.
     started: usize,
-    /// Number of flows that have waited for a place.
+    /// Number of flows that have waited for a free slot.
     waited: u64,
-    /// Maximum number of places in use at one time.
+    /// Maximum number of slots in use at one time.
     peak: usize,
-    /// Numbers of the places without a connection, the lowest first.
+    /// Numbers of the slots without a connection, the lowest first.
     free: BinaryHeap<Reverse<usize>>,
-    /// Sums over earlier connections, without the present or latest one of each place.
+    /// Sums over earlier connections, excluding the current or latest connection of each slot.
     sums: Sums,
 }
 
@@ -104,7 +105,7 @@ impl Arriving {
         }
     }
 
-    /// Returns the number of flows that wait for a place.
+    /// Returns the number of flows that wait for a slot.
     fn waiting(&self) -> usize {
         self.flows.len() - self.started
     }
@@ -123,7 +124,7 @@ impl Arriving {
         self.sums(flows, now).reductions
     }
 
-    /// Returns the flow of the scenario and the flows at the places.
+    /// Returns the flow of the scenario and the flows of the slots.
     pub fn places(&self) -> &Places {
         &self.places
     }
@@ -175,7 +176,7 @@ impl Arriving {
     }
 }
 
-/// Creates the arriving flows of a scenario, and sets the applications of their flows and places.
+/// Creates the arriving flows of a scenario, and sets the applications of their flows and slots.
 pub(super) fn arriving(scenario: &Scenario, all: Vec<Places>, seed: u64, flows: &mut [Connection]) -> Vec<Arriving> {
     let mut found = Vec::with_capacity(all.len());
     for (arriving, places) in all.into_iter().enumerate() {
@@ -230,7 +231,7 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
     }
 }
 
-/// Starts the connection of an arrived flow at a free place.
+/// Starts the connection of an arrived flow in a free slot.
 fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, place: Place) {
     let now = hosts.clock.now;
     let own = &mut hosts.arriving[place.arriving];
@@ -255,7 +256,7 @@ fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, place: Place
     hosts.send_data(medium, flow);
 }
 
-/// Frees the place of a connection whose data have all been acknowledged.
+/// Frees the slot of a connection whose data have all been acknowledged.
 #[inline]
 pub(super) fn on_ack<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
     if hosts.arriving.is_empty() {

@@ -7,7 +7,7 @@ use crate::impairments::in_time::exponential;
 use crate::scenario::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig, ALL_FLOWS, LARGEST_FLOW};
 use longpipe_events::{MaybeTime, Stream, Time};
 
-/// Resolution of a drawn share within a billionth.
+/// Resolution of random shares: the number of parts into which each billionth is divided.
 const PARTS: u64 = 1_000_000_000;
 
 /// An arrival process.

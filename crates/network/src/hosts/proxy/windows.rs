@@ -30,7 +30,7 @@ pub(super) struct Windows {
     updates: u64,
 }
 
-/// Half of the range of 31-bit frame numbers, all frames in transit are within it.
+/// Half of the range of 31-bit frame numbers; the numbers of all frames in transit differ by less.
 const HALF: u32 = 1 << 30;
 
 impl Windows {

@@ -1,13 +1,15 @@
-//! An egress queue in front of a transmitter of constant rate. A packet's departure time is known when its transmission
+//! An egress queue followed by a transmitter of constant rate. A packet's departure time is known when its transmission
 //! starts, so the packet is forwarded at that time.
 //!
 //! Only a backlog needs an event, for the start of the next transmission. Without a backlog, departures are processed
 //! at the next arrival. Arrivals must be passed in order, and may be passed ahead of time.
 //!
-//! Shortcut: the port may start a transmission later than its time, at the next arrival or at an event up to `slack` later, if
+//! Shortcut: the port may process the start of a transmission late, at the next arrival or at an event up to `slack`
+//! later, if
 //!
-//! 1. the packet does not arrive before that, because `slack` is at most the propagation delay;
-//! 2. the queue discipline is certain to drop no packet until then, because senders attribute reductions to earlier losses;
+//! 1. the packet arrives downstream no earlier than that event, because `slack` is at most the propagation delay;
+//! 2. the queue discipline is certain to drop no packet until then, because a drop must be reported before a window
+//!    reduction is attributed to it;
 //! 3. nothing observes the port during this time: there are no probes and no external packets.
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
@@ -31,7 +33,7 @@ pub(crate) struct ConstantRatePort {
     queue: EgressQueue,
     /// End of the current transmission, not counting packets that the line has transmitted with `repeat` since then.
     ends: Time,
-    /// Maximum lateness of a start of transmission.
+    /// Maximum time by which the start of a transmission may be processed late.
     slack: Span,
 }
 
@@ -45,7 +47,7 @@ impl ConstantRatePort {
         }
     }
 
-    /// Returns whether the port may act later than its time.
+    /// Returns whether the port may process starts of transmissions late.
     #[inline]
     pub fn may_act_late(&self) -> bool {
         self.slack.0 > 0
@@ -94,9 +96,9 @@ impl ConstantRatePort {
         }
     }
 
-    /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream, with the state as
-    /// after all due actions and `arrive`. Returns None if these must be called; some of the due actions may then have
-    /// been performed.
+    /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream. The state is then
+    /// the same as after all due actions and `arrive`. Returns None if these must be called; some of the due actions
+    /// may then have been performed.
     #[inline]
     pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
         self.count_repeated(line);

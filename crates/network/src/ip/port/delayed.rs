@@ -19,7 +19,7 @@ pub(crate) struct Delayed {
 }
 
 impl Delayed {
-    /// Returns the delay of a link that keeps the order of packets and whose delay alone varies; None for other links.
+    /// Returns the delay of a link on which only the delay varies and packets keep their order; None for other links.
     pub(crate) fn only(motion: Option<&TimeVaryingConfig>) -> Option<Delay> {
         let TimeVaryingConfig {
             service: None,

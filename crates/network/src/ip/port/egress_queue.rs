@@ -350,7 +350,7 @@ impl EgressQueue {
         self.in_service = (1, bytes);
     }
 
-    /// Enqueues an arriving packet; if it is duplicated, its clone is enqueued first.
+    /// Enqueues an arriving packet; if it is duplicated, its duplicate is enqueued first.
     pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
         self.count_in(&packet);
         if self.duplication.as_mut().is_some_and(|one| one.duplicates()) {

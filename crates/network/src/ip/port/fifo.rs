@@ -59,7 +59,7 @@ pub struct Router {
     rules: Option<Box<Rules>>,
     /// Whether the policy needs the occupancy of each circuit.
     by_vc: bool,
-    /// Packets not known to have left, in order, without the latest.
+    /// Packets that may still be queued, in order, except the latest.
     before: Ring<QueuedEnd>,
     /// Bytes of the packets known to have left.
     bytes_out: u64,

@@ -14,7 +14,7 @@ pub enum End {
     Through,
     /// The packet has reached its host.
     Host,
-    /// Decided on arrival: the packet may be corrupted or rerouted, otherwise as `DeliveryCheck::end`.
+    /// Decided on arrival, because the packet may be corrupted or rerouted; otherwise as `DeliveryCheck::end`.
     DecidedOnArrival,
 }
 

@@ -1,21 +1,24 @@
-//! An egress queue in front of any transmitter: a time-varying rate with outages, transmission opportunities, or a constant
-//! rate.
+//! An egress queue followed by a transmitter of any kind: a time-varying rate with outages, transmission opportunities,
+//! or a constant rate.
 //!
 //! The schedule of the transmitter is independent of packets. The outcome for a packet is therefore known when its
 //! transmission starts, and the packet is forwarded at that time. Only a backlog needs events. These rules apply where
 //! several interpretations are possible:
 //!
-//! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended, or
-//!    the next opportunity has come. At that time it precedes arrivals.
-//! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate rises.
-//! 3. An outage that drops waiting packets purges the queue discipline when it begins. Controllers (CoDel, PIE) keep their
-//!    state.
+//! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended,
+//!    or the next opportunity has come. At that time it precedes arrivals.
+//! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate
+//!    rises.
+//! 3. An outage that drops waiting packets purges the queue discipline when it begins. Controllers (CoDel, PIE) keep
+//!    their state.
 //! 4. An outage drops an arriving packet before the link's loss model or the discipline processes it.
-//! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
-//!    it.
-//! 6. Aggregation takes a batch of packets when the transmitter can start it; they leave together. Packets of a batch in
-//!    transmission occupy no space in the buffer. A packet that was dequeued and did not fit waits for the next batch.
-//! 7. A queue discipline that shapes releases no packet before its time. From then on the packet waits until the transmitter can start it.
+//! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets
+//!    drops it.
+//! 6. Aggregation takes a batch of packets when the transmitter can start it; they leave together. Packets of a batch
+//!    in transmission occupy no space in the buffer. A packet that was dequeued and did not fit waits for the next
+//!    batch.
+//! 7. A queue discipline that shapes releases no packet before its time. From then on the packet waits until the
+//!    transmitter can start it.
 
 use super::constant_rate::Begun;
 use super::egress_queue::{EgressQueue, QueuedPacket};

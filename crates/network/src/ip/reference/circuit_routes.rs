@@ -1,4 +1,4 @@
-//! The route of a circuit, as valid at each hop when a packet is forwarded.
+//! The routes of a circuit. At each hop, the route that is valid at that time determines the next link.
 
 use crate::packets::Link;
 use crate::scenario::rerouting::RerouteInFlight;

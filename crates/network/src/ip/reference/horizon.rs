@@ -1,5 +1,5 @@
-//! Lower bound on the time of the next delivery of an external packet if no further one enters. A live run may sleep
-//! until then, because simulated flows deliver no external packets.
+//! Lower bound on the time of the next delivery of an external packet if no further external packet enters. A live run
+//! may sleep until then, because simulated flows deliver no external packets.
 
 use crate::packets::{Link, Packet};
 use crate::scenario::Scenario;

@@ -229,7 +229,7 @@ impl Reference {
 }
 
 impl Medium for Reference {
-    /// Forwards nothing: every packet needs an event.
+    /// No packet's order is proven, because every packet needs an event.
     type Proven = ();
 
     fn travels(&self, _vc: Circuit) -> bool {

@@ -56,7 +56,7 @@ pub(super) struct ReferencePort {
     is_conditioned: bool,
     /// Bit errors of the link, whether this port or a `DiscPort` feeds it.
     pub errors: Option<Box<BitErrors>>,
-    /// Packets and bytes lost at the end of the link, because no route continued.
+    /// Packets and bytes lost at the end of the link because no route continued there.
     pub strays: (u64, u64),
     policy: Policy,
     aqm: Option<Box<Aqm>>,
@@ -422,7 +422,7 @@ impl ReferencePort {
     }
 }
 
-/// A circuit, and which of its passes through the port.
+/// Returns the circuit of a packet, and the number of its pass through the port.
 fn circuit(packet: &Packet) -> (Circuit, u32) {
     (packet.vc(), packet.step())
 }

@@ -77,7 +77,7 @@ pub(super) struct EndPoint {
 pub struct ConnectionHeaders {
     /// The flow's sending and receiving host.
     pub(super) ends: [EndPoint; 2],
-    /// Index of the host that sends the SYN, which is the first to send data or a request.
+    /// Index of the host that sends the SYN; it is also the first to send data or a request.
     pub opener: usize,
     /// Value of the MSS option: payload plus TCP options of a full segment (RFC 6691).
     mss: u16,
@@ -230,7 +230,7 @@ impl ConnectionHeaders {
             options.push(&[2, 4, mss[0], mss[1], NOP, 3, 3, self.scale]);
         }
         match (begins && self.sack, self.timestamps) {
-            // SACK-permitted takes the place of the padding before the timestamps, as in Linux.
+            // SACK-permitted replaces the padding before the timestamps, as in Linux.
             (true, true) => options.push(&[4, 2, 8, 10]),
             (true, false) => options.push(&[NOP, NOP, 4, 2]),
             (false, true) => options.push(&[NOP, NOP, 8, 10]),

@@ -1,8 +1,8 @@
 //! Packet captures at a host or a link, as pcapng files with complete IP and TCP headers.
 //!
-//! Connections are established at the start unless the handshake is simulated. A capture then inserts a handshake,
-//! marked by a comment, before the first packet of each connection, because readers of captures learn the window scale
-//! and the use of SACK and timestamps only from the handshake.
+//! Unless the handshake is simulated, connections are established at the start. A capture then inserts a handshake,
+//! marked by a comment, before the first packet of each connection, because programs that read captures learn the
+//! window scale and the use of SACK and timestamps only from the handshake.
 
 mod connection;
 mod headers;
@@ -24,7 +24,7 @@ use point::Point;
 use std::io;
 use std::path::PathBuf;
 
-/// Place of a capture.
+/// Point at which packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At a host (node number): packets are captured when TCP passes them to the interface, and when they arrive.
@@ -36,7 +36,7 @@ pub enum Place {
 /// A requested capture.
 #[derive(Clone, Debug)]
 pub struct CaptureConfig {
-    /// Place of the capture.
+    /// Point at which packets are captured.
     pub place: Place,
     /// Path of the file.
     pub path: PathBuf,
@@ -47,7 +47,7 @@ pub struct CaptureConfig {
 pub struct CaptureReport {
     /// Packets captured.
     pub packets: u64,
-    /// The error after which packets are missing from the file, if any.
+    /// The first error; later packets are missing from the file.
     pub error: Option<io::Error>,
 }
 
@@ -77,7 +77,7 @@ impl Captures {
         if wanted.is_empty() {
             return Ok(captures);
         }
-        // Their connections have no addresses and ports of their own.
+        // Their connections share the addresses and ports of one flow.
         let arriving = |flow: &FlowConfig| matches!(flow.traffic, TrafficConfig::FlowArrivals(_));
         if scenario.flows.iter().any(arriving) {
             return Err((0, io::Error::new(io::ErrorKind::Unsupported, "flow-arrivals")));

@@ -63,7 +63,7 @@ pub struct CaptureInterface<'a> {
     pub link_type: LinkType,
     /// Upper limit of the captured part of a packet [byte].
     pub snap_length: u32,
-    /// Bit rate of the interface [bit/s], if it has one.
+    /// Bit rate of the interface [bit/s]; None if it has no fixed rate.
     pub speed: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
 use std::io;
 
-const ADDED: &str = "not simulated: tells the window scale, SACK and timestamps of a connection that begins open";
+const ADDED: &str = "not simulated: shows the window scale, SACK and timestamps of a connection that begins open";
 const LLC_SNAP_IP: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
 /// Upper limit of a host name [byte] (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
@@ -31,7 +31,7 @@ pub struct Point {
     writer: Writer,
     /// Whether the handshake has been written, by flow (capture at a host) or by circuit (capture on a link).
     begun: Vec<bool>,
-    /// State of each circuit's frame; empty if the link carries packets instead of cells.
+    /// Reassembly state of each circuit's current frame; empty if the link carries packets instead of cells.
     reassemblers: Vec<Reassembler>,
 }
 
@@ -83,7 +83,7 @@ impl Point {
         })
     }
 
-    /// Returns whether the captured packets travel as cells.
+    /// Returns whether the captured link carries cells.
     pub fn of_cells(&self) -> bool {
         !self.reassemblers.is_empty()
     }

@@ -50,7 +50,7 @@ fn any_link(usual: usize) -> impl Strategy<Value = LinkDraft> {
     (choice(), choice(), back).prop_map(|(rate, delay, back)| LinkDraft { rate, delay, back })
 }
 
-/// Strategy: a link between switches, of the same kind as those of hosts or of the next kind in the pools.
+/// Strategy: a link between switches, with the rate and delay of hosts' links or with the next ones in the pools.
 fn any_trunk() -> impl Strategy<Value = LinkDraft> {
     prop_oneof![any_link(0), any_link(1)]
 }

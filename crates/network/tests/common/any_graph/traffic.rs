@@ -87,7 +87,7 @@ pub enum StartDraft {
     Late(u64),
 }
 
-/// Time from which an application writes nothing more, as fractions of the run or in packet times.
+/// Time after which an application writes no more data, as fractions of the run or in packet times.
 #[derive(Clone, Debug)]
 pub enum StopDraft {
     At(u16),
@@ -215,7 +215,7 @@ impl TrafficDraft {
     }
 }
 
-/// Makes a flow one that its framing and its traffic allow: arriving flows need IP, and parameters of Careful Resume that do not
+/// Adapts a flow to its framing and its traffic: arriving flows need IP, and parameters of Careful Resume that do not
 /// come from earlier flows.
 pub fn adapt(flow: &mut FlowConfig, framing: Framing) {
     if let TrafficConfig::FlowArrivals(_) = flow.traffic {

@@ -16,7 +16,7 @@ pub struct VbrDraft {
     ends: (usize, usize),
     direct: bool,
     switch: usize,
-    /// Numbers that select one of the links that leave the switch, and one of those of the next switch.
+    /// Numbers that select one of the links that leave the switch, and one of the links that leave the next switch.
     targets: [usize; 2],
     /// Peak rate, in eighths of the slowest link's rate.
     peak: u64,

@@ -28,10 +28,10 @@ impl Holding {
         }
     }
 
-    /// Adds cells of a VC that leave in slots from `slot` on, after `ended` slots.
+    /// Adds cells of a VC that leave in consecutive slots from `slot` on; `ended` slots have ended.
     #[inline(always)]
     pub fn enter(&mut self, local: u32, slot: u64, cells: u64, ended: u64) {
-        // Releases one entry per new one, so that a port that is rarely queried keeps no history.
+        // Releases at most one entry for each new entry, so that a port that is rarely queried keeps no history.
         self.release_first(ended);
         self.release_first(ended);
         self.held.push(HeldCells { slot, cells, local });

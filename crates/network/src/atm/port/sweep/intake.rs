@@ -94,8 +94,8 @@ impl SweepPort {
         self.busy = self.next.index();
     }
 
-    /// Returns whether all cells of an input's run are certain to enter, in consecutive slots and without a new peak of X
-    /// other than one that is counted.
+    /// Returns whether all cells of an input's run are certain to enter in consecutive slots. If so, a new peak of X
+    /// that they cause has been recorded.
     #[inline(always)]
     fn enters(&mut self, input: usize, run: &CellRun) -> bool {
         self.catch_up(run.time);
@@ -126,7 +126,7 @@ impl SweepPort {
         if self.inputs[input].lag > 0 {
             return false;
         }
-        // At most one slot ends between two cells, so that X does not fall from cell to cell.
+        // At most one slot ends between two cells, so X does not fall from cell to cell.
         let next = self.next.index() + cells;
         let last = self.inputs[input].arrival(run.slot + cells - 1);
         self.advance(last.0);

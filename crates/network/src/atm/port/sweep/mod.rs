@@ -1,9 +1,9 @@
-//! Sweep port: a switch's output port that processes all arrivals up to a time before which they are known in one pass
-//! (sweep) over many cells, without an event per cell.
+//! Sweep port: a switch's output port that processes many cells in one pass (a sweep), without an event per cell. A
+//! sweep processes all arrivals up to a time before which every arrival is known.
 //!
-//! Consecutive cells of one frame, with no cell of another input between them, enter in one step if (1) none can find the
-//! buffer full, (2) no slot remains unused and (3) the queue stays below its peak length. Otherwise they enter one by
-//! one, as in cell-by-cell simulation.
+//! Consecutive cells of one frame, with no cell of another input between them, enter in one step if (1) none can find
+//! the buffer full, (2) no slot remains unused and (3) the queue stays below its peak length. Otherwise they enter one
+//! by one, as in cell-by-cell simulation.
 
 mod account;
 mod holding;
@@ -125,7 +125,7 @@ pub struct SweepPort {
     ties: TieRule,
     vcs: Vec<SweepVc>,
     inputs: Vec<Input>,
-    /// Inputs with cells, the earliest last.
+    /// Inputs with cells, in descending order of arrival time.
     order: Vec<Head>,
     /// Inputs with simultaneous cells, with their ranks.
     tied: Vec<((Order, Link), u32)>,

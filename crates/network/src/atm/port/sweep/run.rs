@@ -91,7 +91,7 @@ pub struct Input {
     pub lag: u64,
     /// Unprocessed rest of the current run.
     pub run: CellRun,
-    /// Slot after that of the first cell, if it was looked up.
+    /// Slot after the first cell's slot, if it was looked up.
     cursor: SlotCursor,
     sums: Arc<GridSums>,
     /// Sum of the start times of admitted cells of long runs.

@@ -24,11 +24,11 @@ pub struct SweepVc {
     pub frame: FrameState,
     /// Admitted cells.
     pub admitted: u64,
-    /// Number of frames for the next node, where a lost last cell merges two frames.
+    /// Number of frames that the next node receives; a lost last cell merges two frames into one.
     pub frames_out: u64,
     /// Admitted cells since the last end of a frame.
     collected: u16,
-    /// Whether these are consecutive cells of one frame, starting with its first cell.
+    /// Whether the `collected` cells are consecutive cells of one frame, starting with its first cell.
     intact: bool,
     /// Frame number of the latest cell, and number of further cells of the frame.
     number: u32,

@@ -241,7 +241,8 @@ fn a_cell_in_service_at_a_step_keeps_the_bits_it_has_sent() {
     assert_eq!(left, [10, 25, 45, 65, 75]);
 }
 
-/// Checks that empty slots continue: a cell that arrives within an empty slot waits for the next slot.
+/// Checks that slots continue while the queue is empty: a cell that arrives within an empty slot waits for the next
+/// slot.
 #[test]
 fn a_cell_waits_for_the_next_slot() {
     const US: u64 = 1_000_000;

@@ -288,7 +288,7 @@ impl TrainPort {
         }
     }
 
-    /// Continues active trains whose latest cell was lost from batch `number` on.
+    /// Readmits, from batch `number` on, the active trains whose latest cell was lost.
     #[inline]
     pub(super) fn mend(&mut self, number: u64) {
         if std::mem::take(&mut self.broken) {

@@ -1,4 +1,4 @@
-//! Arrival times of batches at a port, and the slots at these times.
+//! Arrival times of batches at a port, and the port's slots at these times.
 
 use crate::atm::slots::SlotGrid;
 use longpipe_events::{Span, Time};

@@ -28,7 +28,8 @@ impl TrainPort {
         if self.batch.cells.is_some() | self.broken | ((trains < most) & (between > 0)) | (most > MOST) {
             return false;
         }
-        // If its frame was overtaken, the known batch may be later than `number`; the wrapped difference then exceeds FAR, too.
+        // The known batch may be later than `number` if its frame was overtaken. The wrapped difference then also
+        // exceeds FAR.
         if number.wrapping_sub(self.known.batch) > FAR {
             let slots = self.clock.slots(number, time);
             self.known = Known { batch: number, slots };

@@ -294,7 +294,7 @@ impl TrainPort {
                 self.loss_of_last = Some(DropCause::InjectedLoss);
             }
             FrameState::Discarded => {
-                // The cells between the lost one and this one.
+                // The discarded cells lie between the lost cell and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
                 if self.after_loss == (AfterLoss::Discard { keep_last: true }) {
                     self.admit_last(edge, frame);

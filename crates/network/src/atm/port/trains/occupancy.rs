@@ -37,7 +37,7 @@ pub struct Oldest {
 /// State of a VC at the head of the queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reader {
-    /// Cells before batch `since`, or before the head's batch if `since` is unset.
+    /// Number of cells before batch `since`, or before the head's batch if `since` is unset.
     passed: u64,
     /// Batch from which the VC has a cell in every batch.
     since: u64,
@@ -82,7 +82,7 @@ impl OccupancyHistory {
         }
     }
 
-    /// Invoked before batch `next`; occasionally discards departed cells.
+    /// Discards departed cells occasionally; invoked before batch `next`.
     #[inline]
     pub fn forget(&mut self, departed: u64, admitted: u64, next: u64) {
         if self.stretches.len() >= self.most {

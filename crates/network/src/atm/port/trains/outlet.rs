@@ -1,4 +1,4 @@
-//! Slots of a train port: all of them, or those that VBR leaves.
+//! Slots of a train port that UBR can use: all slots, or the slots that VBR leaves.
 
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::BatchSlots;
@@ -34,7 +34,8 @@ impl Outlet {
         }
     }
 
-    /// Returns the slot of a cell after `before` others of its batch; the cell must be certain to get one.
+    /// Returns the slot of a cell that follows `before` other cells of its batch; the cell must be certain to get a
+    /// slot.
     #[inline]
     pub fn slot(&mut self, first: u64, before: u64) -> u64 {
         match self {
@@ -193,7 +194,7 @@ impl Stretch {
 /// Maximum number of slots whose sum is computed step by step.
 const FEW: u64 = 16;
 
-/// Slots that VBR leaves.
+/// Assignment of the slots that VBR leaves to UBR.
 #[derive(Clone, Debug)]
 pub struct Beside {
     vbr: VbrQueue,
@@ -318,7 +319,7 @@ impl Beside {
         self.given += cells;
     }
 
-    /// Returns a lower bound: the number of slots that would remain if VBR always had priority.
+    /// Returns a lower bound on the number of UBR's slots: those that would remain if VBR always had priority.
     fn room(&self, first: u64, horizon: u64) -> u64 {
         let next = self.next.index().max(first) + self.vbr.to_come();
         horizon.saturating_sub(next)

@@ -37,7 +37,7 @@ pub struct TrainVc {
     pub entered: bool,
     /// Whether an earlier frame lost its last cell, so that the current frame merges with it and is discarded.
     pub merged: bool,
-    /// Number of frames for the next node, where a lost last cell merges two frames.
+    /// Number of frames that the next node receives; a lost last cell merges two frames into one.
     pub frames_out: u64,
 }
 

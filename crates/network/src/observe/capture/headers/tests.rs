@@ -24,7 +24,7 @@ fn connection() -> ConnectionHeaders {
     }
 }
 
-/// Returns whether both checksums of a whole packet are correct, including its zero payload.
+/// Returns whether both checksums of a packet are correct, including its all-zero payload.
 fn adds_up(packet: &[u8]) -> bool {
     let total = u32::from(u16::from_be_bytes([packet[2], packet[3]]));
     let pseudo = sum(&packet[12..20]) + u32::from(TCP) + total - IP_HEADER_BYTES;
