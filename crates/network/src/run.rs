@@ -121,7 +121,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
         let (mut flows, web, videos, datagrams, proxies) = self.flow_reports(&mut hash)?;
-        let arrived = self.merge_places(&mut flows, &mut hash)?;
+        let arrived = self.merge_connection_slots(&mut flows, &mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
@@ -144,21 +144,21 @@ impl<P: Probe, M: Medium> Run<P, M> {
         let (flows, now) = (&self.hosts.flows, self.hosts.clock.now);
         let mut reductions: Vec<Totals> = flows.iter().map(|flow| flow.reductions(now)).collect();
         for own in &self.hosts.arriving {
-            reductions[own.places().owner] = own.reductions(flows, now);
+            reductions[own.slots().owner] = own.reductions(flows, now);
         }
         reductions.truncate(self.hosts.own_flows());
         reductions
     }
 
     /// Replaces the reports of the connections of arriving flows by one for each flow of the scenario.
-    fn merge_places(
+    fn merge_connection_slots(
         &self,
         flows: &mut Vec<FlowReport>,
         hash: &mut StateHash,
     ) -> Result<Vec<ArrivedReport>, InvariantError> {
         let mut arrived = Vec::with_capacity(self.hosts.arriving.len());
         for own in &self.hosts.arriving {
-            let owner = own.places().owner;
+            let owner = own.slots().owner;
             let report = own.report(&self.hosts.flows, self.hosts.clock.now);
             let broken = |broken| InvariantError(format!("arriving flows of flow {owner}: {broken}"));
             let (whole, report) = report.map_err(broken)?;

@@ -25,7 +25,7 @@ use crate::run::Run;
 use crate::scenario::refusal::refuse;
 use crate::scenario::refusal::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
-use crate::scenario::{place_bytes, Engine, Framing, Scenario};
+use crate::scenario::{connection_slot_bytes, Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
 use longpipe_tcp::reductions::Totals;
 
@@ -62,8 +62,8 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
-        let (scenario, places) = scenario.with_places()?;
-        let (scenario, of_places) = (&*scenario, place_bytes(&places));
+        let (scenario, slots) = scenario.with_connection_slots()?;
+        let (scenario, slot_memory) = (&*scenario, connection_slot_bytes(&slots));
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
         let guarantees = Guarantees::new(scenario, &topology);
@@ -74,7 +74,7 @@ impl<P: Probe> Simulation<P> {
                 let watched = (!probe.is_idle(), probe.wants_cells());
                 let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
-                let hosts = hosts((scenario, places), &topology, early, at, probe);
+                let hosts = hosts((scenario, slots), &topology, early, at, probe);
                 let mut run = Run::new(hosts, atm);
                 vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
                 Engines::Cells(Box::new(run))
@@ -82,7 +82,7 @@ impl<P: Probe> Simulation<P> {
             (Framing::Ip, Engine::Trains) => {
                 let ip = Ip::new(scenario, &topology, lookahead, seed);
                 let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
-                let hosts = hosts((scenario, places), &topology, early, at, probe);
+                let hosts = hosts((scenario, slots), &topology, early, at, probe);
                 Engines::Packets(Box::new(Run::new(hosts, ip)))
             }
             #[cfg(not(feature = "reference"))]
@@ -97,12 +97,12 @@ impl<P: Probe> Simulation<P> {
             (Framing::Ip, Engine::Reference) => {
                 let reference = Reference::new(scenario, &topology, seed);
                 let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
-                let run = Run::new(hosts((scenario, places), &topology, early, at, probe), reference);
+                let run = Run::new(hosts((scenario, slots), &topology, early, at, probe), reference);
                 Engines::PacketsReference(Box::new(run))
             }
         };
         // The scenario with the flows of connection slots is dropped here.
-        memory::give_back(of_places);
+        memory::give_back(slot_memory);
         Ok(Simulation(engine))
     }
 

@@ -70,7 +70,7 @@ fn queues_of_cells_and_of_packets_end_a_run() {
 
 /// The connection slots of these flows would occupy hundreds of gigabytes; no allocation of them may be attempted.
 #[test]
-fn places_of_arriving_flows_are_counted_before_they_are_allocated() {
+fn slots_of_arriving_flows_are_counted_before_they_are_allocated() {
     let mut scenario = ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000);
     scenario.flows[0].traffic = TrafficConfig::FlowArrivals(FlowArrivalsConfig {
         arrivals: ArrivalTimesConfig::List { flows_ps: vec![] },

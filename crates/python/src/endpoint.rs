@@ -125,8 +125,8 @@ impl Endpoint {
         info.set_item("sacked", count.arrived)?;
         info.set_item("lost", count.lost + count.retransmitted)?;
         info.set_item("retrans", count.retransmitted)?;
-        if let Some(least) = count.least_rtt {
-            info.set_item("min_rtt", least.0 / PS_PER_US)?;
+        if let Some(min) = count.least_rtt {
+            info.set_item("min_rtt", min.0 / PS_PER_US)?;
         }
         Ok(info)
     }

@@ -26,7 +26,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         integers("packets_lost_errors", |port| port.corrupted)?;
     }
     if scenario.flows.iter().any(|flow| flow.rerouting.is_some()) {
-        integers("packets_lost_rerouting", |port| port.strays)?;
+        integers("packets_lost_rerouting", |port| port.no_route)?;
     }
     if scenario.links.iter().any(|link| !link.conditioners.is_empty()) {
         integers("packets_lost_policer", |port| port.lost_policer)?;

@@ -11,9 +11,9 @@ extern "C" {
     /// The file of a module.
     pub type ModuleFile;
 
-    /// Instantiates the module, with at most `most_memory` bytes of memory, and runs its start functions.
+    /// Instantiates the module, with at most `max_memory` bytes of memory, and runs its start functions.
     #[wasm_bindgen(method, catch)]
-    fn instantiate(this: &ModuleFile, most_memory: u32) -> Result<Guest, JsValue>;
+    fn instantiate(this: &ModuleFile, max_memory: u32) -> Result<Guest, JsValue>;
 
     /// An instance of a module.
     type Guest;

@@ -20,13 +20,13 @@ use watched::Watched;
 
 /// Probe of a run: a picture, or None. Both cases share one type, because the engine is compiled once per type of
 /// probe.
-type Watching = Option<Watched>;
+type PictureProbe = Option<Watched>;
 
 /// A run in progress. Dropping it cancels the run.
 #[wasm_bindgen]
 pub struct Run {
     scenario: Scenario,
-    simulation: Simulation<Watching>,
+    simulation: Simulation<PictureProbe>,
     /// Congestion controllers of this run that are WebAssembly modules.
     modules: Vec<Arc<dyn Controller>>,
 }
@@ -114,7 +114,7 @@ impl Run {
     }
 }
 
-fn begin(mut scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsError> {
+fn begin(mut scenario: Scenario, seed: u64, watching: PictureProbe) -> Result<Run, JsError> {
     let modules = modules::load(&mut scenario).map_err(|error| JsError::new(&error.0))?;
     let simulation = Simulation::new(&scenario, seed, watching).map_err(|error| JsError::new(&error.to_string()))?;
     Ok(Run {

@@ -9,7 +9,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
 /// Upper limit of the marks of one kind in a picture; more marks would be indistinguishable.
-const MOST_MARKS: usize = 50_000;
+const MAX_MARKS: usize = 50_000;
 
 /// Time intervals of a plot, of equal length.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl View {
 
 /// Minimum, maximum and latest value of a quantity in each interval; NaN for intervals without a value.
 #[derive(Clone, Debug)]
-struct Course {
+struct ValueRange {
     low: Vec<f64>,
     high: Vec<f64>,
     last: Vec<f64>,
@@ -53,9 +53,9 @@ struct Course {
     before: f64,
 }
 
-impl Course {
-    fn new(bins: usize) -> Course {
-        Course {
+impl ValueRange {
+    fn new(bins: usize) -> ValueRange {
+        ValueRange {
             low: vec![f64::NAN; bins],
             high: vec![f64::NAN; bins],
             last: vec![f64::NAN; bins],
@@ -89,7 +89,7 @@ struct Marks {
 
 impl Marks {
     fn put(&mut self, now: Time, sequence: u64) {
-        if self.time_s.len() < MOST_MARKS {
+        if self.time_s.len() < MAX_MARKS {
             self.time_s.push(now.as_seconds());
             self.sequence_bytes.push(sequence as f64);
         }
@@ -106,8 +106,8 @@ impl Marks {
 /// Windows and arrived bytes of a flow.
 #[derive(Clone, Debug)]
 struct FlowPicture {
-    cwnd: Course,
-    ssthresh: Course,
+    cwnd: ValueRange,
+    ssthresh: ValueRange,
     /// Bytes that reached the receiver for the first time in each interval.
     arrived: Vec<f64>,
 }
@@ -118,21 +118,21 @@ pub struct Picture {
     view: View,
     flows: Vec<FlowPicture>,
     /// Queue length at each link's port; None until a packet is queued.
-    ports: Vec<Option<Box<Course>>>,
+    ports: Vec<Option<Box<ValueRange>>>,
     /// Bytes that arrived, summed over all flows, including flows without their own curve.
     arrived: Vec<f64>,
     had: Vec<Arrived>,
     sequence: Flow,
-    sent: Course,
-    acknowledged: Course,
+    sent: ValueRange,
+    acknowledged: ValueRange,
     resent: Marks,
     lost: Marks,
     /// Acknowledged bytes of flow `sequence`; for datagrams, which are not acknowledged, the bytes that arrived.
-    reached: u64,
+    bytes_received: u64,
     /// Bytes sent in datagrams by flow `sequence`.
-    gone: u64,
+    bytes_sent: u64,
     /// Packet number, departure time and sequence number of each segment that flow `sequence` has in flight.
-    on_the_way: VecDeque<(u32, Time, u64)>,
+    in_flight: VecDeque<(u32, Time, u64)>,
 }
 
 impl Picture {
@@ -140,8 +140,8 @@ impl Picture {
     pub fn new(view: View, flows: usize, sequence: usize, links: usize) -> Picture {
         let bins = view.bins;
         let flow = FlowPicture {
-            cwnd: Course::new(bins),
-            ssthresh: Course::new(bins),
+            cwnd: ValueRange::new(bins),
+            ssthresh: ValueRange::new(bins),
             arrived: vec![0.0; bins],
         };
         Picture {
@@ -151,13 +151,13 @@ impl Picture {
             arrived: vec![0.0; bins],
             had: Vec::new(),
             sequence: Flow::new(sequence),
-            sent: Course::new(bins),
-            acknowledged: Course::new(bins),
+            sent: ValueRange::new(bins),
+            acknowledged: ValueRange::new(bins),
             resent: Marks::default(),
             lost: Marks::default(),
-            reached: 0,
-            gone: 0,
-            on_the_way: VecDeque::new(),
+            bytes_received: 0,
+            bytes_sent: 0,
+            in_flight: VecDeque::new(),
         }
     }
 
@@ -199,23 +199,23 @@ impl Picture {
 
     /// Removes `frame` and earlier packets from the segments in flight. An earlier packet that has not arrived is lost,
     /// because links preserve the order, unless jitter at a host reorders packets.
-    fn take_off_the_way(&mut self, frame: u32) {
-        while let Some(&(sent, at, sequence)) = self.on_the_way.front() {
+    fn remove_in_flight(&mut self, frame: u32) {
+        while let Some(&(sent, at, sequence)) = self.in_flight.front() {
             if sent > frame {
                 break;
             }
-            self.on_the_way.pop_front();
+            self.in_flight.pop_front();
             if sent != frame && self.view.bin(at).is_some() {
                 self.lost.put(at, sequence);
             }
         }
     }
 
-    fn reach(&mut self, now: Time, reached: u64) {
-        self.reached = self.reached.max(reached);
+    fn reach(&mut self, now: Time, bytes_received: u64) {
+        self.bytes_received = self.bytes_received.max(bytes_received);
         match self.view.bin(now) {
-            Some(bin) => self.acknowledged.say(bin, self.reached as f64),
-            None if now.0 < self.view.from_ps => self.acknowledged.before = self.reached as f64,
+            Some(bin) => self.acknowledged.say(bin, self.bytes_received as f64),
+            None if now.0 < self.view.from_ps => self.acknowledged.before = self.bytes_received as f64,
             None => {}
         }
     }
@@ -248,7 +248,7 @@ impl Probe for Picture {
         if port.is_none() && held < 2 {
             return;
         }
-        let course = port.get_or_insert_with(|| Box::new(Course::new(self.view.bins)));
+        let course = port.get_or_insert_with(|| Box::new(ValueRange::new(self.view.bins)));
         match self.view.bin(now) {
             Some(bin) => course.say(bin, held as f64),
             None if now.0 < self.view.from_ps => course.before = held as f64,
@@ -260,7 +260,7 @@ impl Probe for Picture {
         if flow != self.sequence || frame & REQUEST != 0 {
             return;
         }
-        self.on_the_way.push_back((frame, now, segment.sequence));
+        self.in_flight.push_back((frame, now, segment.sequence));
         if let Some(bin) = self.view.bin(now) {
             if segment.retransmission {
                 self.resent.put(now, segment.sequence);
@@ -282,7 +282,7 @@ impl Probe for Picture {
         let fresh = self.had[index].take(segment.sequence, segment.length);
         self.arrive(now, flow, fresh);
         if flow == self.sequence {
-            self.take_off_the_way(frame);
+            self.remove_in_flight(frame);
         }
     }
 
@@ -296,18 +296,18 @@ impl Probe for Picture {
         if flow != self.sequence {
             return;
         }
-        self.on_the_way.push_back((frame, now, self.gone));
-        self.gone += u64::from(datagram.length);
+        self.in_flight.push_back((frame, now, self.bytes_sent));
+        self.bytes_sent += u64::from(datagram.length);
         if let Some(bin) = self.view.bin(now) {
-            self.sent.say(bin, self.gone as f64);
+            self.sent.say(bin, self.bytes_sent as f64);
         }
     }
 
     fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.arrive(now, flow, datagram.length);
         if flow == self.sequence {
-            self.reach(now, self.reached + u64::from(datagram.length));
-            self.take_off_the_way(frame);
+            self.reach(now, self.bytes_received + u64::from(datagram.length));
+            self.remove_in_flight(frame);
         }
     }
 }

@@ -196,18 +196,18 @@ impl Soak {
         let Some(out) = &self.options.out else {
             return println!("{kind}: number {number}");
         };
-        let least = smaller(kept, self.options.looks, &mut |kept| has_kind(kept, kind).is_some());
-        let detail = has_kind(&least, kind).map_or(String::new(), |finding| finding.detail);
+        let min = smaller(kept, self.options.looks, &mut |kept| has_kind(kept, kind).is_some());
+        let detail = has_kind(&min, kind).map_or(String::new(), |finding| finding.detail);
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
         let framing = if self.framing == Framing::Aal5 { "aal5" } else { "ip" };
         let name = format!("{framing}_{}_{file}.json", kind.chars().map(plain).collect::<String>());
-        least.write(&out.join(&name)).expect("the folder can be written to");
+        min.write(&out.join(&name)).expect("the folder can be written to");
         println!(
             "{name}: number {number}, {} nodes, {} links, {} flows, {} sources\n  {kind}: {detail}",
-            least.scenario.nodes.len(),
-            least.scenario.links.len(),
-            least.scenario.flows.len(),
-            least.scenario.vbr.len()
+            min.scenario.nodes.len(),
+            min.scenario.links.len(),
+            min.scenario.flows.len(),
+            min.scenario.vbr.len()
         );
     }
 
@@ -267,13 +267,13 @@ fn run_files(folder: &Path, options: &Options) -> u64 {
         );
         failed += u64::from(!found.is_empty());
         if let (Some(out), Some(name)) = (&options.out, path.file_name()) {
-            let least = match found.first() {
+            let min = match found.first() {
                 Some(finding) => smaller(&kept, options.looks, &mut |kept| {
                     has_kind(kept, &finding.kind).is_some()
                 }),
                 None => kept,
             };
-            least.write(&out.join(name)).expect("the folder can be written to");
+            min.write(&out.join(name)).expect("the folder can be written to");
         }
     }
     failed

@@ -3,7 +3,7 @@
 //! has an event.
 
 use super::aal5::{frame_cells, Cell};
-use super::interface::Off;
+use super::interface::WireArrival;
 use super::link::{FedWire, Feed};
 use super::Atm;
 use crate::clock::{Actor, UNKNOWN};
@@ -24,11 +24,11 @@ impl Atm {
         loop {
             match &mut self.links[link.index()].feed {
                 Feed::Nic(nic) => match nic.pop() {
-                    Some(Off::Frame(frame)) => {
+                    Some(WireArrival::Frame(frame)) => {
                         self.in_transit.acks_elsewhere -= frame.packet.vc().way() as u64;
                         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
                     }
-                    Some(Off::Cell(cell)) => {
+                    Some(WireArrival::Cell(cell)) => {
                         let departure = hosts.clock.now - nic.delay();
                         watch::cell(&mut hosts.probe, &hosts.flows, link, None, departure, cell);
                         self.carry(hosts, link, hosts.clock.now, cell);
@@ -200,7 +200,9 @@ impl Atm {
             let (link, mut nic, end) = (Link::new(index), nic.clone(), hosts.clock.end);
             while let Some((arrival, _)) = nic.head().filter(|(arrival, _)| *arrival - nic.delay() <= end) {
                 let departure = arrival - nic.delay();
-                let Some(Off::Cell(passed)) = nic.pop() else { break };
+                let Some(WireArrival::Cell(passed)) = nic.pop() else {
+                    break;
+                };
                 watch::cell(&mut hosts.probe, &hosts.flows, link, None, departure, passed);
             }
         }

@@ -68,7 +68,7 @@ impl Atm {
         };
         let first = nic.arrival(frame.slot);
         if first > hosts.clock.end {
-            return nic.take_back(frame.slot);
+            return nic.release_from(frame.slot);
         }
         if self.sweeps.carry(frame.packet.vc()) {
             nic.send(frame.cells);

@@ -59,7 +59,7 @@ pub struct Accepted {
 
 /// An arrival at the end of a wire.
 #[derive(Clone, Copy, Debug)]
-pub enum Off {
+pub enum WireArrival {
     /// A cell.
     Cell(Cell),
     /// A frame represented by edges that is about to arrive.
@@ -160,7 +160,7 @@ impl Nic {
     }
 
     /// Releases the slots of a frame that starts after the end of the run; all later frames also start after it.
-    pub fn take_back(&mut self, slot: u64) {
+    pub fn release_from(&mut self, slot: u64) {
         self.next = self.grid.cursor(slot);
     }
 
@@ -187,7 +187,7 @@ impl Nic {
 
     /// Removes and returns the arrival of `head`.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<Off> {
+    pub fn pop(&mut self) -> Option<WireArrival> {
         let first = *self.queue.first()?;
         if first.by_edges {
             self.cells_out += u64::from(first.cells);
@@ -208,9 +208,9 @@ impl Nic {
             self.begin();
         }
         Some(if first.by_edges {
-            Off::Frame(first)
+            WireArrival::Frame(first)
         } else {
-            Off::Cell(cell)
+            WireArrival::Cell(cell)
         })
     }
 

@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
                 } else {
                     0
                 };
-                at += Span(cell + config.guarantees().least_delay);
+                at += Span(cell + config.guarantees().min_delay);
                 circuits[link].extend(carries_packets.then_some((vc, step)));
                 let known: &mut Vec<usize> = &mut inputs[link];
                 known.extend(before.filter(|before| known.last() != Some(before)));

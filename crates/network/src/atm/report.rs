@@ -204,6 +204,6 @@ fn source_report(meter: &Meter, now: Time) -> SourceReport {
         delivered: meter.delivered,
         lost: meter.lost,
         mean_delay: meter.total_delay as f64 / 1e12 / meter.delivered as f64,
-        delays: (meter.delivered > 0).then_some((Span(meter.least_delay), Span(meter.most_delay))),
+        delays: (meter.delivered > 0).then_some((Span(meter.min_delay), Span(meter.max_delay))),
     }
 }

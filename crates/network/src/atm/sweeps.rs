@@ -5,7 +5,7 @@
 //! it. It must be processed no later than the first unprocessed frame could reach its host.
 
 use crate::atm::interface::ScheduledFrame;
-use crate::atm::port::sweep::{CellRun, Done, LostCell, Sink, Stream, SweepCounters, SweepPort};
+use crate::atm::port::sweep::{CellRun, CompletedFrame, LostCell, Sink, Stream, SweepCounters, SweepPort};
 use crate::atm::port::transit::Passed;
 use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link, Options, Packet};
@@ -13,7 +13,7 @@ use longpipe_events::Time;
 
 /// A port upstream of another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Before {
+pub struct UpstreamPort {
     /// Index of the port; a port is also upstream of itself.
     pub port: u32,
     /// Minimum time between a cell's arrival at this port and its arrival at the other one [ps].
@@ -24,9 +24,9 @@ pub struct Before {
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// Ports directly upstream.
-    pub feeders: Vec<Before>,
+    pub feeders: Vec<UpstreamPort>,
     /// The port itself and all ports upstream.
-    pub closure: Vec<Before>,
+    pub closure: Vec<UpstreamPort>,
     /// Minimum time from the departure of a cell from its host to its arrival at the port [ps].
     pub outlook: u64,
     /// Minimum time from a cell's arrival to its arrival at its host, over circuits without a further sweep port [ps].
@@ -42,7 +42,7 @@ const NEVER: u64 = u64::MAX;
 
 impl Reach {
     /// Creates the state of a port that has processed nothing.
-    pub fn new(feeders: Vec<Before>, closure: Vec<Before>, outlook: u64, ack_lookahead: u64) -> Reach {
+    pub fn new(feeders: Vec<UpstreamPort>, closure: Vec<UpstreamPort>, outlook: u64, ack_lookahead: u64) -> Reach {
         Reach {
             feeders,
             closure,
@@ -114,11 +114,11 @@ pub struct Sweeps {
     woken: Vec<Vec<u32>>,
     /// Routes by VC.
     routes: Vec<Option<Box<Route>>>,
-    done: Vec<Done>,
+    done: Vec<CompletedFrame>,
     /// Cells lost since the latest `take_lost`.
     lost: Vec<LostCell>,
     /// The port that is being processed.
-    looking: u32,
+    processing: u32,
 }
 
 impl Sweeps {
@@ -137,7 +137,7 @@ impl Sweeps {
             routes,
             done: Vec::new(),
             lost: Vec::new(),
-            looking: u32::MAX,
+            processing: u32::MAX,
         }
     }
 
@@ -171,7 +171,7 @@ impl Sweeps {
         }
         let reach = &mut self.reaches[route.last as usize];
         let wakes = sent.last.0.saturating_add(route.latency) - 1;
-        if wakes >= reach.wakes || route.last == self.looking {
+        if wakes >= reach.wakes || route.last == self.processing {
             return None;
         }
         reach.wakes = wakes;
@@ -180,13 +180,13 @@ impl Sweeps {
 
     /// Lets a port process the arrivals by `end` that are known at `now`.
     pub fn process(&mut self, port: u32, now: Time, end: Time) {
-        self.looking = port;
+        self.processing = port;
         let until = now.0.saturating_add(self.reaches[port as usize].outlook);
         self.sweep(port, until.min(end.0 + 1));
     }
 
     /// Returns the `number`-th frame that has obtained its slots at its last port since the latest `process`.
-    pub fn done(&self, number: usize) -> Option<Done> {
+    pub fn done(&self, number: usize) -> Option<CompletedFrame> {
         self.done.get(number).copied()
     }
 
@@ -210,8 +210,8 @@ impl Sweeps {
     /// Completes the processing of a port. Returns the time of its next processing.
     pub fn next_processing(&mut self, port: u32) -> Option<Time> {
         self.done.clear();
-        self.looking = u32::MAX;
-        let bound = |before: &Before| {
+        self.processing = u32::MAX;
+        let bound = |before: &UpstreamPort| {
             let (streams, woken) = (&self.streams, &self.woken[before.port as usize]);
             let bound = self.ports[before.port as usize].bound(woken, streams);
             bound.saturating_add(before.latency)
@@ -231,7 +231,7 @@ impl Sweeps {
         }
         reach.swept = until;
         for at in 0..self.reaches[port as usize].feeders.len() {
-            let Before { port: before, latency } = self.reaches[port as usize].feeders[at];
+            let UpstreamPort { port: before, latency } = self.reaches[port as usize].feeders[at];
             self.sweep(before, until.saturating_sub(latency));
         }
         let mut woken = std::mem::take(&mut self.woken[port as usize]);
@@ -249,7 +249,7 @@ impl Sweeps {
     /// `lost` is invoked with earlier frames, which were lost.
     pub fn take(
         &mut self,
-        done: &Done,
+        done: &CompletedFrame,
         cells: impl Fn(Packet) -> u16,
         options: &mut Options,
         lost: impl FnMut(u32, Packet),

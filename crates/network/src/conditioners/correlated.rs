@@ -4,7 +4,7 @@
 use longpipe_events::Stream;
 
 /// Maximum value of a draw.
-const MOST: f64 = u32::MAX as f64;
+const MAX_DRAW: f64 = u32::MAX as f64;
 
 /// Random 32-bit numbers, each correlated with the previous one (`struct crndstate`).
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ impl Correlated {
         Correlated {
             last: stream.below(1 << 32) as u32,
             stream,
-            weight: (correlation * MOST).round() as u32,
+            weight: (correlation * MAX_DRAW).round() as u32,
         }
     }
 
     /// Returns the largest draw that counts as success, for a success probability.
     pub fn threshold(probability: f64) -> u32 {
-        (probability * MOST).round() as u32
+        (probability * MAX_DRAW).round() as u32
     }
 
     /// Draws the next number. Correlation ρ multiplies the deviation by √((1 − ρ)/(1 + ρ)).

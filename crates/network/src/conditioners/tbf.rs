@@ -13,7 +13,7 @@ use longpipe_events::{Time, PS_PER_NS};
 pub(crate) struct Tbf {
     rates: Rates,
     bucket: Bucket,
-    most_bytes: u64,
+    max_bytes: u64,
 }
 
 impl Tbf {
@@ -32,14 +32,14 @@ impl Tbf {
         Tbf {
             bucket: rates.full(),
             rates,
-            most_bytes: u64::from(config.burst_bytes.min(mtu_bytes)),
+            max_bytes: u64::from(config.burst_bytes.min(mtu_bytes)),
         }
     }
 
     /// Returns whether a packet is longer than the burst or the MTU, and therefore dropped at enqueue: the buckets never hold enough
     /// tokens for it.
     pub fn is_too_long(&self, bytes: u64) -> bool {
-        bytes > self.most_bytes
+        bytes > self.max_bytes
     }
 
     /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time at

@@ -67,7 +67,7 @@ impl Rates {
     pub fn full(&self) -> Bucket {
         Bucket {
             tokens: self.depth_ns,
-            peak_tokens: self.peak.map_or(0, |(_, most)| most),
+            peak_tokens: self.peak.map_or(0, |(_, max)| max),
             checked: 0,
         }
     }
@@ -76,8 +76,8 @@ impl Rates {
     /// few.
     fn left(&self, bucket: &Bucket, now: i64, bytes: u32) -> (i64, i64) {
         let elapsed = (now - bucket.checked).min(self.depth_ns);
-        let peak_tokens = self.peak.map_or(0, |(peak, most)| {
-            (elapsed + bucket.peak_tokens).min(most) - peak.of(bytes)
+        let peak_tokens = self.peak.map_or(0, |(peak, max)| {
+            (elapsed + bucket.peak_tokens).min(max) - peak.of(bytes)
         });
         let tokens = (elapsed + bucket.tokens).min(self.depth_ns) - self.rate.of(bytes);
         (tokens, peak_tokens)

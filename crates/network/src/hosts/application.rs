@@ -3,7 +3,7 @@
 //! `on_clock` performs all scheduled actions of an application: its start, its next request, datagram or write, and its
 //! stop.
 
-use super::arriving::Place;
+use super::arriving::ConnectionSlot;
 use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::external::ExternalPackets;
@@ -28,7 +28,7 @@ pub(crate) enum Application {
     /// Starts flows that arrive over time, in the slots of `Hosts::arriving` with this index.
     Arrivals(usize),
     /// Transfers the data of arriving flows, one after another.
-    Place(Place),
+    ConnectionSlot(ConnectionSlot),
     /// Sends datagrams instead of TCP segments.
     Datagrams(Box<Datagrams>),
     /// Programs outside the simulation, whose packets enter it.
@@ -119,7 +119,7 @@ impl Connection {
 impl<P: Probe> Hosts<P> {
     /// Schedules the start of a flow's application.
     pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
-        if let Application::Place(_) = self.flows[flow.index()].application {
+        if let Application::ConnectionSlot(_) = self.flows[flow.index()].application {
             return;
         }
         let start = self.flows[flow.index()].start;
@@ -157,7 +157,7 @@ impl<P: Probe> Hosts<P> {
             Application::Stream(_) => stream::write(self, medium, flow),
             Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),
             Application::Bulk => self.write_all(medium, flow),
-            Application::External(_) | Application::Arrivals(_) | Application::Place(_) => {}
+            Application::External(_) | Application::Arrivals(_) | Application::ConnectionSlot(_) => {}
         }
     }
 

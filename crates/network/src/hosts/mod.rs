@@ -25,7 +25,7 @@ use crate::lookahead::early::EarlyHosts;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
 use crate::scenario::topology::{Entry, Topology};
-use crate::scenario::{Places, Scenario};
+use crate::scenario::{ConnectionSlots, Scenario};
 use arriving::Arriving;
 use connection::{connections, Connection};
 use early_delivery::EarlyDelivery;
@@ -53,15 +53,15 @@ pub(crate) struct Hosts<P: Probe> {
 impl<P: Probe> Hosts<P> {
     /// Returns the number of flows of the scenario, which precede the slots of arriving flows.
     pub fn own_flows(&self) -> usize {
-        let places = self.arriving.iter().map(|own| own.places().flows.len());
-        self.flows.len() - places.sum::<usize>()
+        let slots = self.arriving.iter().map(|own| own.slots().flows.len());
+        self.flows.len() - slots.sum::<usize>()
     }
 }
 
 /// Creates the hosts of a scenario at time zero; `entries` are the starts of the circuits. `interval` is the typical
 /// time between scheduling an event and its occurrence.
 pub(crate) fn hosts<P: Probe>(
-    (scenario, places): (&Scenario, Vec<Places>),
+    (scenario, slots): (&Scenario, Vec<ConnectionSlots>),
     topology: &Topology,
     early: EarlyHosts,
     (seed, entries, interval): (u64, &[Entry], Span),
@@ -69,7 +69,7 @@ pub(crate) fn hosts<P: Probe>(
 ) -> Hosts<P> {
     let (links, flow_count, sources) = (scenario.links.len(), scenario.flows.len(), scenario.vbr.len());
     let mut flows = connections(scenario, seed, entries);
-    let arriving = arriving::arriving(scenario, places, seed, &mut flows);
+    let arriving = arriving::arriving(scenario, slots, seed, &mut flows);
     let mut hosts = Hosts {
         clock: Clock::new(Time(scenario.duration_ps), links, flow_count, sources, interval),
         flows,
@@ -81,8 +81,10 @@ pub(crate) fn hosts<P: Probe>(
         outcomes: Vec::new(),
     };
     for own in &hosts.arriving {
-        let places = own.places();
-        hosts.probe.add_places(Flow::new(places.owner), places.flows.len());
+        let slots = own.slots();
+        hosts
+            .probe
+            .add_connection_slots(Flow::new(slots.owner), slots.flows.len());
     }
     hosts.record_events();
     hosts

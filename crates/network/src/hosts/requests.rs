@@ -171,7 +171,7 @@ impl Requests {
     /// Returns a violated invariant of requests and files, if any, given the bytes that the client has received.
     pub(crate) fn broken(&self, delivered: u64) -> Option<String> {
         let (space, counters) = (self.sender.flight(), self.sender.counters());
-        let asked = self.files.len() as u64 * self.request_bytes;
+        let requested = self.files.len() as u64 * self.request_bytes;
         let answered: u64 = self.files[..self.answered].iter().map(|file| file.bytes).sum();
         let in_turn = |instant: fn(&File) -> Option<Time>, count: usize| {
             let (done, open) = self.files.split_at(count);
@@ -183,7 +183,7 @@ impl Requests {
             && space.nxt <= space.max
             && space.una <= self.receiver.delivered()
             && self.receiver.highest() <= space.max
-            && space.max <= asked
+            && space.max <= requested
             && counters.sent_bytes == space.max + counters.retransmitted_bytes
             && self.answered as u64 == self.receiver.delivered() / self.request_bytes
             && self.scheduled == answered

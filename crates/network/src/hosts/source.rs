@@ -218,8 +218,8 @@ fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
 /// Draws from a Pareto distribution, rounded down.
 pub(super) fn pareto(mean: f64, shape: f64, stream: &mut Stream) -> u64 {
     // The drawn value is the minimum times u^(-1/shape), with u in (0, 1].
-    let least = mean * ((shape - 1.0) / shape);
-    (least / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
+    let min = mean * ((shape - 1.0) / shape);
+    (min / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
 }
 
 /// Raises `base` to an exponent in [0, 1) using only square roots, which IEEE 754 rounds equally on all machines.

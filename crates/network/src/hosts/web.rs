@@ -2,7 +2,7 @@
 //!
 //! All random numbers come from streams of the flow, so two networks with the same seed have the same requests.
 
-use crate::scenario::web::{CycleFrom, PoissonCut, WebConfig, ALL_SHARES, LARGEST_MEAN};
+use crate::scenario::web::{CycleFrom, PoissonCut, WebConfig, ALL_SHARES, MAX_MEAN};
 use longpipe_events::{Span, Stream, Time};
 
 /// Number of file sizes per class.
@@ -10,7 +10,7 @@ pub const SIZES: u32 = 9;
 /// Resolution of a draw; f64 represents multiples of 2^-53 exactly.
 const ONE: u64 = 1 << 53;
 
-/// A Poisson variable limited to `1..=most`.
+/// A Poisson variable limited to `1..=max`.
 #[derive(Clone, Debug)]
 pub struct CutPoisson {
     /// P(X <= k + 1) for k = 0, 1, ..., in units of 1 / `ONE`.
@@ -19,19 +19,19 @@ pub struct CutPoisson {
 
 impl CutPoisson {
     /// Creates a variable; `mean` is its mean before it is limited.
-    pub fn new(mean: f64, most: u32, cut: PoissonCut) -> CutPoisson {
+    pub fn new(mean: f64, max: u32, cut: PoissonCut) -> CutPoisson {
         // Weights mean^k / k!, without the common factor e^-mean; only multiplication and division are used, because
         // they give bit-identical results on all platforms.
-        let weights: Vec<f64> = (1..=most.max(4 * LARGEST_MEAN as u32))
+        let weights: Vec<f64> = (1..=max.max(4 * MAX_MEAN as u32))
             .scan(1.0, |weight, k| {
                 *weight *= mean / f64::from(k);
                 Some(*weight)
             })
             .collect();
-        let (mut within, beyond) = (weights[..most as usize].to_vec(), &weights[most as usize..]);
+        let (mut within, beyond) = (weights[..max as usize].to_vec(), &weights[max as usize..]);
         if cut == PoissonCut::Clamping {
             within[0] += 1.0;
-            within[most as usize - 1] += beyond.iter().sum::<f64>();
+            within[max as usize - 1] += beyond.iter().sum::<f64>();
         }
         let all: f64 = within.iter().sum();
         let mut sum = 0.0;
@@ -42,7 +42,7 @@ impl CutPoisson {
                 (sum / all * ONE as f64) as u64
             })
             .collect();
-        cumulative[most as usize - 1] = ONE;
+        cumulative[max as usize - 1] = ONE;
         CutPoisson { cumulative }
     }
 
@@ -191,12 +191,12 @@ pub(crate) mod tests {
     #[test]
     fn extreme_means_stay_in_range() {
         let mut stream = Stream::new(1, "test", 0);
-        for (mean, most) in [(1e-9, 9), (100.0, 9), (100.0, 1000), (5.0, 1)] {
+        for (mean, max) in [(1e-9, 9), (100.0, 9), (100.0, 1000), (5.0, 1)] {
             for cut in [PoissonCut::Rejection, PoissonCut::Clamping] {
-                let poisson = CutPoisson::new(mean, most, cut);
+                let poisson = CutPoisson::new(mean, max, cut);
                 let all: f64 = poisson.probabilities().iter().sum();
-                assert!((all - 1.0).abs() < 1e-12, "{mean} {most}: {all}");
-                assert!((0..100).all(|_| (1..=most).contains(&poisson.draw(&mut stream))));
+                assert!((all - 1.0).abs() < 1e-12, "{mean} {max}: {all}");
+                assert!((0..100).all(|_| (1..=max).contains(&poisson.draw(&mut stream))));
             }
         }
     }

@@ -82,7 +82,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         })?;
         let mut report = report;
         if let Some(verdict) = verdict {
-            report = report.with(verdict.errors.as_deref(), verdict.strays);
+            report = report.with(verdict.errors.as_deref(), verdict.no_route);
         }
         let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
         if end != End::Host {

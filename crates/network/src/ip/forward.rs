@@ -29,7 +29,7 @@ pub(super) fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnW
 
 /// A packet that will reach a host, with its departure time from the first port of its latest advance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reaching {
+pub(crate) struct HostArrival {
     pub arrival: Time,
     pub packet: Packet,
     pub left_trunk: Time,
@@ -58,8 +58,8 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let asked = |_| (self.routes.local(&self.topology, packet), packet.is_capable());
-        let Some(arrival) = wire.send(ready, packet.bytes(), asked) else {
+        let circuit_and_ecn = |_| (self.routes.local(&self.topology, packet), packet.is_capable());
+        let Some(arrival) = wire.send(ready, packet.bytes(), circuit_and_ecn) else {
             self.transmit_by_queue(hosts, (link, ready), packet, &options);
             return None;
         };
@@ -222,8 +222,8 @@ impl Ip {
             return false;
         }
         if !corrupted {
-            verdict.strays.0 += 1;
-            verdict.strays.1 += u64::from(bytes);
+            verdict.no_route.0 += 1;
+            verdict.no_route.1 += u64::from(bytes);
         }
         wire.pop(&mut NO_OPTIONS.clone());
         let cause = match corrupted {
@@ -282,7 +282,7 @@ impl Ip {
         options: &Options,
         delivering_early: bool,
         answered: Option<Time>,
-    ) -> Option<Reaching> {
+    ) -> Option<HostArrival> {
         let mut left_trunk = answered.unwrap_or(UNKNOWN);
         let link = loop {
             let link = self.routes.next_link(&packet);
@@ -293,7 +293,7 @@ impl Ip {
             }
             let wire = &mut self.wires[link.index()];
             let reached = arrival;
-            let asked = |numbered| {
+            let circuit_and_ecn = |numbered| {
                 let local = if numbered {
                     self.routes.local(&self.topology, packet)
                 } else {
@@ -301,7 +301,7 @@ impl Ip {
                 };
                 (local, packet.is_capable())
             };
-            let wire = match wire.send(reached, packet.bytes(), asked) {
+            let wire = match wire.send(reached, packet.bytes(), circuit_and_ecn) {
                 Some(at) => {
                     arrival = at;
                     &*wire
@@ -332,7 +332,7 @@ impl Ip {
             match wire.line.end {
                 End::Through => {}
                 End::Host if !delivering_early => {
-                    return Some(Reaching {
+                    return Some(HostArrival {
                         arrival,
                         packet,
                         left_trunk,

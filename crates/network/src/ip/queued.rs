@@ -1,8 +1,8 @@
 //! Packets at ports with an egress queue (`constant_rate.rs`, `variable_rate.rs`): they are queued until their
 //! transmission starts, and forwarded at that time.
 
-use super::forward::Reaching;
-use super::port::constant_rate::Begun;
+use super::forward::HostArrival;
+use super::port::constant_rate::StartedTransmission;
 use super::port::egress_queue::EgressQueue;
 use super::port::line::End;
 use super::wire::Port;
@@ -39,14 +39,14 @@ impl Ip {
             self.act_until(hosts, link, now);
         }
         self.set_port_event(hosts, link);
-        let Begun {
+        let StartedTransmission {
             queued,
             departure,
             arrival,
         } = begun?;
         if arrival.is_none() {
-            let came = self.wires[link.index()].port.arrival_of(&queued);
-            watch::packet(&mut hosts.probe, link, came, departure, queued.packet, options);
+            let arrived = self.wires[link.index()].port.arrival_of(&queued);
+            watch::packet(&mut hosts.probe, link, arrived, departure, queued.packet, options);
         }
         arrival.map(|arrival| (arrival, queued.packet))
     }
@@ -86,8 +86,8 @@ impl Ip {
     }
 
     /// Forwards a packet whose transmission starts at a port with an egress queue.
-    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, begun: Begun) {
-        let Begun {
+    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, begun: StartedTransmission) {
+        let StartedTransmission {
             queued,
             departure,
             arrival,
@@ -102,8 +102,8 @@ impl Ip {
             false => &NO_OPTIONS,
         };
         let wire = &self.wires[link.index()];
-        let came = wire.port.arrival_of(&queued);
-        watch::packet(&mut hosts.probe, link, came, departure, packet, options);
+        let arrived = wire.port.arrival_of(&queued);
+        watch::packet(&mut hosts.probe, link, arrived, departure, packet, options);
         let Some(arrival) = arrival else { return };
         let line = &wire.line;
         let delivering_early = hosts.early_delivery.delivering_early;
@@ -115,7 +115,7 @@ impl Ip {
                 let left_trunk = departure;
                 self.reach_quiet_host(
                     hosts,
-                    Reaching {
+                    HostArrival {
                         arrival,
                         packet,
                         left_trunk,

@@ -90,9 +90,9 @@ pub struct PacketReport {
     /// Bytes of the packets corrupted by bit errors.
     pub bytes_corrupted: u64,
     /// Packets that arrived at a router from which no route continued; they are included in the packets that left.
-    pub strays: u64,
+    pub no_route: u64,
     /// Bytes of the packets without a continuing route.
-    pub bytes_strays: u64,
+    pub bytes_no_route: u64,
 }
 
 impl PacketReport {
@@ -166,17 +166,20 @@ impl PacketReport {
     }
 
     /// Returns the report with the packets that bit errors corrupted, and with packets and bytes without a route.
-    pub(crate) fn with(mut self, errors: Option<&BitErrors>, strays: (u64, u64)) -> PacketReport {
+    pub(crate) fn with(mut self, errors: Option<&BitErrors>, no_route: (u64, u64)) -> PacketReport {
         if let Some(errors) = errors {
             (self.corrupted, self.bytes_corrupted) = (errors.corrupted, errors.corrupted_bits / 8);
         }
-        (self.strays, self.bytes_strays) = strays;
+        (self.no_route, self.bytes_no_route) = no_route;
         self
     }
 
     /// Returns the packets and bytes that left and were lost at the end of the wire.
     pub(crate) fn lost_at_end(&self) -> (u64, u64) {
-        (self.corrupted + self.strays, self.bytes_corrupted + self.bytes_strays)
+        (
+            self.corrupted + self.no_route,
+            self.bytes_corrupted + self.bytes_no_route,
+        )
     }
 
     /// Adds all results to a hash of the final state; bit errors, packets without a route, and marks are added only if
@@ -202,14 +205,14 @@ impl PacketReport {
             [motion.lost_outage, motion.lost_on_wire, packets, furthest]
         });
         let corrupted = Some(self.corrupted).filter(|&corrupted| corrupted > 0);
-        let strays = Some(self.strays).filter(|&strays| strays > 0);
+        let no_route = Some(self.no_route).filter(|&no_route| no_route > 0);
         let policed = Some(self.lost_policer).filter(|&policed| policed > 0);
         let duplicated = Some(self.packets_duplicated).filter(|&duplicated| duplicated > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         words
             .into_iter()
             .chain(corrupted)
-            .chain(strays)
+            .chain(no_route)
             .chain(policed)
             .chain(duplicated)
             .chain(marked)

@@ -15,12 +15,12 @@ pub(crate) struct Routes {
     /// Index of the first hop of each circuit.
     first: Vec<u32>,
     /// Circuits with route changes.
-    changing: HashMap<Circuit, Changing>,
+    changing: HashMap<Circuit, ReroutedCircuit>,
 }
 
 /// A circuit with route changes.
 #[derive(Clone, Debug)]
-struct Changing {
+struct ReroutedCircuit {
     in_flight: RerouteInFlight,
     /// Start of validity and first hop of each route, in order.
     routes: Vec<(Time, u32)>,
@@ -60,7 +60,7 @@ impl Routes {
         let circuit = Circuit(self.first.len() as u32);
         self.first.push(routes[0].1);
         let in_flight = own.in_flight;
-        self.changing.insert(circuit, Changing { in_flight, routes });
+        self.changing.insert(circuit, ReroutedCircuit { in_flight, routes });
     }
 
     /// Returns the start of each circuit.

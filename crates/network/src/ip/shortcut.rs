@@ -5,7 +5,7 @@
 //! - data in order, with or without timestamps, acknowledged at once or later, and ACKs of such data at senders that
 //!   keep transmission records or are paced.
 
-use super::forward::Reaching;
+use super::forward::HostArrival;
 use super::port::line::End;
 use super::Ip;
 use crate::clock::UNKNOWN;
@@ -19,8 +19,13 @@ use longpipe_events::{MaybeTime, Time};
 impl Ip {
     /// Delivers a packet early to a host without earlier timers or starts.
     #[inline(always)]
-    pub(crate) fn reach_quiet_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, reaching: Reaching, options: &Options) {
-        let Reaching {
+    pub(crate) fn reach_quiet_host<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        reaching: HostArrival,
+        options: &Options,
+    ) {
+        let HostArrival {
             arrival,
             packet,
             left_trunk,
@@ -66,7 +71,7 @@ impl Ip {
             return self.set_out_ahead(hosts, link, next, &NO_OPTIONS, arrival);
         }
         let reaching = self.travel(hosts, (next_arrival, packet), &NO_OPTIONS, false, None);
-        if let Some(Reaching { arrival, packet, .. }) = reaching {
+        if let Some(HostArrival { arrival, packet, .. }) = reaching {
             self.take_ack_on_fast_path(hosts, arrival, packet);
         }
     }

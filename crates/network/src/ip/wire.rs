@@ -4,7 +4,7 @@ use crate::conditioners::jitter::LinkJitter;
 use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
-use crate::ip::port::constant_rate::{Begun, ConstantRatePort};
+use crate::ip::port::constant_rate::{ConstantRatePort, StartedTransmission};
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
 use crate::ip::port::fifo::Router;
@@ -58,7 +58,7 @@ pub(crate) struct DeliveryCheck {
     /// Whether packets continue on the route that is valid at their arrival.
     pub reroutes: bool,
     /// Numbers of packets and of bytes lost because no route continues from here.
-    pub strays: (u64, u64),
+    pub no_route: (u64, u64),
 }
 
 impl Wire {
@@ -77,10 +77,10 @@ impl Wire {
     }
 
     /// Sends a packet that is ready at its host or arrives at the port. Returns its arrival time downstream, or None if
-    /// it is lost, held or marked. `asked` returns the index of its circuit at the port, if needed, and whether it can
+    /// it is lost, held or marked. `circuit_and_ecn` returns the index of its circuit at the port, if needed, and whether it can
     /// be marked.
     #[inline(always)]
-    pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
+    pub fn send(&mut self, ready: Time, bytes: u16, circuit_and_ecn: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
             self.line.repeat(ready)
         } else {
@@ -88,14 +88,14 @@ impl Wire {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) if router.is_only_tail_drop() => router.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) => {
-                    let asked = asked(router.needs_vc_occupancies());
-                    router.queue_by_rules(&mut self.line, ready, bytes, asked)?
+                    let circuit_and_ecn = circuit_and_ecn(router.needs_vc_occupancies());
+                    router.queue_by_rules(&mut self.line, ready, bytes, circuit_and_ecn)?
                 }
                 // `Ip::enqueue` queues the packet.
                 Port::ConstantRate(_) | Port::VariableRate(_) => return None,
-                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked(true)),
+                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, circuit_and_ecn(true)),
                 Port::TimeVarying(time_varying) => {
-                    let (local, _) = asked(time_varying.needs_vc_occupancies());
+                    let (local, _) = circuit_and_ecn(time_varying.needs_vc_occupancies());
                     return time_varying.send(&mut self.line, ready, bytes, local);
                 }
             }
@@ -191,11 +191,11 @@ pub(crate) enum Port {
 impl Port {
     /// Sends a packet that is ready at its host or arrives at a port of constant rate. Returns its departure time, or
     /// None if it is lost.
-    pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
+    pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
             Port::Router(router) if router.is_only_tail_drop() => router.queue(line, ready, bytes),
-            Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked),
+            Port::Router(router) => router.queue_by_rules(line, ready, bytes, circuit_and_ecn),
             Port::Delayed(_) | Port::TimeVarying(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
@@ -240,7 +240,7 @@ impl Port {
 
     /// Performs the action of an egress queue that is due at `now`. Returns the packet whose transmission starts, if any.
     #[inline]
-    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         match self {
             Port::ConstantRate(port) => port.act(line, now),
             Port::VariableRate(port) => port.act(line, now),
@@ -250,7 +250,13 @@ impl Port {
 
     /// Adds a packet to an egress queue, after all actions due. Returns it if its transmission starts at once.
     #[inline]
-    pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
+    pub fn arrive(
+        &mut self,
+        line: &mut Line,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<StartedTransmission> {
         match self {
             Port::ConstantRate(port) => port.arrive(line, now, packet, options),
             Port::VariableRate(port) => port.arrive(line, now, packet, options),
@@ -403,13 +409,13 @@ pub(crate) fn wires(
                 errors,
                 end,
                 reroutes,
-                strays: (0, 0),
+                no_route: (0, 0),
             })
         });
         let seen = if verdict.is_some() { End::DecidedOnArrival } else { end };
         let vcs = topology.vcs_of_link[index][0] as usize;
         let (port, repeats) = port(scenario, index, (queueless[index], late), (vcs, seed));
-        let mut line = Line::new(Span(link.guarantees().least_delay), seen, repeats);
+        let mut line = Line::new(Span(link.guarantees().min_delay), seen, repeats);
         // A packet that passes through a router without meeting others may always be forwarded at once.
         if seen == End::Through {
             line.earliest_event = Time(scenario.duration_ps);

@@ -63,8 +63,8 @@ pub(crate) fn ack_lookaheads(
             *port = PortArrivals::Others;
             continue;
         }
-        let bytes = guarantees.circuits[data.index()].end.least_packet_bytes;
-        let latency = least_latency(scenario, guarantees, bytes, &forth[trunk..], &back[..meets]);
+        let bytes = guarantees.circuits[data.index()].end.min_packet_bytes;
+        let latency = min_latency(scenario, guarantees, bytes, &forth[trunk..], &back[..meets]);
         *port = port.with(forth[trunk], latency);
     }
     // Only the link identifies an ACK, so the guarantee must hold for all packets that leave over it.
@@ -78,8 +78,8 @@ pub(crate) fn ack_lookaheads(
         let port = back.get(1).map_or(PortArrivals::Others, |&second| ports[second]);
         match port {
             PortArrivals::AcksOf { latency, .. } if known[first] && shared(&first) => {
-                let least = &mut ack_lookaheads[first].0;
-                *least = if *least == 0 { latency } else { latency.min(*least) };
+                let min = &mut ack_lookaheads[first].0;
+                *min = if *min == 0 { latency } else { latency.min(*min) };
             }
             _ => (known[first], ack_lookaheads[first]) = (false, Span(0)),
         }
@@ -94,10 +94,10 @@ impl PortArrivals {
             PortArrivals::Unused => PortArrivals::AcksOf { trunk, latency },
             PortArrivals::AcksOf {
                 trunk: other,
-                latency: least,
+                latency: min,
             } if other == trunk => PortArrivals::AcksOf {
                 trunk,
-                latency: latency.min(least),
+                latency: latency.min(min),
             },
             PortArrivals::AcksOf { .. } | PortArrivals::Others => PortArrivals::Others,
         }
@@ -106,18 +106,18 @@ impl PortArrivals {
 
 /// Returns the minimum time from the departure of a packet from the trunk, the first link of `forth`, until the ACK of the
 /// next packet, of at least `bytes`, or its first cell, has arrived over `back` [ps].
-fn least_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
-    let rate = |link: usize| guarantees.links[link].most_rate_bps;
+fn min_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
+    let rate = |link: usize| guarantees.links[link].max_rate_bps;
     // For a time-varying link, use the maximum rate, the minimum delay and the minimum distance between packets.
     let after_another = |link: usize, bits: u64| -> u64 {
-        let spread = u128::from(duration(bits, rate(link))) * u128::from(guarantees.links[link].least_spread);
+        let spread = u128::from(duration(bits, rate(link))) * u128::from(guarantees.links[link].min_spacing_ratio);
         // Delays and varying departures are rounded to a picosecond.
         let rounded = if scenario.links[link].motion.is_some() { 2 } else { 0 };
         ((spread >> 32) as u64).saturating_sub(rounded)
     };
     let links = |links: &[usize], bits: u64| -> u64 {
-        let least = |&link: &usize| after_another(link, bits) + guarantees.links[link].least_delay;
-        links.iter().map(least).sum()
+        let min = |&link: &usize| after_another(link, bits) + guarantees.links[link].min_delay;
+        links.iter().map(min).sum()
     };
     match scenario.framing {
         Framing::Ip => links(forth, 8 * bytes) + links(back, 8 * u64::from(header_bytes(None))),

@@ -31,7 +31,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
         let mut before = None;
         for (_, link) in topology.route(first) {
             match of_circuit {
-                Some((least, most)) => lengths[link] = (lengths[link].0.min(least), lengths[link].1.max(most)),
+                Some((min, max)) => lengths[link] = (lengths[link].0.min(min), lengths[link].1.max(max)),
                 None => known[link] = false,
             }
             known[link] &= before.is_some() && inputs[link].is_none_or(|other| Some(other) == before);
@@ -40,17 +40,17 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
         }
     }
     let queueless = |(index, link): (usize, &LinkConfig)| {
-        let (least, most) = lengths[index];
+        let (min, max) = lengths[index];
         let input = inputs[index].map(|input| &links[input]).filter(|_| known[index])?;
         let room = link.buffer.is_none_or(|buffer| match buffer.unit {
             BufferUnit::Packets => buffer.limit >= 1,
-            BufferUnit::Bytes => buffer.limit >= most,
+            BufferUnit::Bytes => buffer.limit >= max,
             BufferUnit::Cells => false,
         });
         let stand = input.motion.is_none() && link.motion.is_none() && input.conditioners.is_empty();
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
         let lasts = |bytes: u64, rate: u64| 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(rate);
-        let apart = lasts(most, link.rate_bps) + ROUNDED <= lasts(least, input.rate_bps);
+        let apart = lasts(max, link.rate_bps) + ROUNDED <= lasts(min, input.rate_bps);
         Some(room && stand && router && apart && link.policy.is_inert_without_queue())
     };
     let all = links.iter().enumerate();
@@ -64,7 +64,7 @@ fn bounds(flow: &FlowConfig, circuit: Circuit) -> Option<(u64, u64)> {
     let bounds = if circuit.is_back() {
         (u64::from(header_bytes(None)), u64::from(ack))
     } else {
-        (sending.least_packet_bytes, u64::from(data))
+        (sending.min_packet_bytes, u64::from(data))
     };
     sending.silent_between_timers.then_some(bounds)
 }

@@ -31,7 +31,7 @@ pub trait Probe {
 
     /// Reports at the start of the run that `count` additional flows are the connection slots of the arriving flows of
     /// `owner`.
-    fn add_places(&mut self, _owner: Flow, _count: usize) {}
+    fn add_connection_slots(&mut self, _owner: Flow, _count: usize) {}
     /// Reports that a new connection begins in the slot `flow`. Its sequence numbers start from 0 again.
     fn renewed(&mut self, _flow: Flow) {}
     /// Reports cwnd and ssthresh [byte] of a sender after an event that may have changed them.
@@ -98,9 +98,9 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.is_idle() && self.1.is_idle()
     }
 
-    fn add_places(&mut self, owner: Flow, count: usize) {
-        self.0.add_places(owner, count);
-        self.1.add_places(owner, count);
+    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
+        self.0.add_connection_slots(owner, count);
+        self.1.add_connection_slots(owner, count);
     }
 
     fn renewed(&mut self, flow: Flow) {
@@ -208,9 +208,9 @@ impl<A: Probe> Probe for Option<A> {
         self.as_ref().is_none_or(A::is_idle)
     }
 
-    fn add_places(&mut self, owner: Flow, count: usize) {
+    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
         if let Some(probe) = self {
-            probe.add_places(owner, count);
+            probe.add_connection_slots(owner, count);
         }
     }
 

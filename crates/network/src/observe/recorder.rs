@@ -249,7 +249,7 @@ pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
 }
 
 impl Probe for Recorder {
-    fn add_places(&mut self, owner: Flow, count: usize) {
+    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
         self.owners.resize(self.owners.len() + count, owner);
         self.arrived.resize(self.arrived.len() + count, Arrived::default());
     }

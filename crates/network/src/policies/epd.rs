@@ -24,10 +24,10 @@ impl Epd {
         occupancy.held as f64 > self.threshold
     }
 
-    /// Returns the value of `refuses` for all queue lengths from `least` to `most`, or None if it differs between them.
-    pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
+    /// Returns the value of `refuses` for all queue lengths from `min` to `max`, or None if it differs between them.
+    pub fn decides(&self, min: u64, max: u64) -> Option<bool> {
         let above = |held: u64| held as f64 > self.threshold;
-        (above(least) == above(most)).then(|| above(most))
+        (above(min) == above(max)).then(|| above(max))
     }
 
     /// Returns the treatment of the rest of a damaged frame, which is discarded.

@@ -31,10 +31,10 @@ impl Fba {
         x > self.threshold && load * (x - self.threshold) > self.scale * x
     }
 
-    /// Returns `Some(false)` if no frame is dropped at any X up to `most`, because `most` does not exceed the
+    /// Returns `Some(false)` if no frame is dropped at any X up to `max`, because `max` does not exceed the
     /// threshold; otherwise None.
-    pub fn decides(&self, most: u64) -> Option<bool> {
-        (most as f64 <= self.threshold).then_some(false)
+    pub fn decides(&self, max: u64) -> Option<bool> {
+        (max as f64 <= self.threshold).then_some(false)
     }
 
     /// Returns the treatment of the rest of a damaged frame, which is discarded.

@@ -94,14 +94,14 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new frame is dropped, or None if this differs between queue lengths from `least` to `most`.
+    /// Returns whether a new frame is dropped, or None if this differs between queue lengths from `min` to `max`.
     #[inline]
-    pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
+    pub fn decides(&self, min: u64, max: u64) -> Option<bool> {
         match self {
             Policy::TailDrop | Policy::PartialPacketDiscard(_) => Some(false),
-            Policy::Epd(epd) => epd.decides(least, most),
-            Policy::SelectiveDrop(selective_drop) => selective_drop.decides(most),
-            Policy::Fba(fba) => fba.decides(most),
+            Policy::Epd(epd) => epd.decides(min, max),
+            Policy::SelectiveDrop(selective_drop) => selective_drop.decides(max),
+            Policy::Fba(fba) => fba.decides(max),
         }
     }
 

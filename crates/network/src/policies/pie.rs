@@ -11,9 +11,9 @@ const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
 /// Maximum increase of a probability of at least 0.1 per update (RFC 8033 section 5.5).
-const LARGEST_STEP: f64 = 0.02;
+const MAX_STEP: f64 = 0.02;
 /// Maximum probability at which ECN-capable packets are marked instead of dropped (RFC 8033 section 5.1).
-const LARGEST_TO_MARK: f64 = 0.1;
+const MAX_MARK_PROBABILITY: f64 = 0.1;
 /// Bounds of the accumulated probability: no drop below the lower bound, always a drop above the upper one
 /// (derandomization, RFC 8033 section 5.4).
 const NONE_BELOW: f64 = 0.85;
@@ -160,7 +160,7 @@ impl Pie {
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
         let goes = self.is_to_go(arrival, draw);
-        let marked = goes && self.config.ecn && arrival.capable && self.probability <= LARGEST_TO_MARK;
+        let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
         if goes && (!marked || self.config.rules == PieRules::Linux) {
             self.sum = 0.0;
         }
@@ -377,7 +377,7 @@ impl Pie {
         };
         let step = error / divisor;
         let step = if self.probability >= 0.1 {
-            step.min(LARGEST_STEP)
+            step.min(MAX_STEP)
         } else {
             step
         };

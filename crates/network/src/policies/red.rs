@@ -5,9 +5,9 @@ use crate::scenario::{QueueUnit, RedConfig, RedGap};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 /// Minimum and maximum max_p of adaptive RED, and its steps (Floyd, Gummadi and Shenker 2001).
-const LEAST_MAX_P: f64 = 0.01;
-const LARGEST_MAX_P: f64 = 0.5;
-const LARGEST_STEP: f64 = 0.01;
+const MAX_P_BOTTOM: f64 = 0.01;
+const MAX_P_TOP: f64 = 0.5;
+const MAX_STEP: f64 = 0.01;
 const DECREASE: f64 = 0.9;
 /// Minimum time between steps of max_p.
 const STEP_TIME: Span = Span(PS_PER_SECOND / 2);
@@ -65,7 +65,7 @@ impl Red {
     /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p is at its
     /// minimum.
     pub fn ignores_idle_arrivals(&self) -> bool {
-        let falls = self.config.adaptive && self.max_p > LEAST_MAX_P;
+        let falls = self.config.adaptive && self.max_p > MAX_P_BOTTOM;
         self.average == 0.0 && self.config.min > 0.0 && !falls
     }
 
@@ -81,14 +81,14 @@ impl Red {
         // Converting a signed integer takes one instruction.
         self.observe(arrival, waiting as i64 as f64);
         if self.config.gap == RedGap::Drawn {
-            self.judge_as_linux(draw)
+            self.decide_as_linux(draw)
         } else {
-            self.judge_as_ns2(arrival, size, draw)
+            self.decide_as_ns2(arrival, size, draw)
         }
     }
 
     #[inline(always)]
-    fn judge_as_ns2(&mut self, arrival: &Arrival, size: u64, mut draw: impl FnMut() -> f64) -> Verdict {
+    fn decide_as_ns2(&mut self, arrival: &Arrival, size: u64, mut draw: impl FnMut() -> f64) -> Verdict {
         // RED drops no packet while at most one packet waits, regardless of the average.
         if self.average < self.config.min || arrival.packets_waiting <= 1 {
             self.count = None;
@@ -113,7 +113,7 @@ impl Red {
     }
 
     /// Applies Linux's rule: the gap to the next drop is drawn at each drop (red.h).
-    fn judge_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
+    fn decide_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
         if self.average < self.config.min || self.average >= self.largest {
             self.count = None;
             return if self.average < self.config.min {
@@ -161,11 +161,11 @@ impl Red {
     fn adapt(&mut self, now: Time) {
         let RedConfig { min, max, .. } = self.config;
         let part = 0.4 * (max - min);
-        if self.average < min + part && self.max_p > LEAST_MAX_P {
+        if self.average < min + part && self.max_p > MAX_P_BOTTOM {
             self.max_p *= DECREASE;
             self.moved = now;
-        } else if self.average > max - part && self.max_p < LARGEST_MAX_P {
-            self.max_p += LARGEST_STEP.min(0.25 * self.max_p);
+        } else if self.average > max - part && self.max_p < MAX_P_TOP {
+            self.max_p += MAX_STEP.min(0.25 * self.max_p);
             self.moved = now;
         }
     }

@@ -28,10 +28,10 @@ impl SelectiveDrop {
         x > self.threshold && (occupancy.vc_held * occupancy.active_vcs) as f64 > self.z * x
     }
 
-    /// Returns `Some(false)` if no frame is dropped at any X up to `most`, because `most` does not exceed the
+    /// Returns `Some(false)` if no frame is dropped at any X up to `max`, because `max` does not exceed the
     /// threshold; otherwise None.
-    pub fn decides(&self, most: u64) -> Option<bool> {
-        (most as f64 <= self.threshold).then_some(false)
+    pub fn decides(&self, max: u64) -> Option<bool> {
+        (max as f64 <= self.threshold).then_some(false)
     }
 
     /// Returns the treatment of the rest of a damaged frame, which is discarded.

@@ -156,7 +156,7 @@ impl<T: Queued> Cake<T> {
         let mut best: Option<(i64, usize)> = None;
         for (number, tin) in active {
             let wait = tin.next - now;
-            if wait <= 0 || best.is_none_or(|(least, _)| wait <= least) {
+            if wait <= 0 || best.is_none_or(|(min, _)| wait <= min) {
                 best = Some((wait, number));
             }
         }

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 
 /// Assignment of flows to queues.
 #[derive(Clone, Copy, Debug)]
-pub enum Spread {
+pub enum QueueMapping {
     /// One queue per flow.
-    Apart,
+    PerFlow,
     /// A hash selects the queue.
     Hashed {
         /// Salt of the hash.
@@ -22,7 +22,7 @@ pub enum Spread {
 
 /// A queue with its deficit counter.
 #[derive(Clone, Debug)]
-struct Turn<T> {
+struct DrrQueue<T> {
     backlog: Backlog<T>,
     /// Bytes added to the deficit per turn.
     quantum: u64,
@@ -35,8 +35,8 @@ struct Turn<T> {
 /// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct RoundRobin<T> {
-    queues: Vec<Turn<T>>,
-    spread: Spread,
+    queues: Vec<DrrQueue<T>>,
+    spread: QueueMapping,
     /// Non-empty queues, the one with the current turn first.
     active: VecDeque<u32>,
     packets: u64,
@@ -45,8 +45,8 @@ pub struct RoundRobin<T> {
 
 impl<T: Queued> RoundRobin<T> {
     /// Creates empty queues with the given positive quanta [byte].
-    pub fn new(quanta: impl IntoIterator<Item = u64>, spread: Spread) -> RoundRobin<T> {
-        let turn = |quantum| Turn {
+    pub fn new(quanta: impl IntoIterator<Item = u64>, spread: QueueMapping) -> RoundRobin<T> {
+        let turn = |quantum| DrrQueue {
             backlog: Backlog::default(),
             quantum,
             deficit: 0,
@@ -64,8 +64,8 @@ impl<T: Queued> RoundRobin<T> {
     /// Returns the queue of a flow at a given time.
     fn queue_of(&self, now: Time, flow: u32) -> u32 {
         match self.spread {
-            Spread::Apart => flow,
-            Spread::Hashed { salt, perturb } => {
+            QueueMapping::PerFlow => flow,
+            QueueMapping::Hashed { salt, perturb } => {
                 let period = perturb.map_or(0, |perturb| now.0 / perturb);
                 (mix(mix(salt ^ period) ^ u64::from(flow)) % self.queues.len() as u64) as u32
             }

@@ -15,8 +15,8 @@ const QUEUES: usize = 1024;
 const WAYS: usize = 8;
 /// Length of a full packet with Ethernet's header, from which times and quanta are computed [byte].
 const MTU_BYTES: u64 = 1514;
-const LEAST_QUANTUM: u64 = 300;
-const LEAST_BYTES_PER_SECOND: u64 = 64;
+const MIN_QUANTUM: u64 = 300;
+const MIN_BYTES_PER_SECOND: u64 = 64;
 const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Ratio of the round-trip time to the target.
 const RTTS_PER_TARGET: i64 = 20;
@@ -32,7 +32,7 @@ pub struct LineTime {
 impl LineTime {
     /// Creates the conversion for a rate [byte/s].
     pub fn new(bytes_per_second: u64) -> LineTime {
-        let (mut per_byte, mut shift) = ((NS_PER_SECOND << 34) / bytes_per_second.max(LEAST_BYTES_PER_SECOND), 34);
+        let (mut per_byte, mut shift) = ((NS_PER_SECOND << 34) / bytes_per_second.max(MIN_BYTES_PER_SECOND), 34);
         while per_byte >> 34 > 0 {
             per_byte >>= 1;
             shift -= 1;
@@ -85,7 +85,7 @@ struct CakeHost {
 
 /// The lists of a tin, in the order of precedence after the first pass.
 #[derive(Clone, Copy, Debug)]
-pub enum Turn {
+pub enum FlowList {
     /// Queues that have become active, in their first turn.
     New,
     /// Queues that used up a quantum.
@@ -112,7 +112,7 @@ pub struct Tin<T> {
     /// Queues and hosts; None before the first packet.
     pub flows: Vec<CakeFlow<T>>,
     hosts: [Vec<CakeHost>; 2],
-    /// The queues that wait for a turn, indexed by `Turn`.
+    /// The queues that wait for a turn, indexed by `FlowList`.
     lists: [VecDeque<usize>; 3],
     /// Number of packets in all queues.
     pub packets: u64,
@@ -155,7 +155,7 @@ impl<T: Queued> Tin<T> {
                 interval: (rtt + target - shortest).max(2 * target),
                 mtu_time,
             },
-            flow_quantum: line.map_or(MTU_BYTES, |_| (rate >> 12).clamp(LEAST_QUANTUM, MTU_BYTES)),
+            flow_quantum: line.map_or(MTU_BYTES, |_| (rate >> 12).clamp(MIN_QUANTUM, MTU_BYTES)),
             quantum,
             deficit: 0,
             next: 0,
@@ -264,9 +264,9 @@ impl<T: Queued> Tin<T> {
         match self.flows[queue].state {
             state @ (FlowState::Idle | FlowState::Decaying) => {
                 if state == FlowState::Decaying {
-                    self.lists[Turn::Decaying as usize].retain(|&other| other != queue);
+                    self.lists[FlowList::Decaying as usize].retain(|&other| other != queue);
                 }
-                self.lists[Turn::New as usize].push_back(queue);
+                self.lists[FlowList::New as usize].push_back(queue);
                 self.sparse_flows += 1;
                 self.flows[queue].state = FlowState::Sparse;
                 self.flows[queue].deficit = self.flow_quantum(queue, random);
@@ -286,17 +286,17 @@ impl<T: Queued> Tin<T> {
     }
 
     /// Returns the list whose first queue has the next turn, and the queue. Each dequeue first looks at a decaying queue.
-    pub fn next_turn(&self, first: bool) -> Option<(Turn, usize)> {
-        let of = |turn: Turn| self.lists[turn as usize].front().map(|&queue| (turn, queue));
-        let decaying = of(Turn::Decaying).filter(|_| first);
+    pub fn next_turn(&self, first: bool) -> Option<(FlowList, usize)> {
+        let of = |turn: FlowList| self.lists[turn as usize].front().map(|&queue| (turn, queue));
+        let decaying = of(FlowList::Decaying).filter(|_| first);
         decaying
-            .or_else(|| of(Turn::New))
-            .or_else(|| of(Turn::Old))
-            .or_else(|| of(Turn::Decaying))
+            .or_else(|| of(FlowList::New))
+            .or_else(|| of(FlowList::Old))
+            .or_else(|| of(FlowList::Decaying))
     }
 
     /// Ends the turn of a queue whose deficit is used up.
-    pub fn renew(&mut self, (turn, queue): (Turn, usize), random: &mut Stream) {
+    pub fn renew(&mut self, (turn, queue): (FlowList, usize), random: &mut Stream) {
         if self.flows[queue].state == FlowState::Sparse {
             if self.flows[queue].backlog.is_empty() {
                 self.flows[queue].state = FlowState::SparseWait;
@@ -307,11 +307,11 @@ impl<T: Queued> Tin<T> {
         }
         self.flows[queue].deficit += self.flow_quantum(queue, random);
         self.lists[turn as usize].pop_front();
-        self.lists[Turn::Old as usize].push_back(queue);
+        self.lists[FlowList::Old as usize].push_back(queue);
     }
 
     /// Ends the turn of an empty queue.
-    pub fn retire(&mut self, (turn, queue): (Turn, usize), now: i64) {
+    pub fn retire(&mut self, (turn, queue): (FlowList, usize), now: i64) {
         let rests = self.flows[queue].cobalt.on_empty(&self.params, now);
         match self.flows[queue].state {
             FlowState::Bulk => {
@@ -325,16 +325,16 @@ impl<T: Queued> Tin<T> {
         if rests {
             self.flows[queue].state = FlowState::Idle;
         } else {
-            self.lists[Turn::Decaying as usize].push_back(queue);
+            self.lists[FlowList::Decaying as usize].push_back(queue);
             self.flows[queue].state = FlowState::Decaying;
         }
     }
 
     /// Returns the length [byte] and the index of the longest queue; if there are several, the lowest index.
     pub fn longest(&self) -> Option<(u64, Reverse<usize>)> {
-        let listed = self.lists[Turn::New as usize]
+        let listed = self.lists[FlowList::New as usize]
             .iter()
-            .chain(&self.lists[Turn::Old as usize]);
+            .chain(&self.lists[FlowList::Old as usize]);
         listed
             .map(|&queue| (self.flows[queue].backlog.bytes(), Reverse(queue)))
             .max()

@@ -1,7 +1,7 @@
 //! Weighted round robin: deficit round robin over classes with quanta in proportion to their weights. Each class has its own
 //! limit.
 
-use super::round_robin::{RoundRobin, Spread};
+use super::round_robin::{QueueMapping, RoundRobin};
 use super::{PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use longpipe_events::Time;
@@ -13,7 +13,7 @@ pub struct Weighted<T>(RoundRobin<T>);
 impl<T: Queued> Weighted<T> {
     /// Creates empty queues for classes with the given positive quanta [byte].
     pub fn new(quanta: impl IntoIterator<Item = u64>) -> Weighted<T> {
-        Weighted(RoundRobin::new(quanta, Spread::Apart))
+        Weighted(RoundRobin::new(quanta, QueueMapping::PerFlow))
     }
 }
 

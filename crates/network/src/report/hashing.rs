@@ -71,14 +71,14 @@ impl StateHash {
     }
 
     pub(crate) fn source(&mut self, report: &SourceReport) {
-        let (least, most) = report.delays.unwrap_or((Span(0), Span(0)));
+        let (min, max) = report.delays.unwrap_or((Span(0), Span(0)));
         self.words([
             report.sent,
             report.delivered,
             report.lost,
             report.mean_delay.to_bits(),
-            least.0,
-            most.0,
+            min.0,
+            max.0,
         ]);
     }
 

@@ -6,9 +6,9 @@ use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of bitrates.
-const MOST_BITRATES: usize = 50;
+const MAX_BITRATES: usize = 50;
 /// Maximum number of chunks over which the throughput is averaged.
-const MOST_CHUNKS: u32 = 1000;
+const MAX_CHUNKS: u32 = 1000;
 
 /// A video, and the player that requests its chunks.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
@@ -59,7 +59,7 @@ impl AdaptiveVideoConfig {
         let ladder = &self.ladder_bps;
         let ascending = ladder.windows(2).all(|pair| pair[0] < pair[1]);
         let rates = ladder.iter().all(|rate| (1_000..=10_000_000_000).contains(rate));
-        let fits = (1..=MOST_BITRATES).contains(&ladder.len()) && ascending && rates;
+        let fits = (1..=MAX_BITRATES).contains(&ladder.len()) && ascending && rates;
         let accepted = "needs 1 to 50 ascending rates of 1 kbit/s to 10 Gbit/s, in bit/s";
         refuse_unless(fits, "ladder", format!("{ladder:?}"), accepted)
             .or_else(|| {
@@ -86,13 +86,13 @@ impl BitrateRule {
                 reservoir_ps,
                 cushion_ps,
             } => {
-                let most = 100_000 * PS_PER_SECOND;
+                let max = 100_000 * PS_PER_SECOND;
                 let accepted = "needs at most 100 000 s, in ps";
-                refuse_unless(reservoir_ps <= most, "reservoir", reservoir_ps, accepted)
-                    .or_else(|| refuse_unless(cushion_ps <= most, "cushion", cushion_ps, accepted))
+                refuse_unless(reservoir_ps <= max, "reservoir", reservoir_ps, accepted)
+                    .or_else(|| refuse_unless(cushion_ps <= max, "cushion", cushion_ps, accepted))
             }
             BitrateRule::Throughput { chunks, safety } => {
-                let fits = (1..=MOST_CHUNKS).contains(&chunks);
+                let fits = (1..=MAX_CHUNKS).contains(&chunks);
                 refuse_unless(fits, "chunks", chunks, "needs 1 to 1000 chunks").or_else(|| {
                     let fits = safety > 0.0 && safety <= 10.0;
                     refuse_unless(fits, "safety", safety, "needs a part above 0 and up to 10")

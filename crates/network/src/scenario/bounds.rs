@@ -11,10 +11,10 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 pub const AFTER_ANY_RUN: Time = Time(1 << 63);
 
 /// Maximum queueing delay [ps] that cannot cause an overflow, whatever the arrival time of the packet.
-pub const LONGEST_BACKLOG: Span = Span(5 * 86_400 * PS_PER_SECOND);
+pub const MAX_BACKLOG: Span = Span(5 * 86_400 * PS_PER_SECOND);
 
 /// Maximum sum of the delays of a path, including two cell times per link [ps].
-pub const LONGEST_PATH: u64 = 1_000_000 * PS_PER_SECOND;
+pub const MAX_PATH_DELAY: u64 = 1_000_000 * PS_PER_SECOND;
 
 /// Maximum delay of a link or jitter of a host [ps].
-pub const LONGEST_WAIT: u64 = 1_000 * PS_PER_SECOND;
+pub const MAX_WAIT: u64 = 1_000 * PS_PER_SECOND;

@@ -3,7 +3,7 @@
 use crate::atm::aal5::frame_cells;
 use crate::atm::port::scheduler::ONE;
 use crate::impairments::loss;
-use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
+use crate::scenario::bounds::{MAX_PATH_DELAY, MAX_WAIT};
 use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::flow_arrivals;
@@ -46,7 +46,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
                 "needs between 1 kbit/s and 10 Tbit/s, in bit/s",
             );
         }
-        if link.delay_ps > LONGEST_WAIT {
+        if link.delay_ps > MAX_WAIT {
             return refuse(field("delay"), link.delay_ps, "needs at most 1000 s, in ps");
         }
         for node in [link.from, link.to] {
@@ -118,7 +118,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     if let Some((index, node)) = (0..)
         .zip(&scenario.nodes)
-        .find(|(_, node)| node.send_jitter_ps > LONGEST_WAIT)
+        .find(|(_, node)| node.send_jitter_ps > MAX_WAIT)
     {
         let field = format!("nodes[{index}].send_jitter");
         return refuse(field, node.send_jitter_ps, "needs at most 1000 s, in ps");
@@ -169,7 +169,7 @@ fn check_host_queues(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Result<(), ScenarioError> {
     let Some(buffer) = link.buffer else { return Ok(()) };
-    let (least, unit) = match buffer.unit {
+    let (min, unit) = match buffer.unit {
         BufferUnit::Cells => (u64::from(frame_cells(packet_bytes)), "cells"),
         BufferUnit::Packets => (1, "packets"),
         BufferUnit::Bytes => (u64::from(packet_bytes), "bytes"),
@@ -181,11 +181,11 @@ fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Re
     if (buffer.unit == BufferUnit::Cells) != (scenario.framing == Framing::Aal5) {
         return refuse(field, unit, "needs cells under AAL5, packets or bytes without");
     }
-    if buffer.limit < least {
+    if buffer.limit < min {
         return refuse(
             field,
             format!("{} {unit}", buffer.limit),
-            format!("needs at least one full packet ({least} {unit})"),
+            format!("needs at least one full packet ({min} {unit})"),
         );
     }
     Ok(())
@@ -375,9 +375,9 @@ pub(crate) fn check_path(
 ) -> Result<(), ScenarioError> {
     let links = route
         .iter()
-        .map(|&link| scenario.links[link].most_delay_ps() + 2 * ends[link].cell);
+        .map(|&link| scenario.links[link].max_delay_ps() + 2 * ends[link].cell);
     let total: u128 = links.map(u128::from).sum();
-    if total > u128::from(LONGEST_PATH) {
+    if total > u128::from(MAX_PATH_DELAY) {
         return refuse(
             field,
             format!(

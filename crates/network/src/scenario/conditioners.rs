@@ -1,7 +1,7 @@
 //! Conditioners of a port: policers before its queue discipline, a shaper or aggregation after it, jitter and reordering on
 //! its wire.
 
-use super::bounds::LONGEST_WAIT;
+use super::bounds::MAX_WAIT;
 use super::refusal::refuse_unless;
 use super::time_varying::OrderConfig;
 use super::LinkConfig;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Limits of jitter [ps].
-const MOST_DELAY_PS: u64 = 1_000_000_000_000_000;
-const MOST_JITTER_PS: u64 = 2_000_000_000_000;
+const MAX_DELAY_PS: u64 = 1_000_000_000_000_000;
+const MAX_JITTER_PS: u64 = 2_000_000_000_000;
 
 /// A conditioner.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
@@ -219,20 +219,20 @@ fn probability_problem(name: &'static str, value: f64) -> Option<Problem> {
 
 impl JitterConfig {
     /// Maximum additional delay [ps].
-    pub(crate) fn most_ps(&self) -> u64 {
+    pub(crate) fn max_ps(&self) -> u64 {
         // Entries of a table are below 4 times the jitter.
         self.delay_ps + 4 * self.jitter_ps
     }
 
     fn problem(&self) -> Option<Problem> {
         refuse_unless(
-            self.delay_ps <= MOST_DELAY_PS,
+            self.delay_ps <= MAX_DELAY_PS,
             "delay",
             self.delay_ps,
             "needs at most 1000 s, in ps",
         )
         .or_else(|| {
-            let fits = self.jitter_ps <= MOST_JITTER_PS;
+            let fits = self.jitter_ps <= MAX_JITTER_PS;
             refuse_unless(fits, "jitter", self.jitter_ps, "needs at most 2 s, in ps")
         })
         .or_else(|| {
@@ -245,9 +245,9 @@ impl JitterConfig {
 
 impl AggregationConfig {
     fn problem(&self) -> Option<Problem> {
-        let time = |name, ps: Option<u64>, least: u64| {
+        let time = |name, ps: Option<u64>, min: u64| {
             let ps = ps?;
-            let fits = (least..=LONGEST_WAIT).contains(&ps);
+            let fits = (min..=MAX_WAIT).contains(&ps);
             refuse_unless(
                 fits,
                 name,

@@ -1,6 +1,6 @@
 //! Datagram traffic: parameters of the applications, and their bounds.
 
-use super::bounds::LONGEST_WAIT;
+use super::bounds::MAX_WAIT;
 use super::refusal::refuse_unless;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_tcp::Problem;
@@ -109,9 +109,9 @@ pub struct ArrivalsConfig {
 /// Accepted rates [bit/s].
 pub(super) const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
 /// Maximum payload of an IP packet [byte]; equal to that of a TCP segment.
-const MOST_PAYLOAD: u32 = 65_000;
+const MAX_PAYLOAD: u32 = 65_000;
 /// Minimum interval between frames [ps].
-const LEAST_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
+const MIN_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
 
 /// Returns the problem of a rate or a payload, if any.
 fn rate_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {
@@ -122,7 +122,7 @@ fn rate_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {
         "needs 1 kbit/s to 10 Tbit/s, in bit/s",
     )
     .or_else(|| {
-        let fits = (1..=MOST_PAYLOAD).contains(&payload_bytes);
+        let fits = (1..=MAX_PAYLOAD).contains(&payload_bytes);
         refuse_unless(fits, "payload", payload_bytes, "needs 1 to 65 000 bytes")
     })
 }
@@ -147,10 +147,10 @@ impl OnOffDatagramsConfig {
 
 impl BurstsConfig {
     pub(super) fn problem(&self) -> Option<Problem> {
-        let fits = (1_000_000..=LONGEST_WAIT).contains(&self.on_ps);
+        let fits = (1_000_000..=MAX_WAIT).contains(&self.on_ps);
         refuse_unless(fits, "on", self.on_ps, "needs 1 us to 1000 s, in ps")
             .or_else(|| {
-                let fits = self.off_ps <= LONGEST_WAIT;
+                let fits = self.off_ps <= MAX_WAIT;
                 refuse_unless(fits, "off", self.off_ps, "needs at most 1000 s, in ps")
             })
             .or_else(|| match self.times {
@@ -172,7 +172,7 @@ impl VideoConfig {
         };
         rate_problem(self.rate_bps, self.payload_bytes)
             .or_else(|| {
-                let fits = (LEAST_FRAME..=LONGEST_WAIT).contains(&self.frame_ps);
+                let fits = (MIN_FRAME..=MAX_WAIT).contains(&self.frame_ps);
                 refuse_unless(fits, "frame", self.frame_ps, "needs 100 us to 1000 s, in ps")
             })
             .or_else(|| share("size_spread", self.size_spread))
@@ -186,7 +186,7 @@ impl ArrivalsConfig {
         let odd = self
             .sent_ps
             .iter()
-            .find(|(_, bytes)| !(1..=MOST_PAYLOAD).contains(bytes));
+            .find(|(_, bytes)| !(1..=MAX_PAYLOAD).contains(bytes));
         let late = self
             .sent_ps
             .last()

@@ -65,9 +65,9 @@ pub enum SizesConfig {
 }
 
 /// Maximum size of a flow [byte].
-pub(crate) const LARGEST_FLOW: u64 = 1_000_000_000_000;
+pub(crate) const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;
 /// Maximum number of flows at one time.
-const MOST_ACTIVE: u32 = 100_000;
+const MAX_ACTIVE: u32 = 100_000;
 /// The share of all flows, in parts per billion.
 pub(crate) const ALL_FLOWS: u64 = 1_000_000_000;
 
@@ -81,7 +81,7 @@ impl FlowArrivalsConfig {
     }
 
     pub(super) fn problem(&self) -> Option<Problem> {
-        let active = (1..=MOST_ACTIVE).contains(&self.most_active);
+        let active = (1..=MAX_ACTIVE).contains(&self.most_active);
         refuse_unless(active, "most_active", self.most_active, "needs 1 to 100 000 flows").or_else(|| {
             let problem = match &self.arrivals {
                 ArrivalTimesConfig::Poisson { gap_ps, sizes } => {
@@ -101,10 +101,10 @@ impl SizesConfig {
         let accepted = "needs 1 byte to 1 TB, in bytes";
         match self {
             SizesConfig::Fixed { size_bytes } => {
-                refuse_unless((1..=LARGEST_FLOW).contains(size_bytes), "size", size_bytes, accepted)
+                refuse_unless((1..=MAX_FLOW_BYTES).contains(size_bytes), "size", size_bytes, accepted)
             }
             SizesConfig::Pareto { mean_bytes, shape } => {
-                refuse_unless((1..=LARGEST_FLOW).contains(mean_bytes), "mean", mean_bytes, accepted).or_else(|| {
+                refuse_unless((1..=MAX_FLOW_BYTES).contains(mean_bytes), "mean", mean_bytes, accepted).or_else(|| {
                     let accepted = "needs more than 1, so that there is a mean, and at most 100";
                     refuse_unless(*shape > 1.0 && *shape <= 100.0, "shape", shape, accepted)
                 })
@@ -114,7 +114,7 @@ impl SizesConfig {
                     .windows(2)
                     .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
                 let ends = points.last().is_some_and(|last| last.1 == ALL_FLOWS);
-                let fits = points.iter().all(|point| point.0 <= LARGEST_FLOW);
+                let fits = points.iter().all(|point| point.0 <= MAX_FLOW_BYTES);
                 let accepted = "needs ascending sizes up to 1 TB and shares, the last of a billion";
                 refuse_unless(
                     rises && ends && fits,
@@ -129,7 +129,7 @@ impl SizesConfig {
 
 fn list_problem(flows_ps: &[(u64, u64)]) -> Option<Problem> {
     let back = flows_ps.windows(2).find(|pair| pair[0].0 > pair[1].0);
-    let odd = flows_ps.iter().find(|flow| !(1..=LARGEST_FLOW).contains(&flow.1));
+    let odd = flows_ps.iter().find(|flow| !(1..=MAX_FLOW_BYTES).contains(&flow.1));
     let late = flows_ps.last().filter(|last| last.0 > 100 * 86_400 * PS_PER_SECOND);
     back.map(|pair| Problem::new("flows", pair[1].0, "needs times that never go back, in ps"))
         .or_else(|| odd.map(|flow| Problem::new("flows", flow.1, "needs sizes of 1 byte to 1 TB")))
@@ -168,7 +168,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
 
 /// Connection slots of arriving flows: one flow per slot, after all flows of the scenario file.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionSlots {
     /// Index of the flow whose arriving flows use the slots.
     pub owner: usize,
     /// Indices of the flows of the slots.
@@ -177,7 +177,7 @@ pub(crate) struct Places {
 
 /// Returns the flow of one slot of the arriving flows of `owner`. Its traffic has the kind of the owner's, from which
 /// guarantees follow, but no list of arrivals, which can have millions of rows.
-fn place(owner: &FlowConfig, most_active: u32) -> FlowConfig {
+fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     FlowConfig {
         name: owner.name.clone(),
         route: owner.route.clone(),
@@ -200,18 +200,18 @@ fn place(owner: &FlowConfig, most_active: u32) -> FlowConfig {
 }
 
 /// Returns the memory that the flows of all slots occupy in a scenario, excluding their lists and texts [byte].
-pub(crate) fn place_bytes(all: &[Places]) -> u64 {
-    memory::bytes::<FlowConfig>(all.iter().map(|places| places.flows.len()).sum::<usize>())
+pub(crate) fn connection_slot_bytes(all: &[ConnectionSlots]) -> u64 {
+    memory::bytes::<FlowConfig>(all.iter().map(|slots| slots.flows.len()).sum::<usize>())
 }
 
 impl Scenario {
-    /// Returns the scenario with a flow for each slot of its arriving flows, after its other flows. Their `place_bytes`
+    /// Returns the scenario with a flow for each slot of its arriving flows, after its other flows. Their `connection_slot_bytes`
     /// are counted for the memory limit before they are allocated; the caller subtracts them when it drops the
     /// scenario.
     ///
     /// # Errors
     /// The first problem of arriving flows, among others an invalid number of slots.
-    pub(crate) fn with_places(&self) -> Result<(Cow<'_, Scenario>, Vec<Places>), ScenarioError> {
+    pub(crate) fn with_connection_slots(&self) -> Result<(Cow<'_, Scenario>, Vec<ConnectionSlots>), ScenarioError> {
         let (mut all, mut count) = (Vec::new(), self.flows.len());
         for (owner, flow) in self.flows.iter().enumerate() {
             let TrafficConfig::FlowArrivals(config) = &flow.traffic else {
@@ -220,16 +220,16 @@ impl Scenario {
             check(self, owner, flow)?;
             let flows = count..count + config.most_active as usize;
             count = flows.end;
-            all.push(Places { owner, flows });
+            all.push(ConnectionSlots { owner, flows });
         }
         let mut whole = Cow::Borrowed(self);
         if !all.is_empty() {
-            memory::take(place_bytes(&all));
+            memory::take(connection_slot_bytes(&all));
             let flows = &mut whole.to_mut().flows;
             flows.reserve_exact(count - self.flows.len());
-            for Places { owner, flows: places } in &all {
-                let place = place(&self.flows[*owner], places.len() as u32);
-                flows.extend(std::iter::repeat_n(place, places.len()));
+            for ConnectionSlots { owner, flows: slots } in &all {
+                let flow = slot_flow(&self.flows[*owner], slots.len() as u32);
+                flows.extend(std::iter::repeat_n(flow, slots.len()));
             }
         }
         Ok((whole, all))

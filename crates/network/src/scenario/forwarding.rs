@@ -61,12 +61,12 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
         }
     }
     // With a smaller buffer, the window would never open by a segment while another segment is in flight.
-    let least = 2 * u64::from(flow.tcp.mss_bytes);
-    if !(least..=1 << 40).contains(&onward.buffer_bytes) {
+    let min = 2 * u64::from(flow.tcp.mss_bytes);
+    if !(min..=1 << 40).contains(&onward.buffer_bytes) {
         return refuse(
             field("onward.buffer"),
             onward.buffer_bytes,
-            format!("needs two full segments ({least} bytes) to 1 TiB"),
+            format!("needs two full segments ({min} bytes) to 1 TiB"),
         );
     }
     Ok(())

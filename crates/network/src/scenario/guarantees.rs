@@ -18,11 +18,11 @@ pub(crate) struct LinkGuarantees {
     /// Every packet that has left the port arrives.
     pub loses_none_on_wire: bool,
     /// Minimum propagation delay [ps].
-    pub least_delay: u64,
+    pub min_delay: u64,
     /// Minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³².
-    pub least_spread: u64,
+    pub min_spacing_ratio: u64,
     /// Maximum rate [bit/s].
-    pub most_rate_bps: u64,
+    pub max_rate_bps: u64,
 }
 
 /// Guarantees of a host.
@@ -45,14 +45,14 @@ pub(crate) struct EndGuarantees {
     pub delays_acks: bool,
     /// Minimum length of its data packets, including headers [byte]; 0 if the end point sends none, or if there is no
     /// bound.
-    pub least_packet_bytes: u64,
+    pub min_packet_bytes: u64,
 }
 
 impl LinkConfig {
     /// Returns the maximum propagation delay [ps].
-    pub(crate) fn most_delay_ps(&self) -> u64 {
+    pub(crate) fn max_delay_ps(&self) -> u64 {
         let delay = self.motion.as_ref().and_then(|motion| motion.delay.as_ref());
-        delay.map_or(self.delay_ps, DelayConfig::most_ps) + self.jitter().map_or(0, JitterConfig::most_ps)
+        delay.map_or(self.delay_ps, DelayConfig::max_ps) + self.jitter().map_or(0, JitterConfig::max_ps)
     }
 
     /// Returns whether packets keep their order on the wire.
@@ -81,9 +81,9 @@ impl LinkConfig {
                 departs_as_admitted: !self.policy.serves(),
                 keeps_order: !self.may_reorder(),
                 loses_none_on_wire: !spoils,
-                least_delay: self.delay_ps,
-                least_spread: if self.varies() { 0 } else { 1 << 32 },
-                most_rate_bps: self.rate_bps,
+                min_delay: self.delay_ps,
+                min_spacing_ratio: if self.varies() { 0 } else { 1 << 32 },
+                max_rate_bps: self.rate_bps,
             };
         };
         LinkGuarantees {
@@ -92,12 +92,12 @@ impl LinkConfig {
             departs_as_admitted: self.policy.depends_on_occupancy_only(),
             keeps_order: !self.may_reorder(),
             loses_none_on_wire: !spoils,
-            least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
-            least_spread: match self.jitter() {
-                None if !self.aggregates() => motion.delay.as_ref().map_or(1 << 32, DelayConfig::least_spread),
+            min_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::min_ps),
+            min_spacing_ratio: match self.jitter() {
+                None if !self.aggregates() => motion.delay.as_ref().map_or(1 << 32, DelayConfig::min_spacing_ratio),
                 _ => 0,
             },
-            most_rate_bps: match &motion.service {
+            max_rate_bps: match &motion.service {
                 None => self.rate_bps,
                 Some(ServiceConfig::Steps { steps, .. }) => steps.iter().map(|step| step[1]).max().unwrap_or(u64::MAX),
                 // Several packets may leave at the same time.
@@ -149,7 +149,7 @@ impl FlowConfig {
             answers_at_once: false,
             keeps_records: self.tcp.recovery.kind() == RecoveryKind::Rack,
             delays_acks: false,
-            least_packet_bytes: self.least_packet_bytes(),
+            min_packet_bytes: self.min_packet_bytes(),
         };
         let receiving = EndGuarantees {
             silent_between_timers,
@@ -157,7 +157,7 @@ impl FlowConfig {
             answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}) && !self.tcp.handshake,
             keeps_records: false,
             delays_acks: !matches!(self.tcp.ack, AckConfig::Immediate {}),
-            least_packet_bytes: 0,
+            min_packet_bytes: 0,
         };
         // A forwarding flow depends on the proxy's other connection, which is not known here.
         let sending = if self.relayed {
@@ -168,7 +168,7 @@ impl FlowConfig {
         [sending, receiving]
     }
 
-    fn least_packet_bytes(&self) -> u64 {
+    fn min_packet_bytes(&self) -> u64 {
         let mss = u64::from(self.tcp.mss_bytes);
         let short_at_end_only = self.tcp.silly_window_avoidance && mss <= self.tcp.advertised_window() / 2;
         let payload = match self.traffic {

@@ -31,7 +31,7 @@ pub mod web;
 pub use adaptive_video::{AdaptiveVideoConfig, BitrateRule};
 use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
-pub(crate) use flow_arrivals::{place_bytes, Places, ALL_FLOWS, LARGEST_FLOW};
+pub(crate) use flow_arrivals::{connection_slot_bytes, ConnectionSlots, ALL_FLOWS, MAX_FLOW_BYTES};
 pub use flow_arrivals::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig};
 use longpipe_tcp::config::TcpConfig;
 pub use policy::PolicyConfig;

@@ -196,17 +196,17 @@ pub enum FqCodelRules {
 }
 
 /// Minimum update interval [ps]: 10 us, because shorter ones would dominate a run.
-pub(super) const LEAST_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
+pub(super) const MIN_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
 
 /// Maximum of a policy's times [ps]: 1000 s.
-pub(super) const LONGEST: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
+pub(super) const MAX_TIME_PS: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
 
 pub(super) fn share_problem(field: &str, share: f64) -> Option<Problem> {
     refuse_unless(share > 0.0 && share <= 1.0, field, share, "needs a number in (0, 1]")
 }
 
 pub(super) fn time_problem(field: &str, ps: u64) -> Option<Problem> {
-    refuse_unless((1..=LONGEST).contains(&ps), field, ps, "needs up to 1000 s, in ps")
+    refuse_unless((1..=MAX_TIME_PS).contains(&ps), field, ps, "needs up to 1000 s, in ps")
 }
 
 impl RedConfig {
@@ -253,12 +253,12 @@ impl PieConfig {
         };
         time_problem("target", self.target_ps)
             .or_else(|| {
-                let fits = (LEAST_UPDATE..=LONGEST).contains(&self.update_ps);
+                let fits = (MIN_UPDATE..=MAX_TIME_PS).contains(&self.update_ps);
                 refuse_unless(fits, "update", self.update_ps, "needs 10 us to 1000 s, in ps")
             })
             .or_else(|| {
                 refuse_unless(
-                    self.burst_ps <= LONGEST,
+                    self.burst_ps <= MAX_TIME_PS,
                     "burst",
                     self.burst_ps,
                     "needs up to 1000 s, in ps",

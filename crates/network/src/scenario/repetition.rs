@@ -18,16 +18,16 @@ pub const MOST_REPETITIONS: u64 = 1_000_000_000;
 /// Rejects intervals of which more than [`MOST_REPETITIONS`] fit into the run, and bursts at too short intervals. The
 /// scenario must have passed all other checks.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let least = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
+    let min = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
     let at_least = |field: String, interval: u64| {
-        if interval >= least {
+        if interval >= min {
             return Ok(());
         }
         let value = format!("{interval} ps");
         refuse(
             field,
             value,
-            format!("needs at least {least} ps, a billionth of the duration"),
+            format!("needs at least {min} ps, a billionth of the duration"),
         )
     };
     for (index, link) in scenario.links.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Parameters of schedulers, and their bounds.
 
-use super::queue::{time_problem, LEAST_UPDATE, LONGEST};
+use super::queue::{time_problem, MAX_TIME_PS, MIN_UPDATE};
 use super::refusal::refuse_unless;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ impl FqConfig {
             .or_else(|| refuse_unless(initial >= 64, "initial_quantum", initial, "needs at least 64 bytes"))
             .or_else(|| refuse_unless(self.flow_limit > 0, "flow_limit", 0, "needs at least 1 packet"))
             .or_else(|| {
-                let fits = self.refill_delay_ps <= LONGEST;
+                let fits = self.refill_delay_ps <= MAX_TIME_PS;
                 refuse_unless(
                     fits,
                     "refill_delay",
@@ -204,10 +204,10 @@ impl DualPi2Config {
             let fits = value > 0.0 && value <= 1e9;
             refuse_unless(fits, field, value, "needs a positive number of up to 1e9")
         };
-        let time = |field, ps: u64| refuse_unless(ps <= LONGEST, field, ps, "needs up to 1000 s, in ps");
+        let time = |field, ps: u64| refuse_unless(ps <= MAX_TIME_PS, field, ps, "needs up to 1000 s, in ps");
         time_problem("target", self.target_ps)
             .or_else(|| {
-                let fits = (LEAST_UPDATE..=LONGEST).contains(&self.update_ps);
+                let fits = (MIN_UPDATE..=MAX_TIME_PS).contains(&self.update_ps);
                 refuse_unless(fits, "update", self.update_ps, "needs 10 us to 1000 s, in ps")
             })
             .or_else(|| positive("alpha", self.alpha))

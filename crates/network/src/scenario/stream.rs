@@ -8,7 +8,7 @@ use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a write [byte].
-const MOST_WRITE: u32 = 1 << 30;
+const MAX_WRITE: u32 = 1 << 30;
 
 /// Writes at a constant rate, or at a constant rate in bursts.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
@@ -42,7 +42,7 @@ impl StreamConfig {
             "needs 1 kbit/s to 10 Tbit/s, in bit/s",
         )
         .or_else(|| {
-            let fits = (1..=MOST_WRITE).contains(&write);
+            let fits = (1..=MAX_WRITE).contains(&write);
             refuse_unless(fits, "write", write, "needs 1 byte to 1 GiB, in bytes")
         })
         .or_else(|| {

@@ -1,6 +1,6 @@
 //! Time-varying links: rate, delay, outages and order of arrivals.
 
-use super::bounds::LONGEST_WAIT;
+use super::bounds::MAX_WAIT;
 use super::LinkConfig;
 use longpipe_events::PS_PER_SECOND;
 use serde::{Deserialize, Serialize};
@@ -263,7 +263,7 @@ impl DelayConfig {
         let far = self
             .knots_ps
             .iter()
-            .find(|knot| knot[1] > LONGEST_WAIT || knot[0] > LATEST)?;
+            .find(|knot| knot[1] > MAX_WAIT || knot[0] > LATEST)?;
         Some((
             "delay.knots",
             format!("{far:?}"),
@@ -272,13 +272,13 @@ impl DelayConfig {
     }
 
     /// Returns the minimum delay [ps].
-    pub(crate) fn least_ps(&self) -> u64 {
+    pub(crate) fn min_ps(&self) -> u64 {
         self.knots_ps.iter().map(|knot| knot[1]).min().unwrap_or(0)
     }
 
     /// Returns the minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³²; 0 if
     /// there is no bound.
-    pub(crate) fn least_spread(&self) -> u64 {
+    pub(crate) fn min_spacing_ratio(&self) -> u64 {
         const ONE: u64 = 1 << 32;
         let falls = self.knots_ps.windows(2).filter(|pair| pair[1][1] < pair[0][1]);
         let steepest = falls.map(|pair| {
@@ -299,7 +299,7 @@ impl DelayConfig {
     }
 
     /// Returns the maximum delay [ps].
-    pub(crate) fn most_ps(&self) -> u64 {
+    pub(crate) fn max_ps(&self) -> u64 {
         self.knots_ps.iter().map(|knot| knot[1]).max().unwrap_or(0)
     }
 }

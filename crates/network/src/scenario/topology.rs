@@ -4,7 +4,7 @@ use crate::atm::aal5::CELL_BITS;
 use crate::atm::port::class::Class;
 use crate::atm::slots::SlotGrid;
 use crate::packets::{Circuit, Link};
-use crate::scenario::bounds::LONGEST_PATH;
+use crate::scenario::bounds::MAX_PATH_DELAY;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr};
 use crate::scenario::ends::{way_ends, LinkEnd};
 use crate::scenario::grouped::Grouped;
@@ -238,8 +238,8 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
         for &at in leaving.of(node) {
             let (link, end) = (&scenario.links[at], &ends[at]);
             if phase[link.to].is_none() {
-                let offset = start + link.guarantees().least_delay + (scenario.slot_phase * end.cell as f64) as u64;
-                if offset > LONGEST_PATH {
+                let offset = start + link.guarantees().min_delay + (scenario.slot_phase * end.cell as f64) as u64;
+                if offset > MAX_PATH_DELAY {
                     return refuse(
                         format!("nodes[{}]", link.to),
                         format!(

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Maximum mean of a Poisson variable.
-pub(crate) const LARGEST_MEAN: f64 = 100.0;
+pub(crate) const MAX_MEAN: f64 = 100.0;
 /// Sum of the shares of all classes [parts per billion].
 pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
 
@@ -63,7 +63,7 @@ impl WebConfig {
     /// Returns an invalid field, its value, and the accepted values.
     pub fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let second = PS_PER_SECOND;
-        let mean = |mean: f64| mean > 0.0 && mean <= LARGEST_MEAN;
+        let mean = |mean: f64| mean > 0.0 && mean <= MAX_MEAN;
         let mut shares = self.class_shares_ppb.iter().copied();
         let problems = [
             (

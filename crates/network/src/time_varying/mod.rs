@@ -132,21 +132,21 @@ impl TimeVaryingLink {
         matches!(self.line, Transmitter::Opportunities(_))
     }
 
-    /// Returns whether a packet that arrives at `came` is dropped because of an outage.
+    /// Returns whether a packet that arrives at `arrived` is dropped because of an outage.
     #[inline]
-    pub fn refuses(&mut self, came: Time) -> bool {
+    pub fn refuses(&mut self, arrived: Time) -> bool {
         self.outages
             .as_mut()
             .filter(|outages| outages.config.arriving == HoldOrDrop::Drop)
-            .is_some_and(|outages| outages.end(came.0).is_some())
+            .is_some_and(|outages| outages.end(arrived.0).is_some())
     }
 
-    /// Returns the start of the outage that drops a packet which arrived at `came` and would be transmitted by `service`.
+    /// Returns the start of the outage that drops a packet which arrived at `arrived` and would be transmitted by `service`.
     #[inline]
-    pub fn dropped(&mut self, came: Time, service: Service) -> Option<Time> {
+    pub fn dropped(&mut self, arrived: Time, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         let waiting = (outages.config.waiting == HoldOrDrop::Drop)
-            .then(|| outages.next_begin(came.0))
+            .then(|| outages.next_begin(arrived.0))
             .flatten()
             .filter(|&begin| begin <= service.begins.0);
         waiting.map(Time).or_else(|| self.interrupted(service))
@@ -163,12 +163,12 @@ impl TimeVaryingLink {
             .map(Time)
     }
 
-    /// Determines the outcome for a packet that arrived at `came`; packets must be admitted in order.
+    /// Determines the outcome for a packet that arrived at `arrived`; packets must be admitted in order.
     #[inline]
-    pub fn admit(&mut self, came: Time, bytes: u16) -> TransmissionOutcome {
+    pub fn admit(&mut self, arrived: Time, bytes: u16) -> TransmissionOutcome {
         let before = self.free();
-        let service = self.serve(came, bytes);
-        let Some(at) = self.dropped(came, service) else {
+        let service = self.serve(arrived, bytes);
+        let Some(at) = self.dropped(arrived, service) else {
             return TransmissionOutcome::Leaves(service);
         };
         let free = if at > service.begins {
@@ -200,24 +200,27 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Transmits the packet that arrived at `came`, after all earlier packets, unless an outage drops it.
+    /// Transmits the packet that arrived at `arrived`, after all earlier packets, unless an outage drops it.
     #[inline]
-    pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
-        self.ready(came);
+    pub fn serve(&mut self, arrived: Time, bytes: u16) -> Service {
+        self.ready(arrived);
         self.transmit(u64::from(bytes))
     }
 
-    /// Returns the time at which the transmitter can start a packet that arrived at `came`, after all earlier packets:
+    /// Returns the time at which the transmitter can start a packet that arrived at `arrived`, after all earlier packets:
     /// when it is free and no outage is in progress, or at the next opportunity. A rate of zero does not delay the
     /// start: the packet is in service until the rate rises.
     #[inline]
-    pub fn ready(&mut self, came: Time) -> Time {
+    pub fn ready(&mut self, arrived: Time) -> Time {
         match &mut self.line {
-            Transmitter::Opportunities(opportunities) => Time(opportunities.ready(came.0)),
-            Transmitter::Slots(slots) => Time(slots.ready(self.outages.as_mut(), came.0)),
+            Transmitter::Opportunities(opportunities) => Time(opportunities.ready(arrived.0)),
+            Transmitter::Slots(slots) => Time(slots.ready(self.outages.as_mut(), arrived.0)),
             Transmitter::Steps { free, .. } => {
-                if came.0 > free.whole {
-                    *free = Exact { whole: came.0, part: 0 };
+                if arrived.0 > free.whole {
+                    *free = Exact {
+                        whole: arrived.0,
+                        part: 0,
+                    };
                 }
                 if let Some(end) = self.outages.as_mut().and_then(|outages| outages.end(free.whole)) {
                     *free = Exact { whole: end, part: 0 };

@@ -29,11 +29,11 @@ impl Opportunities {
         }
     }
 
-    /// Returns the departure time of the first byte of a packet that arrived at `came`, after all earlier packets.
-    pub fn ready(&mut self, came: u64) -> u64 {
+    /// Returns the departure time of the first byte of a packet that arrived at `arrived`, after all earlier packets.
+    pub fn ready(&mut self, arrived: u64) -> u64 {
         // Unused bytes of opportunities up to the end of an idle period are lost.
-        if self.left.is_none_or(|left| left <= came) {
-            self.number = self.first_after(came);
+        if self.left.is_none_or(|left| left <= arrived) {
+            self.number = self.first_after(arrived);
             self.rest = self.bytes;
         }
         if self.rest == 0 {
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn an_instant_s_opportunities_are_spent_before_what_comes_then() {
         let mut line = Opportunities::new(vec![0, 0, 5, 5, 9], 10, 0);
-        let mut serve = |came, bytes| {
-            let begins = line.ready(came);
+        let mut serve = |arrived, bytes| {
+            let begins = line.ready(arrived);
             let sent = line.transmit(bytes);
             assert_eq!(sent.0, begins);
             sent

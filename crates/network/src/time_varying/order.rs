@@ -24,7 +24,7 @@ struct Overtaking {
 pub(crate) struct Order {
     free: bool,
     /// Earliest arrival of the next packet, if the link keeps the order [ps].
-    least: u64,
+    min: u64,
     /// Arrival times of packets on the wire, sorted, if the link allows overtaking.
     arrivals: Ring<u64>,
     /// Counts for packets that have been sent.
@@ -38,7 +38,7 @@ impl Order {
     pub fn new(config: OrderConfig) -> Order {
         Order {
             free: config == OrderConfig::Free,
-            least: 0,
+            min: 0,
             arrivals: Ring::default(),
             past: Overtakings::default(),
             to_come: Ring::default(),
@@ -50,8 +50,8 @@ impl Order {
     #[inline]
     pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
         if !self.free {
-            let arrival = arrival.max(self.least);
-            self.least = arrival + 1;
+            let arrival = arrival.max(self.min);
+            self.min = arrival + 1;
             return arrival;
         }
         while self.arrivals.first().is_some_and(|&first| first <= leaves) {

@@ -29,9 +29,9 @@ impl TimeVaryingSlots {
         TimeVaryingSlots { steps, next }
     }
 
-    /// Skips the slots that start before `came`. Returns the start of the next slot [ps].
-    pub fn ready(&mut self, outages: Option<&mut Outages>, came: u64) -> u64 {
-        self.pass(outages, came);
+    /// Skips the slots that start before `arrived`. Returns the start of the next slot [ps].
+    pub fn ready(&mut self, outages: Option<&mut Outages>, arrived: u64) -> u64 {
+        self.pass(outages, arrived);
         self.next.whole
     }
 

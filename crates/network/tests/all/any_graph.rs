@@ -68,11 +68,11 @@ fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
         panic!("{failed}");
     };
     let kept = Kept { seed, scenario };
-    let least = smaller(&kept, 2000, &mut |kept| {
+    let min = smaller(&kept, 2000, &mut |kept| {
         !findings(&kept.scenario, kept.seed, FEW_EVENTS).is_empty()
     });
-    let found = findings(&least.scenario, least.seed, MANY_EVENTS);
-    panic!("{found:#?}\ntests/regressions/NAME.json:\n{}", least.line());
+    let found = findings(&min.scenario, min.seed, MANY_EVENTS);
+    panic!("{found:#?}\ntests/regressions/NAME.json:\n{}", min.line());
 }
 
 #[test]

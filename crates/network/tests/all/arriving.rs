@@ -56,7 +56,7 @@ fn flows_that_do_not_meet_complete_after_the_time_of_the_path() {
 
 /// With one connection slot, each flow starts when the ACK of the last segment of the previous flow arrives.
 #[test]
-fn flows_beyond_the_places_wait_for_the_end_of_others() {
+fn flows_beyond_the_slots_wait_for_the_end_of_others() {
     let size = u64::from(MSS);
     let report = both(&path(vec![(0, size); 4], 1));
     let expected: Vec<_> = (0..4).map(|turn| Some(turn * ROUND_TRIP + ONE_WAY)).collect();
@@ -64,12 +64,9 @@ fn flows_beyond_the_places_wait_for_the_end_of_others() {
         (completions(&report.arrived[0]), report.arrived[0].waited),
         (expected, 3)
     );
-    let places = both(&path(vec![(0, size); 4], 4));
+    let slots = both(&path(vec![(0, size); 4], 4));
     let expected: Vec<_> = (0..4).map(|turn| Some(ONE_WAY + turn * MS)).collect();
-    assert_eq!(
-        (completions(&places.arrived[0]), places.arrived[0].waited),
-        (expected, 0)
-    );
+    assert_eq!((completions(&slots.arrived[0]), slots.arrived[0].waited), (expected, 0));
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn packets_are_lost_by_their_bits_after_they_have_used_the_line() {
         let used = 8.0 * trunk.bytes_out as f64 / scenario.links[TRUNK].rate_bps as f64 / 10.0;
         assert!((trunk.utilization - used).abs() < 1e-9, "{trunk:?}");
         let exits = (0..8).map(|flow| report.packet_ports[scenario.flows[flow].route[2]].packets_in);
-        let came: u64 = exits.sum();
-        assert!(trunk.packets_out - trunk.corrupted - came <= 1, "{came} came");
+        let arrived: u64 = exits.sum();
+        assert!(trunk.packets_out - trunk.corrupted - arrived <= 1, "{arrived} came");
     }
 }
 

@@ -50,10 +50,10 @@ fn cbr(load: f64) -> TrafficConfig {
 fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
     let report = both(&over_a_trunk(&[cbr(0.1)], 5));
     let flow = &report.datagrams[0];
-    let least = 3.0 * 0.01 + FRAME + 2.0 * ACCESS_CELL;
+    let minimum = 3.0 * 0.01 + FRAME + 2.0 * ACCESS_CELL;
     let (shortest, longest) = flow.delays.extremes();
     assert!(
-        shortest >= least - 1e-9 && longest <= least + CELL + ACCESS_CELL + 1e-9,
+        shortest >= minimum - 1e-9 && longest <= minimum + CELL + ACCESS_CELL + 1e-9,
         "{shortest} {longest}"
     );
     // The interval is 11.448 ms, so the two frames sent in the last 31.2 ms are in flight.
@@ -70,8 +70,8 @@ fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
     let first = 0.03 + 2.0 * ACCESS_CELL;
     let arrived = ((2.0 - first) / FRAME) as u64;
     assert!(flow.received.abs_diff(arrived) <= 1, "{} {arrived}", flow.received);
-    let most = flow.delays.extremes().1 - first - FRAME - flow.received as f64 * FRAME / 2.0;
-    assert!(most.abs() < FRAME, "{most}");
+    let maximum = flow.delays.extremes().1 - first - FRAME - flow.received as f64 * FRAME / 2.0;
+    assert!(maximum.abs() < FRAME, "{maximum}");
 }
 
 /// Checks the Pollaczek-Khinchine formula for constant service time S and load r: the mean waiting time is r S/(2 (1 -

@@ -46,8 +46,8 @@ fn under_strict_priority_vbr_waits_for_no_more_than_the_cell_in_service() {
     let cell = 2_726_338;
     let source = report.sources[0];
     assert_eq!(source.lost, 0);
-    let (least, most) = source.delays.expect("cells arrived");
-    let spread = most.0 - least.0;
+    let (min, max) = source.delays.expect("cells arrived");
+    let spread = max.0 - min.0;
     assert!(spread <= cell + 1, "{spread} ps");
     assert!(of_trunk(&report, Class::Ubr).counters.cells_out > 10_000);
 }
@@ -55,11 +55,11 @@ fn under_strict_priority_vbr_waits_for_no_more_than_the_cell_in_service() {
 #[test]
 fn a_vbr_cell_takes_the_time_of_three_links_and_the_wait_for_a_slot() {
     let report = run(&with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd"));
-    let least = report.sources[0].delays.expect("cells arrived").0 .0 as f64 / 1e6;
+    let min = report.sources[0].delays.expect("cells arrived").0 .0 as f64 / 1e6;
     let cell = 424.0 / RATE as f64 * 1e6;
     // The delay consists of three propagation delays of 5 us, three cell times, and half a cell up to the next slot at
     // each switch.
-    assert!((least - (15.0 + 3.0 * cell)).abs() <= cell + 0.01, "{least} us");
+    assert!((min - (15.0 + 3.0 * cell)).abs() <= cell + 0.01, "{min} us");
 }
 
 #[test]

@@ -50,10 +50,10 @@ fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
     // Packets are sent every 10 ms from 0 s to 10 s, and received 31.02 ms later, so the last four have not arrived.
     assert_eq!((flow.sent, flow.received, flow.lost), (1001, 997, 0));
     assert_eq!(flow.received_bytes, 997 * u64::from(PAYLOAD));
-    let (least, most) = flow.delays.extremes();
+    let (min, max) = flow.delays.extremes();
     assert!(
-        (least - UNLOADED).abs() < 1e-11 && (most - UNLOADED).abs() < 1e-11,
-        "{least} {most}"
+        (min - UNLOADED).abs() < 1e-11 && (max - UNLOADED).abs() < 1e-11,
+        "{min} {max}"
     );
     assert_eq!(flow.delays.jitter(), 0.0);
     assert_eq!(report.flows[0].delivered_bytes, flow.received_bytes);
@@ -67,8 +67,8 @@ fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
     let flow = only(&report);
     // Packet k, counted from 0, is received k ms after the first, which arrives at 31.02 ms: 969 packets within a second.
     assert_eq!((flow.sent, flow.received, flow.lost), (2001, 969, 0));
-    let (least, most) = flow.delays.extremes();
-    assert!((least - UNLOADED).abs() < 1e-11 && (most - UNLOADED - 968.0 * 0.0005).abs() < 1e-11);
+    let (min, max) = flow.delays.extremes();
+    assert!((min - UNLOADED).abs() < 1e-11 && (max - UNLOADED - 968.0 * 0.0005).abs() < 1e-11);
     let mean = UNLOADED + 0.0005 * 968.0 / 2.0;
     assert!((flow.delays.mean() - mean).abs() < 1e-11);
     // The delay grows by .5 ms per packet.
@@ -83,8 +83,8 @@ fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
     assert_eq!(port.lost_overflow, sure);
     // Half of the packets of the last 81 ms are lost, but not counted yet, because no later packet has arrived.
     assert!((sure - flow.lost).abs_diff(81) < 20, "{} {sure}", flow.lost);
-    let most = flow.delays.extremes().1;
-    assert!((most - UNLOADED - 0.049).abs() < 0.001, "{most}");
+    let max = flow.delays.extremes().1;
+    assert!((max - UNLOADED - 0.049).abs() < 0.001, "{max}");
 }
 
 /// Checks the Pollaczek-Khinchine formula for constant service time S and load r: the mean waiting time is r S/(2 (1 -

@@ -132,10 +132,10 @@ fn the_buffer_bounds_what_a_sender_far_away_gets() {
     let report = both(&split(pipes, TrafficConfig::Greedy {}, room));
     let round_trip = on_line(slow, MSS + HEADERS) + on_line(slow, HEADERS) + 2 * far;
     let rounds = 20 * SECOND / round_trip;
-    let most = (rounds + 1) * room;
+    let max = (rounds + 1) * room;
     let delivered = report.flows[0].delivered_bytes;
     // Slow start from one segment takes six rounds; the second connection adds its 2 ms to a round.
-    assert!(delivered <= most && delivered > most * 9 / 10, "{delivered} of {most}");
+    assert!(delivered <= max && delivered > max * 9 / 10, "{delivered} of {max}");
 }
 
 /// Loses some ACKs that would open the window; the sender probes the window, and the file arrives.
@@ -179,10 +179,10 @@ fn a_connection_may_be_split_more_than_once() {
     assert!(delivered[0] >= delivered[1] && delivered[1] >= delivered[2]);
     assert!(delivered[0] - delivered[1] <= 20 * MSS && delivered[1] - delivered[2] <= 30 * MSS);
     // Unacknowledged data remain in the first buffer: 20 segments per 400 ms bound the throughput.
-    let most = 20 * MSS * 20_000 / 402;
+    let max = 20 * MSS * 20_000 / 402;
     assert!(
-        delivered[2] > most * 8 / 10 && delivered[2] <= most,
-        "{delivered:?}, {most}"
+        delivered[2] > max * 8 / 10 && delivered[2] <= max,
+        "{delivered:?}, {max}"
     );
 }
 

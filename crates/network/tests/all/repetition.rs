@@ -117,9 +117,9 @@ fn fine_timer(initial_rto_ps: u64, max_rto_ps: u64) -> TimerConfig {
 /// Checks the limit of a billion intervals: 100 days contain a billion intervals of 8.64 ms.
 #[test]
 fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
-    let least = 100 * 86_400 * SECOND / MOST_REPETITIONS;
-    assert_eq!(least, 8_640 * US);
-    for (interval, refuses) in [(least - 1, true), (least, false)] {
+    let min = 100 * 86_400 * SECOND / MOST_REPETITIONS;
+    assert_eq!(min, 8_640 * US);
+    for (interval, refuses) in [(min - 1, true), (min, false)] {
         let cases: [(&str, Scenario); 9] = [
             (
                 "links[1].policy.update",

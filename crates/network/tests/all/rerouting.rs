@@ -69,23 +69,19 @@ fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChang
 /// 0 without packets.
 fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
     let flow = &report.datagrams[0];
-    let (least, most) = flow.delays.extremes();
+    let (min, max) = flow.delays.extremes();
     let ms = |seconds: f64| {
         let ms = 1e3 * seconds;
         assert!((ms - ms.round()).abs() < 1e-9, "{ms} ms");
         ms.round() as u64
     };
-    let strays = report
+    let no_route = report
         .packet_ports
         .iter()
         .enumerate()
-        .map(|(link, port)| (link, port.strays));
-    let delays = if flow.received > 0 {
-        [ms(least), ms(most)]
-    } else {
-        [0, 0]
-    };
-    (flow.received, strays.filter(|&(_, lost)| lost > 0).collect(), delays)
+        .map(|(link, port)| (link, port.no_route));
+    let delays = if flow.received > 0 { [ms(min), ms(max)] } else { [0, 0] };
+    (flow.received, no_route.filter(|&(_, lost)| lost > 0).collect(), delays)
 }
 
 /// Packets sent at 0 and 9 ms leave s1 at 2 and 11 ms, and arrive at s2 at 13 and 22 ms, and at s4 at 24 and 33 ms.
@@ -107,7 +103,7 @@ fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
 /// lost. Later the route includes s2 again, and packets are forwarded to s4.
 #[test]
 fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
-    for (at, received, strays) in [
+    for (at, received, no_route) in [
         (2000, 2, vec![]),
         (2001, 1, vec![(2, 1)]),
         (13_000, 0, vec![(2, 2)]),
@@ -120,11 +116,11 @@ fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
             vec![change(at * MS / 1000, &BY_S3)],
         ));
         let found = seen(&report);
-        assert_eq!((found.0, found.1), (received, strays.clone()), "{at} us");
-        let lost: u64 = strays.iter().map(|&(_, lost)| lost).sum();
+        assert_eq!((found.0, found.1), (received, no_route.clone()), "{at} us");
+        let lost: u64 = no_route.iter().map(|&(_, lost)| lost).sum();
         let port = &report.packet_ports[2];
         assert_eq!(
-            (port.packets_out, port.bytes_strays),
+            (port.packets_out, port.bytes_no_route),
             (if at == 2000 { 0 } else { port.packets_in }, 1250 * lost)
         );
     }

@@ -90,7 +90,7 @@ fn one_way(framing: Framing, room: u64, motion: TimeVaryingConfig) -> Scenario {
 }
 
 /// Returns the counts of delivered and lost packets, by cause.
-fn told(report: &Report) -> [u64; 6] {
+fn delivered_and_lost(report: &Report) -> [u64; 6] {
     match (report.ports.get(2), report.packet_ports.get(2)) {
         (Some(cells), _) => [
             cells.cells_in,
@@ -139,7 +139,7 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
                     let [cells, packets] =
                         [Framing::Aal5, Framing::Ip].map(|framing| both(&one_way(framing, room, motion.clone())));
                     let name = format!("{between:?} {at:?} {policies:?} {in_service:?} {in_flight:?} {room}");
-                    assert_eq!(told(&cells), told(&packets), "{name}");
+                    assert_eq!(delivered_and_lost(&cells), delivered_and_lost(&packets), "{name}");
                     // Sum, minimum, maximum and jitter of all delays, and the number of delays in each class.
                     let [one, other] = [&cells, &packets].map(|report| &report.datagrams[0]);
                     assert_eq!(

@@ -26,7 +26,7 @@ fn run(scenario: &Scenario, seed: u64) -> Report {
 }
 
 /// Returns the requested files, flow by flow.
-fn asked(report: &Report) -> Vec<(u32, u64, u64)> {
+fn requested(report: &Report) -> Vec<(u32, u64, u64)> {
     let files = report.web.iter().flat_map(|web| &web.files);
     files.map(|file| (file.class, file.bytes, file.requested.0)).collect()
 }
@@ -40,7 +40,7 @@ fn lan(buffer: u64, recovery: RecoveryKind, name: &str) -> Scenario {
 
 #[test]
 fn clients_ask_for_the_same_whatever_the_network() {
-    let base = asked(&run(&lan(1000, RecoveryKind::Reno, "epd"), 1));
+    let base = requested(&run(&lan(1000, RecoveryKind::Reno, "epd"), 1));
     assert!(base.len() > 100);
     for scenario in [
         lan(40, RecoveryKind::Sack, "selective-drop"),
@@ -56,14 +56,14 @@ fn clients_ask_for_the_same_whatever_the_network() {
             &web(),
         ),
     ] {
-        assert_eq!(asked(&run(&scenario, 1)), base);
+        assert_eq!(requested(&run(&scenario, 1)), base);
     }
-    assert_ne!(asked(&run(&lan(1000, RecoveryKind::Reno, "epd"), 2)), base);
+    assert_ne!(requested(&run(&lan(1000, RecoveryKind::Reno, "epd"), 2)), base);
     let more = with_web(
         dumbbell(9, LAN, 1000, policy("epd"), 4, &tcp(RecoveryKind::Reno, 65_536)),
         &web(),
     );
-    assert_eq!(asked(&run(&more, 1))[..base.len()], base);
+    assert_eq!(requested(&run(&more, 1))[..base.len()], base);
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn on_an_idle_network_files_take_their_slow_start() {
         let last = (file.bytes - (segments - 1) * mss + 56).div_ceil(48) as f64;
         let round = one_way(12.0) + one_way(2.0);
         let in_last_round = segments + 1 - (1 << segments.ilog2());
-        let least = rounds * round + one_way(last);
-        let most = rounds * (round + 2.0 * slots) + one_way(12.0) + (2 * in_last_round) as f64 * 12.0 * cell + slots;
+        let min = rounds * round + one_way(last);
+        let max = rounds * (round + 2.0 * slots) + one_way(12.0) + (2 * in_last_round) as f64 * 12.0 * cell + slots;
         let waited = completed - answered;
         assert!(
-            (least..most).contains(&waited),
-            "{segments} segments: {waited}, not {least} to {most}"
+            (min..max).contains(&waited),
+            "{segments} segments: {waited}, not {min} to {max}"
         );
     }
 }

@@ -119,8 +119,8 @@ fn failed(found: Vec<Finding>) -> Result<(), TestCaseError> {
 /// Returns a generator of step sizes: some with few events, some with many.
 fn bits(seed: u64) -> impl FnMut() -> u64 {
     let mut stream = Stream::new(seed, "bits", 0);
-    let most = [1, 3, 40, 1000][stream.below(4) as usize];
-    move || 1 + stream.below(most)
+    let max = [1, 3, 40, 1000][stream.below(4) as usize];
+    move || 1 + stream.below(max)
 }
 
 /// A scenario, with methods that run it in different ways.
@@ -290,7 +290,7 @@ fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 7] {
         ("policer", &[DropCause::Policer], sum(|port| port.lost_policer)),
         ("outage", &[DropCause::Outage], sum(outage)),
         ("bit error", &[DropCause::BitError], sum(|port| port.corrupted)),
-        ("no route", &[DropCause::NoRoute], sum(|port| port.strays)),
+        ("no route", &[DropCause::NoRoute], sum(|port| port.no_route)),
     ]
 }
 
@@ -313,9 +313,9 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     let sent: u64 = flows.map(|(flow, _)| flow.sender.sent_segments).sum();
     let recorded = recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64;
     // Window probes are recorded, but are not segments of the sender.
-    let asked: u64 = report.proxies.iter().map(|proxy| proxy.window_probes).sum();
-    if scenario.traces.sequence && recorded != sent + asked {
-        return Err(unequal("not all segments are recorded", recorded, sent + asked));
+    let window_probes: u64 = report.proxies.iter().map(|proxy| proxy.window_probes).sum();
+    if scenario.traces.sequence && recorded != sent + window_probes {
+        return Err(unequal("not all segments are recorded", recorded, sent + window_probes));
     }
     let frames = report
         .ports
@@ -324,10 +324,10 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         .map(|port| port.frames_in);
     let routers = || report.packet_ports.iter().filter(|port| !port.host);
     let packets = routers().map(|port| port.packets_in);
-    let came: u64 = frames.chain(packets).sum();
+    let arrived: u64 = frames.chain(packets).sum();
     let recorded = recorder.queues.held.len() as u64;
-    if scenario.traces.queue && recorded != came {
-        return Err(unequal("not all queues are recorded", recorded, came));
+    if scenario.traces.queue && recorded != arrived {
+        return Err(unequal("not all queues are recorded", recorded, arrived));
     }
     // With outages, packets with a known departure time may be dropped.
     let standing = scenario.links.iter().all(|link| link.motion.is_none());

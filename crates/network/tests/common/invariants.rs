@@ -42,7 +42,7 @@ pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding>
     check_goodput(scenario, report)?;
     for (source, config) in report.sources.iter().zip(&scenario.vbr) {
         let propagation: u64 = config.route.iter().map(|&link| scenario.links[link].delay_ps).sum();
-        let possible = source.delays.is_none_or(|(least, _)| least.0 >= propagation);
+        let possible = source.delays.is_none_or(|(min, _)| min.0 >= propagation);
         holds(possible, "cells faster than light", || format!("{source:?}"))?;
     }
     let mut flows = report.flows.iter();
@@ -174,7 +174,7 @@ pub struct Trail {
 impl Trail {
     /// Creates a probe for a scenario.
     pub fn new(scenario: &Scenario) -> Trail {
-        let least = |&link: &usize| {
+        let min = |&link: &usize| {
             let link = &scenario.links[link];
             let delay = link.motion.as_ref().and_then(|motion| motion.delay.as_ref());
             delay.map_or(link.delay_ps, |delay| {
@@ -184,7 +184,7 @@ impl Trail {
         let propagation = scenario.flows.iter().map(|flow| match flow.rerouting {
             // A packet in flight during a route change may use a part of each route.
             Some(_) => [0, 0],
-            None => [&flow.route, &flow.return_route].map(|route| route.iter().map(least).sum()),
+            None => [&flow.route, &flow.return_route].map(|route| route.iter().map(min).sum()),
         });
         Trail {
             propagation: propagation.collect(),
@@ -216,8 +216,8 @@ impl Trail {
             return self.expect(false, "a packet arrives that did not leave", || format!("{key:?}"));
         };
         let back = is_ack ^ (frame & REQUEST != 0);
-        let least = self.propagation[flow.index()][usize::from(back)];
-        let possible = now.0 >= sent.0 && now.0 - sent.0 >= least;
+        let min = self.propagation[flow.index()][usize::from(back)];
+        let possible = now.0 >= sent.0 && now.0 - sent.0 >= min;
         self.expect(possible, "a packet faster than light", || {
             format!("{key:?} from {sent:?} to {now:?}")
         });
@@ -229,7 +229,7 @@ impl Trail {
 }
 
 impl Probe for Trail {
-    fn add_places(&mut self, owner: Flow, count: usize) {
+    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
         let flows = self.sequences.len() + count;
         self.propagation.resize(flows, self.propagation[owner.index()]);
         self.sequences.resize(flows, Default::default());

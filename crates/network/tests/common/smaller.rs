@@ -13,26 +13,26 @@ pub const FEW_EVENTS: u64 = 400_000;
 
 /// Returns the smallest scenario found for which `fails` holds, after at most `looks` attempts.
 pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) -> Kept {
-    let mut least = kept.clone();
+    let mut min = kept.clone();
     let mut left = looks;
     loop {
         let mut better = false;
         let mut number = 0;
-        while let Some(changed) = change(&least, number) {
-            let valid = changed.line() != least.line() && Topology::new(&changed.scenario).is_ok();
+        while let Some(changed) = change(&min, number) {
+            let valid = changed.line() != min.line() && Topology::new(&changed.scenario).is_ok();
             if left == 0 {
-                return least;
+                return min;
             }
             left -= usize::from(valid);
             // If a change was kept, the same number now refers to the next change.
             if valid && fails(&changed) {
-                (least, better) = (changed, true);
+                (min, better) = (changed, true);
             } else {
                 number += 1;
             }
         }
         if !better {
-            return least;
+            return min;
         }
     }
 }

@@ -148,8 +148,8 @@ impl Media {
         if role == Role::Sender {
             direct.declare_stream_tx(VIDEO.into(), Some(RESENT_VIDEO.into()), video, None);
             direct.declare_stream_tx(AUDIO.into(), None, audio, None);
-            let most_bps = settings.video_wire_bps(settings.highest_bps) + settings.audio_wire_bps();
-            rtc.bwe().set_bitrate(Bitrate::from(first_bps), Bitrate::from(most_bps));
+            let max_bps = settings.video_wire_bps(settings.highest_bps) + settings.audio_wire_bps();
+            rtc.bwe().set_bitrate(Bitrate::from(first_bps), Bitrate::from(max_bps));
         } else {
             direct.expect_stream_rx(VIDEO.into(), Some(RESENT_VIDEO.into()), video, None);
             direct.expect_stream_rx(AUDIO.into(), None, audio, None);
@@ -392,12 +392,12 @@ impl End for Media {
         };
         let mut values: Vec<(&str, f64)> = Vec::new();
         if self.role == Role::Receiver {
-            let (count, mean, p95, most) = self.playout.frames();
+            let (count, mean, p95, max) = self.playout.frames();
             values.extend([
                 ("complete_frames", count as f64),
                 ("mean_frame_delay_s", mean),
                 ("p95_frame_delay_s", p95),
-                ("max_frame_delay_s", most),
+                ("max_frame_delay_s", max),
             ]);
         } else if let Some(Source { encoder, .. }) = &self.source {
             let (target, height) = encoder.means();

@@ -6,9 +6,9 @@ use longpipe_end::Setup;
 /// Headers of a packet with video or audio: IPv4 and UDP (28), RTP with extensions (24), the tag of AES-256-GCM (16) [byte].
 pub const OVERHEAD_BYTES: u64 = 68;
 /// Largest RTP payload [byte]: str0m aims at UDP payloads of 1150 bytes.
-pub const MOST_PAYLOAD_BYTES: u64 = 1100;
+pub const MAX_PAYLOAD_BYTES: u64 = 1100;
 /// Maximum number of packets of a frame, because its field in the payload header has 16 bits.
-const MOST_PACKETS: u64 = u16::MAX as u64;
+const MAX_PACKETS: u64 = u16::MAX as u64;
 /// Interval of audio packets [ps]: 20 ms, the default of Opus.
 pub const AUDIO_INTERVAL_PS: u64 = 20_000_000_000;
 
@@ -42,8 +42,8 @@ impl Settings {
         };
         let (rate, frames) = (settings.highest_bps, settings.frame_rate);
         let count = packets(KEY_FRAME * rate / 8 / frames);
-        if count > MOST_PACKETS {
-            let needs = format!("needs frames of at most {MOST_PACKETS} packets");
+        if count > MAX_PACKETS {
+            let needs = format!("needs frames of at most {MAX_PACKETS} packets");
             return Err(format!(
                 "highest_rate: {rate} bit/s; {needs}, which have up to {count} at a frame_rate of {frames}"
             ));
@@ -70,14 +70,14 @@ impl Settings {
     /// Returns the encoded rate of video [bit/s] at which video, audio and all headers use at most `bps`.
     pub fn video_bps(&self, bps: u64) -> u64 {
         let frame = bps.saturating_sub(self.audio_wire_bps()) / 8 / self.frame_rate;
-        let packets = frame.div_ceil(MOST_PAYLOAD_BYTES + OVERHEAD_BYTES);
+        let packets = frame.div_ceil(MAX_PAYLOAD_BYTES + OVERHEAD_BYTES);
         8 * self.frame_rate * frame.saturating_sub(packets * OVERHEAD_BYTES)
     }
 }
 
 /// Returns the number of packets of a frame.
 pub fn packets(frame_bytes: u64) -> u64 {
-    frame_bytes.div_ceil(MOST_PAYLOAD_BYTES).max(1)
+    frame_bytes.div_ceil(MAX_PAYLOAD_BYTES).max(1)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub struct Application {
     /// Number of streams whose data the peer has acknowledged completely.
     acknowledged: u64,
     /// Time of the current request, if there is one, and durations of all responses [ps].
-    asked_ps: Option<u64>,
+    requested_ps: Option<u64>,
     responses_ps: Vec<u64>,
     /// Flow data read so far [byte], without requests, which go in the opposite direction.
     pub delivered: u64,
@@ -54,7 +54,7 @@ impl Application {
             opened: 0,
             ended: 0,
             acknowledged: 0,
-            asked_ps: None,
+            requested_ps: None,
             responses_ps: Vec::new(),
             delivered: 0,
             completed_ps: None,
@@ -104,10 +104,10 @@ impl Application {
 
     /// Returns the number of responses, and the mean and maximum of their times [s]; None without a response.
     pub fn responses(&self) -> Option<(usize, f64, f64)> {
-        let most = *self.responses_ps.iter().max()?;
+        let max = *self.responses_ps.iter().max()?;
         let sum: u64 = self.responses_ps.iter().sum();
         let count = self.responses_ps.len();
-        Some((count, sum as f64 / count as f64 / 1e12, most as f64 / 1e12))
+        Some((count, sum as f64 / count as f64 / 1e12, max as f64 / 1e12))
     }
 
     fn open(&mut self, connection: &mut Connection) {
@@ -132,7 +132,7 @@ impl Application {
 
     /// Sends the first request unless it has been sent.
     fn begin(&mut self, connection: &mut Connection, now: u64) {
-        if self.asked_ps.is_none() {
+        if self.requested_ps.is_none() {
             self.ask(connection, now);
         }
     }
@@ -146,7 +146,7 @@ impl Application {
             return;
         }
         if let Some(id) = connection.streams().open(Dir::Bi) {
-            self.asked_ps = Some(now);
+            self.requested_ps = Some(now);
             self.outgoing.insert(id, request);
             self.writable.push_back(id);
         }
@@ -157,9 +157,9 @@ impl Application {
             return;
         };
         while *left > 0 {
-            let most = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+            let max = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
             // A later event reports when the stream accepts more; a stopped stream has no such event.
-            let Some(written) = adapter::write(connection, id, Bytes::from_static(&ZEROS[..most])) else {
+            let Some(written) = adapter::write(connection, id, Bytes::from_static(&ZEROS[..max])) else {
                 return;
             };
             if *left < u64::MAX {
@@ -204,7 +204,7 @@ impl Application {
                 }
             }
             (Workload::Requests { count, .. }, Role::Receiver) => {
-                self.responses_ps.extend(self.asked_ps.map(|asked| now - asked));
+                self.responses_ps.extend(self.requested_ps.map(|requested| now - requested));
                 if self.ended == count {
                     self.completed_ps = Some(now);
                 }

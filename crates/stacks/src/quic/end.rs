@@ -380,10 +380,10 @@ impl End for Quic {
             closed: self.closed.clone(),
             ..Report::default()
         };
-        if let Some((count, mean, most)) = self.application.responses() {
+        if let Some((count, mean, max)) = self.application.responses() {
             report.values.push(("responses".to_owned(), count as f64));
             report.values.push(("mean_response_s".to_owned(), mean));
-            report.values.push(("max_response_s".to_owned(), most));
+            report.values.push(("max_response_s".to_owned(), max));
         }
         let Some((_, connection)) = &mut self.open else {
             return report;

@@ -7,7 +7,7 @@
 use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};
 use crate::atm::slots::{GridSums, SlotGrid};
-use crate::atm::sweeps::{Before, Reach, Route, Sweeps};
+use crate::atm::sweeps::{Reach, Route, Sweeps, UpstreamPort};
 use crate::packets::{Circuit, Link};
 use crate::scenario::Framing;
 use longpipe_events::Span;
@@ -176,7 +176,7 @@ impl Plan<'_> {
     /// Returns the ports upstream of a port, and the minimum distance to the hosts of its circuits.
     fn reach(&self, link: usize, swept: &[bool], number: &impl Fn(usize) -> Option<usize>) -> Reach {
         let feeders = |link: usize| self.inputs[link].iter().copied().filter(|&input| swept[input]);
-        let before = |link: usize, latency: u64| Before {
+        let before = |link: usize, latency: u64| UpstreamPort {
             port: number(link).map_or(u32::MAX, |port| port as u32),
             latency,
         };

@@ -82,7 +82,7 @@ impl VbrQueue {
         // More than any run can serve.
         self.expected = self
             .expected
-            .saturating_add(feeder.source.most_by(self.end))
+            .saturating_add(feeder.source.max_by(self.end))
             .min(1 << 62);
         self.feeders.push(feeder);
     }

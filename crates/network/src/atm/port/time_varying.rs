@@ -102,19 +102,19 @@ impl TimeVaryingCellPort {
         // A host's jitter may delay a cell past the end of the run.
         self.settle(now.min(self.end));
         let held = self.held();
-        let came = now.min(self.end);
+        let arrived = now.min(self.end);
         let Some(frame) = self.admission.decide(now, last, local, held, on_frame) else {
-            self.loss_of_last = Some((came, self.admission.cause_of_loss()));
+            self.loss_of_last = Some((arrived, self.admission.cause_of_loss()));
             return None;
         };
         if self.motion.refuses(now) {
             self.admission.damage(frame, last, local);
             self.lost_outage += 1;
-            self.loss_of_last = Some((came, DropCause::Outage));
+            self.loss_of_last = Some((arrived, DropCause::Outage));
             return None;
         }
         if !self.admission.enters(frame, last, local, held) {
-            self.loss_of_last = Some((came, DropCause::Overflow));
+            self.loss_of_last = Some((arrived, DropCause::Overflow));
             return None;
         }
         let fate = self.motion.admit(now, CELL_BYTES as u16);

@@ -9,12 +9,12 @@ pub struct Divisor {
     /// 2^shift is the smallest power of two that is at least the divisor.
     shift: u32,
     /// Maximum factor of `times`.
-    most: u64,
+    max: u64,
 }
 
 impl Divisor {
     /// Maximum dividend.
-    pub const LARGEST: u64 = u64::MAX >> 1;
+    pub const MAX_DIVIDEND: u64 = u64::MAX >> 1;
 
     /// Creates a divisor from a positive number of at most 2^63.
     pub fn new(value: u64) -> Divisor {
@@ -24,7 +24,7 @@ impl Divisor {
             value,
             reciprocal: reciprocal as u64,
             shift,
-            most: Self::LARGEST / 2 / value,
+            max: Self::MAX_DIVIDEND / 2 / value,
         }
     }
 
@@ -37,20 +37,20 @@ impl Divisor {
     /// Returns the divisor times a factor if it is at most half of the maximum dividend.
     #[inline(always)]
     pub fn times(self, factor: u64) -> Option<u64> {
-        (factor <= self.most).then(|| factor * self.value)
+        (factor <= self.max).then(|| factor * self.value)
     }
 
-    /// Returns the quotient of a dividend up to `LARGEST`.
+    /// Returns the quotient of a dividend up to `MAX_DIVIDEND`.
     #[inline(always)]
     pub fn quotient(self, dividend: u64) -> u64 {
-        debug_assert!(dividend <= Self::LARGEST);
+        debug_assert!(dividend <= Self::MAX_DIVIDEND);
         // Rounding adds less than 1 to the reciprocal, and therefore less than 2^-shift to the quotient. This is less
         // than the quotient's distance of at least 1 / value from the next integer.
         let product = u128::from(dividend << 1) * u128::from(self.reciprocal);
         ((product >> 64) as u64) >> self.shift
     }
 
-    /// Returns quotient and remainder of a dividend up to `LARGEST`.
+    /// Returns quotient and remainder of a dividend up to `MAX_DIVIDEND`.
     #[inline(always)]
     pub fn divide(self, dividend: u64) -> (u64, u64) {
         let quotient = self.quotient(dividend);
@@ -66,12 +66,12 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_exact(dividend in any::<u64>(), divisor in 1..=u64::MAX, shifts in [0u32..64, 0u32..64]) {
-            let (dividend, value) = ((dividend >> shifts[0]).min(Divisor::LARGEST), (divisor >> shifts[1] >> 1).max(1));
+            let (dividend, value) = ((dividend >> shifts[0]).min(Divisor::MAX_DIVIDEND), (divisor >> shifts[1] >> 1).max(1));
             for value in [value, 1 << value.ilog2(), (1 << value.ilog2()) + 1] {
                 let multiple = dividend / value * value;
-                let product = dividend.checked_mul(value).filter(|&product| product <= Divisor::LARGEST / 2);
+                let product = dividend.checked_mul(value).filter(|&product| product <= Divisor::MAX_DIVIDEND / 2);
                 prop_assert_eq!(Divisor::new(value).times(dividend), product);
-                for dividend in [dividend, multiple, multiple.saturating_sub(1), Divisor::LARGEST] {
+                for dividend in [dividend, multiple, multiple.saturating_sub(1), Divisor::MAX_DIVIDEND] {
                     prop_assert_eq!(Divisor::new(value).divide(dividend), (dividend / value, dividend % value));
                 }
             }

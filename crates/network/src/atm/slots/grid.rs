@@ -317,9 +317,9 @@ mod tests {
         #[test]
         fn slots_of_another_grid_that_begin_within_one(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
             let [grid, other] = rates.map(|rate| SlotGrid::new(Time(1 << 20), 424, Rate(rate)));
-            let (least, most) = grid.contains(&other);
+            let (min, max) = grid.contains(&other);
             let found = other.at_or_after(grid.start(k + 1)) - other.at_or_after(grid.start(k));
-            prop_assert!((least..=most).contains(&found), "{found} of {least}..={most}");
+            prop_assert!((min..=max).contains(&found), "{found} of {min}..={max}");
         }
 
         #[test]

@@ -57,13 +57,13 @@ pub struct GridSums {
 }
 
 /// Maximum cycle length for a table.
-const LONGEST_CYCLE: u64 = 1 << 15;
+const MAX_CYCLE: u64 = 1 << 15;
 
 impl GridSums {
     /// Creates the sums for a grid.
     pub fn new(grid: SlotGrid) -> GridSums {
         let (_, num, den) = grid.parts();
-        let cycle = if den <= LONGEST_CYCLE {
+        let cycle = if den <= MAX_CYCLE {
             let mut sum = 0;
             let sums = (0..2 * den).map(|k| {
                 let before = sum;
@@ -76,7 +76,7 @@ impl GridSums {
         } else {
             Vec::new()
         };
-        let whole = if den <= LONGEST_CYCLE { den * (den - 1) / 2 } else { 0 };
+        let whole = if den <= MAX_CYCLE { den * (den - 1) / 2 } else { 0 };
         GridSums { grid, cycle, whole }
     }
 

@@ -16,7 +16,7 @@ use crate::observe::probe::Probe;
 use crate::packets::Flow;
 use crate::report::flows::{ArrivedFlow, ArrivedReport};
 use crate::report::FlowReport;
-use crate::scenario::{FlowArrivalsConfig, Places, Scenario, TrafficConfig};
+use crate::scenario::{ConnectionSlots, FlowArrivalsConfig, Scenario, TrafficConfig};
 use longpipe_events::memory::Growing;
 use longpipe_events::{MaybeTime, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
@@ -28,7 +28,7 @@ use std::collections::BinaryHeap;
 
 /// Slot of a connection, as the application of its flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     /// Index of the arriving flows to which the slot belongs.
     arriving: usize,
     /// Number of the slot among those of these arriving flows.
@@ -40,7 +40,7 @@ pub(crate) struct Place {
 /// The arriving flows of one flow of the scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Arriving {
-    places: Places,
+    slots: ConnectionSlots,
     process: Process,
     tcp: TcpConfig,
     seed: u64,
@@ -84,14 +84,14 @@ impl Arriving {
     fn new(
         scenario: &Scenario,
         config: &FlowArrivalsConfig,
-        places: Places,
+        slots: ConnectionSlots,
         seed: u64,
         flows: &[Connection],
     ) -> Arriving {
-        let owner = &flows[places.owner];
+        let owner = &flows[slots.owner];
         Arriving {
-            process: Process::new(config, owner.start, owner.stop, (seed, places.owner as u64)),
-            tcp: scenario.flows[places.owner].tcp.clone(),
+            process: Process::new(config, owner.start, owner.stop, (seed, slots.owner as u64)),
+            tcp: scenario.flows[slots.owner].tcp.clone(),
             seed,
             takes_shortcuts: scenario.takes_shortcuts(),
             start: owner.start,
@@ -99,9 +99,9 @@ impl Arriving {
             started: 0,
             waited: 0,
             peak: 0,
-            free: (0..places.flows.len()).map(Reverse).collect(),
+            free: (0..slots.flows.len()).map(Reverse).collect(),
             sums: Sums::default(),
-            places,
+            slots,
         }
     }
 
@@ -113,7 +113,7 @@ impl Arriving {
     /// Returns the sums over all connections up to `now`.
     fn sums(&self, flows: &[Connection], now: Time) -> Sums {
         let mut sums = self.sums.clone();
-        for state in &flows[self.places.flows.clone()] {
+        for state in &flows[self.slots.flows.clone()] {
             sums.add(state, now);
         }
         sums
@@ -125,8 +125,8 @@ impl Arriving {
     }
 
     /// Returns the flow of the scenario and the flows of the slots.
-    pub fn places(&self) -> &Places {
-        &self.places
+    pub fn slots(&self) -> &ConnectionSlots {
+        &self.slots
     }
 
     /// Returns the results: the sums of all connections, and the flows that arrived.
@@ -137,9 +137,9 @@ impl Arriving {
         let sums = self.sums(flows, now);
         let mut arrived = self.flows.clone();
         let mut active = 0;
-        for state in &flows[self.places.flows.clone()] {
+        for state in &flows[self.slots.flows.clone()] {
             let current = match state.application {
-                Application::Place(place) => place.current,
+                Application::ConnectionSlot(slot) => slot.current,
                 _ => None,
             };
             if let Some(current) = current {
@@ -154,7 +154,7 @@ impl Arriving {
         let (done, all) = (bytes(true), bytes(false));
         let holds = done <= sums.delivered_bytes
             && sums.delivered_bytes <= all
-            && active + self.free.len() == self.places.flows.len()
+            && active + self.free.len() == self.slots.flows.len()
             && (self.waiting() == 0 || self.free.is_empty());
         if !holds {
             return Err(format!("{done} of {all} bytes complete, {sums:?}, {active} active"));
@@ -167,7 +167,7 @@ impl Arriving {
             completion: None,
         };
         let own = ArrivedReport {
-            flow: self.places.owner,
+            flow: self.slots.owner,
             waited: self.waited,
             peak: self.peak as u64,
             flows: arrived,
@@ -177,21 +177,26 @@ impl Arriving {
 }
 
 /// Creates the arriving flows of a scenario, and sets the applications of their flows and slots.
-pub(super) fn arriving(scenario: &Scenario, all: Vec<Places>, seed: u64, flows: &mut [Connection]) -> Vec<Arriving> {
+pub(super) fn arriving(
+    scenario: &Scenario,
+    all: Vec<ConnectionSlots>,
+    seed: u64,
+    flows: &mut [Connection],
+) -> Vec<Arriving> {
     let mut found = Vec::with_capacity(all.len());
-    for (arriving, places) in all.into_iter().enumerate() {
-        let TrafficConfig::FlowArrivals(config) = &scenario.flows[places.owner].traffic else {
+    for (arriving, slots) in all.into_iter().enumerate() {
+        let TrafficConfig::FlowArrivals(config) = &scenario.flows[slots.owner].traffic else {
             continue;
         };
-        flows[places.owner].application = Application::Arrivals(arriving);
-        for (number, flow) in places.flows.clone().enumerate() {
-            flows[flow].application = Application::Place(Place {
+        flows[slots.owner].application = Application::Arrivals(arriving);
+        for (number, flow) in slots.flows.clone().enumerate() {
+            flows[flow].application = Application::ConnectionSlot(ConnectionSlot {
                 arriving,
                 number,
                 current: None,
             });
         }
-        found.push(Arriving::new(scenario, config, places, seed, flows));
+        found.push(Arriving::new(scenario, config, slots, seed, flows));
     }
     found
 }
@@ -215,32 +220,32 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
             break;
         }
         let Some(Reverse(number)) = own.free.pop() else { break };
-        own.peak = own.peak.max(own.places.flows.len() - own.free.len());
-        let place = Place {
+        own.peak = own.peak.max(own.slots.flows.len() - own.free.len());
+        let slot = ConnectionSlot {
             arriving,
             number,
             current: Some(own.started),
         };
         own.started += 1;
-        begin(hosts, medium, place);
+        begin(hosts, medium, slot);
     }
     let own = &hosts.arriving[arriving];
     let next = own.process.due().filter(|due| due.0 <= hosts.clock.end);
     if let Some((time, _)) = next {
-        hosts.clock.set(Actor::Start(Flow::new(own.places.owner)), time, START);
+        hosts.clock.set(Actor::Start(Flow::new(own.slots.owner)), time, START);
     }
 }
 
 /// Starts the connection of an arrived flow in a free slot.
-fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, place: Place) {
+fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, slot: ConnectionSlot) {
     let now = hosts.clock.now;
-    let own = &mut hosts.arriving[place.arriving];
-    let Some(number) = place.current else { return };
-    let flow = Flow::new(own.places.flows.start + place.number);
+    let own = &mut hosts.arriving[slot.arriving];
+    let Some(number) = slot.current else { return };
+    let flow = Flow::new(own.slots.flows.start + slot.number);
     let state = &mut hosts.flows[flow.index()];
     own.sums.add(state, now);
     // Fewer than 2^40 flows arrive.
-    let entity = (own.places.owner as u64) << 40 | number as u64;
+    let entity = (own.slots.owner as u64) << 40 | number as u64;
     let phase = clock_phase(&own.tcp, own.seed, flow.index() as u64);
     let mut ends = Ends::new(&own.tcp, phase, own.takes_shortcuts);
     ends.sender
@@ -248,7 +253,7 @@ fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, place: Place
     let bytes = own.flows[number].bytes;
     ends.sender.write_up_to(bytes);
     state.renew(ends, now, bytes);
-    state.application = Application::Place(place);
+    state.application = Application::ConnectionSlot(slot);
     for actor in [Actor::Sender(flow), Actor::Receiver(flow)] {
         hosts.clock.cancel(actor);
     }
@@ -263,18 +268,18 @@ pub(super) fn on_ack<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
         return;
     }
     let state = &mut hosts.flows[flow.index()];
-    let Application::Place(place) = &mut state.application else {
+    let Application::ConnectionSlot(slot) = &mut state.application else {
         return;
     };
     if state.sender.flight().una < state.size {
         return;
     }
-    let Some(number) = place.current.take() else { return };
-    let own = &mut hosts.arriving[place.arriving];
+    let Some(number) = slot.current.take() else { return };
+    let own = &mut hosts.arriving[slot.arriving];
     own.flows[number].completed = state.completion.into();
-    own.free.push(Reverse(place.number));
+    own.free.push(Reverse(slot.number));
     if own.waiting() > 0 {
-        let owner = Flow::new(own.places.owner);
+        let owner = Flow::new(own.slots.owner);
         hosts.clock.set(Actor::Start(owner), hosts.clock.now, START);
     }
 }

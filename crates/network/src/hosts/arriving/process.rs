@@ -4,7 +4,7 @@
 
 use crate::hosts::source::pareto;
 use crate::impairments::in_time::exponential;
-use crate::scenario::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig, ALL_FLOWS, LARGEST_FLOW};
+use crate::scenario::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig, ALL_FLOWS, MAX_FLOW_BYTES};
 use longpipe_events::{MaybeTime, Stream, Time};
 
 /// Resolution of random shares: the number of parts into which each billionth is divided.
@@ -79,14 +79,14 @@ fn size(sizes: &SizesConfig, stream: &mut Stream) -> u64 {
             let (bytes, above) = points[place];
             match place.checked_sub(1).map(|before| points[before]) {
                 None => bytes,
-                Some((least, below)) => {
-                    let within = u128::from(share - below * PARTS) * u128::from(bytes - least);
-                    least + (within / (u128::from(above - below) * u128::from(PARTS))) as u64
+                Some((min, below)) => {
+                    let within = u128::from(share - below * PARTS) * u128::from(bytes - min);
+                    min + (within / (u128::from(above - below) * u128::from(PARTS))) as u64
                 }
             }
         }
     };
-    bytes.clamp(1, LARGEST_FLOW)
+    bytes.clamp(1, MAX_FLOW_BYTES)
 }
 
 #[cfg(test)]

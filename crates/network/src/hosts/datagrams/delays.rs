@@ -12,8 +12,8 @@ const CLASS_BITS: u32 = CLASSES.trailing_zeros();
 pub struct Delays {
     count: u64,
     sum: u128,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
     last: u64,
     /// Jitter J of RFC 3550 section 6.4.1 [ps].
     jitter: f64,
@@ -26,14 +26,14 @@ impl Delays {
     pub fn take(&mut self, delay: Span) {
         let ps = delay.0;
         if self.count == 0 {
-            self.least = ps;
+            self.min = ps;
         } else {
             self.jitter += (ps.abs_diff(self.last) as f64 - self.jitter) / 16.0;
         }
         self.count += 1;
         self.sum += u128::from(ps);
-        self.least = self.least.min(ps);
-        self.most = self.most.max(ps);
+        self.min = self.min.min(ps);
+        self.max = self.max.max(ps);
         self.last = ps;
         let class = class(ps);
         while self.classes.len() <= class {
@@ -61,7 +61,7 @@ impl Delays {
                 Span(ps).as_seconds()
             }
         };
-        (seconds(self.least), seconds(self.most))
+        (seconds(self.min), seconds(self.max))
     }
 
     /// Returns the jitter as estimated by receivers of RTP: the smoothed difference of consecutive delays [s]; NaN with
@@ -82,8 +82,8 @@ impl Delays {
             below += count;
             below >= rank
         });
-        let (least, most) = self.extremes();
-        found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(least, most))
+        let (min, max) = self.extremes();
+        found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(min, max))
     }
 
     /// Returns the statistics of the packets that followed those of `earlier`, a run of the same scenario that ends earlier.
@@ -104,8 +104,8 @@ impl Delays {
         [
             self.count,
             self.sum as u64,
-            self.least,
-            self.most,
+            self.min,
+            self.max,
             self.jitter.to_bits(),
             self.classes
                 .iter()

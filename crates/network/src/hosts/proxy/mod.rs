@@ -179,15 +179,17 @@ pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<Pr
         window_updates: forwarding.windows.updates(),
         window_probes: forwarding.probes,
     };
-    let most = forwarding.windows.buffer_bytes();
+    let maximum = forwarding.windows.buffer_bytes();
     let holds = space.max <= delivered
         && to.receiver.delivered() <= delivered
         && forwarding.buffer_use.held() == held
-        && report.peak_bytes <= most
-        && from.receiver.highest() <= space.una + most;
+        && report.peak_bytes <= maximum
+        && from.receiver.highest() <= space.una + maximum;
     Some(if holds {
         Ok(report)
     } else {
-        Err(format!("{report:?}, {delivered} delivered, {space:?}, room for {most}"))
+        Err(format!(
+            "{report:?}, {delivered} delivered, {space:?}, room for {maximum}"
+        ))
     })
 }

@@ -28,12 +28,12 @@ pub(super) struct Rules {
     /// Whether X, X_i and K are in bytes instead of packets.
     by_bytes: bool,
     /// Occupancies by circuit, if the policy needs them.
-    by_vc: Option<Box<ByVc>>,
+    by_vc: Option<Box<VcOccupancies>>,
 }
 
 /// Occupancy X_i of every circuit.
 #[derive(Clone, Debug)]
-struct ByVc {
+struct VcOccupancies {
     by_bytes: bool,
     held: Vec<u64>,
     /// Number of active circuits N_a.
@@ -51,7 +51,7 @@ impl Rules {
         vcs: usize,
     ) -> Rules {
         let by_vc = policy.needs_vc_occupancies().then(|| {
-            Box::new(ByVc {
+            Box::new(VcOccupancies {
                 by_bytes,
                 held: vec![0; vcs],
                 active: 0,
@@ -150,7 +150,7 @@ impl Rules {
     }
 }
 
-impl ByVc {
+impl VcOccupancies {
     fn hold(&mut self, departure: Time, bytes: u32, local: u32) {
         self.packets.push(ChargedPacket {
             departure,

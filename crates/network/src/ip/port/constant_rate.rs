@@ -19,7 +19,7 @@ use crate::packets::{Options, Packet};
 use longpipe_events::{Span, Time};
 
 /// A packet whose transmission starts.
-pub(crate) struct Begun {
+pub(crate) struct StartedTransmission {
     pub queued: QueuedPacket,
     /// Departure time of its last bit.
     pub departure: Time,
@@ -76,14 +76,20 @@ impl ConstantRatePort {
 
     /// Completes the transmission that ended at `now`. Returns the packet whose transmission starts.
     #[inline]
-    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         let queued = self.queue.depart(now)?;
         Some(self.begin(line, now, queued))
     }
 
     /// Processes an arrival at `now`, after all earlier departures. Returns the packet if its transmission starts at once.
     #[inline]
-    pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
+    pub fn arrive(
+        &mut self,
+        line: &mut Line,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<StartedTransmission> {
         match self.queue.arrive(now, packet, options) {
             Some(queued) => {
                 line.restart(now);
@@ -113,10 +119,10 @@ impl ConstantRatePort {
     }
 
     #[inline]
-    fn begin(&mut self, line: &mut Line, at: Time, queued: QueuedPacket) -> Begun {
+    fn begin(&mut self, line: &mut Line, at: Time, queued: QueuedPacket) -> StartedTransmission {
         self.ends = line.send(at, queued.packet.bytes(), self.queue.rate());
         line.allow_repeat(self.queue.passes_through_statelessly() && self.queue.backlog().0 == 0);
-        Begun {
+        StartedTransmission {
             queued,
             departure: self.ends,
             arrival: Some(self.ends + line.delay()),

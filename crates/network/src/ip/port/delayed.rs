@@ -13,7 +13,7 @@ pub(crate) struct Delayed {
     pub port: Port,
     delay: Delay,
     /// Lower bound on the next arrival [ps].
-    least: u64,
+    min: u64,
     /// Departure time of the last packet.
     left: Time,
 }
@@ -38,7 +38,7 @@ impl Delayed {
         Delayed {
             port,
             delay,
-            least: 0,
+            min: 0,
             left: Time::ZERO,
         }
     }
@@ -46,10 +46,10 @@ impl Delayed {
     /// Processes a packet that arrives at the port, or is ready at an interface, at `ready`. Returns its arrival time
     /// downstream, unless it is lost.
     #[inline(never)]
-    pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
-        let departure = self.port.queue(line, ready, bytes, asked)?;
-        let arrival = (departure.0 + self.delay.read(departure.0)).max(self.least);
-        self.least = arrival + 1;
+    pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
+        let departure = self.port.queue(line, ready, bytes, circuit_and_ecn)?;
+        let arrival = (departure.0 + self.delay.read(departure.0)).max(self.min);
+        self.min = arrival + 1;
         self.left = departure;
         Some(Time(arrival))
     }

@@ -13,7 +13,7 @@ use crate::queues::fq::Fq;
 use crate::queues::fq_codel::FqCodel;
 use crate::queues::head_drop::HeadDrop;
 use crate::queues::occupancy_fifo::OccupancyFifo;
-use crate::queues::round_robin::{RoundRobin, Spread};
+use crate::queues::round_robin::{QueueMapping, RoundRobin};
 use crate::queues::strict::Strict;
 use crate::queues::weighted::Weighted;
 use crate::queues::AnyDisc;
@@ -31,10 +31,10 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         PolicyConfig::FqCodel(fq) => AnyDisc::FqCodel(FqCodel::new(fq, circuits, salt())),
         PolicyConfig::Drr(drr) => {
             let (queues, spread) = match drr.queues {
-                None => (circuits, Spread::Apart),
+                None => (circuits, QueueMapping::PerFlow),
                 Some(queues) => {
                     let (salt, perturb) = (salt(), None);
-                    (queues as usize, Spread::Hashed { salt, perturb })
+                    (queues as usize, QueueMapping::Hashed { salt, perturb })
                 }
             };
             let quanta = (0..queues).map(|_| u64::from(drr.quantum_bytes));
@@ -43,7 +43,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         PolicyConfig::Sfq(sfq) => {
             let quanta = (0..sfq.queues).map(|_| u64::from(sfq.quantum_bytes));
             let (salt, perturb) = (salt(), sfq.perturb_ps);
-            AnyDisc::RoundRobin(RoundRobin::new(quanta, Spread::Hashed { salt, perturb }))
+            AnyDisc::RoundRobin(RoundRobin::new(quanta, QueueMapping::Hashed { salt, perturb }))
         }
         PolicyConfig::Fq(fq) => AnyDisc::Fq(Fq::new(fq, circuits)),
         PolicyConfig::StrictPriority(strict) => AnyDisc::Strict(Strict::new(strict.classes)),

@@ -65,9 +65,9 @@ pub struct Router {
     bytes_out: u64,
     counters: RouterCounters,
     /// Capacity in packets.
-    most_packets: u64,
+    max_packets: u64,
     /// Capacity in bytes.
-    most_bytes: u64,
+    max_bytes: u64,
     /// Cause of the latest loss.
     cause: DropCause,
 }
@@ -81,7 +81,7 @@ impl Router {
         loss: Option<Box<Loss>>,
         vcs: usize,
     ) -> Router {
-        let most = |unit| match buffer {
+        let limit = |unit| match buffer {
             Some(buffer) if buffer.unit == unit => buffer.limit,
             _ => u64::MAX,
         };
@@ -94,8 +94,8 @@ impl Router {
             before: Ring::default(),
             bytes_out: 0,
             counters: RouterCounters::default(),
-            most_packets: most(BufferUnit::Packets),
-            most_bytes: most(BufferUnit::Bytes),
+            max_packets: limit(BufferUnit::Packets),
+            max_bytes: limit(BufferUnit::Bytes),
             cause: DropCause::Overflow,
         }
     }
@@ -126,7 +126,7 @@ impl Router {
             self.settle(line, now);
             let (held, bytes_held) = self.held(line, now);
             let counters = &mut self.counters;
-            if held >= self.most_packets || bytes_held + size > self.most_bytes {
+            if held >= self.max_packets || bytes_held + size > self.max_bytes {
                 counters.lost_overflow += 1;
                 counters.bytes_lost += size;
                 self.cause = DropCause::Overflow;
@@ -190,7 +190,7 @@ impl Router {
             return None;
         }
         let begins = line.free().max(now);
-        let room = held.0 < self.most_packets && held.1 + arrival.bytes <= self.most_bytes;
+        let room = held.0 < self.max_packets && held.1 + arrival.bytes <= self.max_bytes;
         if !room {
             counters.lost_overflow += 1;
             counters.bytes_lost += arrival.bytes;
@@ -301,8 +301,8 @@ impl Router {
         let counters = &self.counters;
         let within = held <= counters.peak_packets
             && bytes_held <= counters.peak_bytes
-            && counters.peak_packets <= self.most_packets
-            && counters.peak_bytes <= self.most_bytes;
+            && counters.peak_packets <= self.max_packets
+            && counters.peak_bytes <= self.max_bytes;
         let ends: Vec<u64> = self.before.iter().map(|packet| packet.end).collect();
         let ordered = ends.iter().all(|&end| end > self.bytes_out)
             && ends.windows(2).all(|pair| pair[0] < pair[1])

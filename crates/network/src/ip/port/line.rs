@@ -1,6 +1,6 @@
 //! The transmitter of a link: it sends packets one after the other, each for its transmission time.
 
-use crate::scenario::bounds::{AFTER_ANY_RUN, LONGEST_BACKLOG};
+use crate::scenario::bounds::{AFTER_ANY_RUN, MAX_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
 /// Processing of a packet at the end of a wire.
@@ -99,7 +99,7 @@ impl Line {
     /// are limited.
     #[inline(always)]
     pub fn check_backlog(&mut self, ready: Time) {
-        if self.free.saturating_sub(ready.0) > LONGEST_BACKLOG.0 {
+        if self.free.saturating_sub(ready.0) > MAX_BACKLOG.0 {
             self.bound_departures();
         }
     }

@@ -42,8 +42,8 @@ pub struct TimeVaryingPort {
     policy: Policy,
     /// Whether the policy needs the occupancy of each circuit.
     by_vc: bool,
-    most_packets: u64,
-    most_bytes: u64,
+    max_packets: u64,
+    max_bytes: u64,
     /// Whether X, X_i and K are in bytes instead of packets.
     by_bytes: bool,
     /// End of the run.
@@ -77,7 +77,7 @@ impl TimeVaryingPort {
         vcs: usize,
     ) -> TimeVaryingPort {
         let buffer = link.buffer;
-        let most = |unit| {
+        let limit = |unit| {
             buffer
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
@@ -91,8 +91,8 @@ impl TimeVaryingPort {
             rate: Rate(link.rate_bps),
             by_vc: policy.needs_vc_occupancies(),
             policy,
-            most_packets: most(BufferUnit::Packets),
-            most_bytes: most(BufferUnit::Bytes),
+            max_packets: limit(BufferUnit::Packets),
+            max_bytes: limit(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
             end,
             leaving: Ring::default(),
@@ -135,7 +135,7 @@ impl TimeVaryingPort {
             (&mut self.report.lost_forced, DropCause::InjectedLoss)
         } else if self.policy.refuses(self.occupancy(local)) {
             (&mut self.report.lost_refused, DropCause::Aqm)
-        } else if packets >= self.most_packets || room + size > self.most_bytes {
+        } else if packets >= self.max_packets || room + size > self.max_bytes {
             (&mut self.report.lost_overflow, DropCause::Overflow)
         } else {
             return self.admit(line, ready, bytes, local);

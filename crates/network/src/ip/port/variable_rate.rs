@@ -20,7 +20,7 @@
 //! 7. A queue discipline that shapes releases no packet before its time. From then on the packet waits until the
 //!    transmitter can start it.
 
-use super::constant_rate::Begun;
+use super::constant_rate::StartedTransmission;
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::drops::DropCause;
@@ -117,7 +117,7 @@ impl VariableRatePort {
     }
 
     /// Performs the action due at `now`. Returns the packet whose transmission starts, if any.
-    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         match &self.state {
             &TransmitterState::Waiting(at) if at == now => return self.begin(line, now),
             &TransmitterState::Held(at) if at == now => return self.begin_when_ready(line, now),
@@ -167,7 +167,13 @@ impl VariableRatePort {
     }
 
     /// Processes an arrival at `now`, after all earlier actions. Returns the packet if its transmission starts at once.
-    pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
+    pub fn arrive(
+        &mut self,
+        line: &mut Line,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<StartedTransmission> {
         if self.transmitter.refuses(now) {
             self.queue.refuse(now, &packet);
             return None;
@@ -180,7 +186,7 @@ impl VariableRatePort {
     }
 
     /// Starts a transmission if the transmitter, which is free, can start it at `now`, or schedules its start.
-    fn begin_when_ready(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    fn begin_when_ready(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         // If no packet waits, there is nothing to start.
         let begins = match self.queue.backlog().0 {
             0 => now,
@@ -195,7 +201,7 @@ impl VariableRatePort {
 
     /// Starts a transmission unless the discipline or the shaper holds the packet; `ready` has prepared the transmitter
     /// for it.
-    fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    fn begin(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         self.state = TransmitterState::Idle;
         if self.queue.forms_batches() {
             self.begin_batch(now);
@@ -221,7 +227,7 @@ impl VariableRatePort {
     }
 
     /// Passes the packet for which the shaper has tokens to the transmitter, which starts as soon as it can.
-    fn release(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    fn release(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         let TransmitterState::Shaped(_, held) = std::mem::replace(&mut self.state, TransmitterState::Idle) else {
             return None;
         };
@@ -233,7 +239,7 @@ impl VariableRatePort {
         self.transmit(line, now, *held)
     }
 
-    fn transmit(&mut self, line: &mut Line, now: Time, queued: QueuedPacket) -> Option<Begun> {
+    fn transmit(&mut self, line: &mut Line, now: Time, queued: QueuedPacket) -> Option<StartedTransmission> {
         let service = self.transmitter.transmit(u64::from(queued.packet.bytes()));
         if let Some(at) = self.transmitter.interrupted(service) {
             self.state = TransmitterState::Interrupted(at, vec![queued.packet]);
@@ -258,7 +264,7 @@ impl VariableRatePort {
     }
 
     /// Returns the next packet of the batch whose transmission starts.
-    fn release_next(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+    fn release_next(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         let TransmitterState::Releasing(service, packets) = &mut self.state else {
             return None;
         };
@@ -276,7 +282,7 @@ impl VariableRatePort {
     }
 
     /// Passes a packet over the wire.
-    fn pass(&mut self, line: &mut Line, now: Time, queued: QueuedPacket, service: Service) -> Begun {
+    fn pass(&mut self, line: &mut Line, now: Time, queued: QueuedPacket, service: Service) -> StartedTransmission {
         let arrival = match self.transmitter.pass(now, service) {
             Passage::Arrives(arrival) => {
                 line.set_delay(arrival - service.ends);
@@ -290,7 +296,7 @@ impl VariableRatePort {
                 None
             }
         };
-        Begun {
+        StartedTransmission {
             queued,
             departure: service.ends,
             arrival,

@@ -157,22 +157,22 @@ impl DiscPort {
         }
     }
 
-    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `came` is the time
+    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `arrived` is the time
     /// of the arrival, if a packet has just arrived.
-    fn prepare(&mut self, mut variation: Option<&mut Variation>, came: Time, now: Time) -> Option<Time> {
+    fn prepare(&mut self, mut variation: Option<&mut Variation>, arrived: Time, now: Time) -> Option<Time> {
         if self.queue.backlog().0 == 0 {
             // The discipline must be informed that the transmitter found no packet.
             return self.begin(variation, now);
         }
         let begins = match &mut variation {
-            Some(variation) => variation.motion.ready(came),
+            Some(variation) => variation.motion.ready(arrived),
             None => now,
         };
         if begins > now {
             self.state = State::Ready(begins);
             return Some(begins);
         }
-        if came == now && !self.queue.is_host() && !self.queue.is_conditioned() {
+        if arrived == now && !self.queue.is_host() && !self.queue.is_conditioned() {
             // An idle router's port of constant rate discards the rounding error of its last departure.
             self.free = (now.0, 0);
         }
@@ -242,8 +242,8 @@ impl DiscPort {
             return;
         }
         for queued in packets {
-            let came = (!self.queue.is_host()).then_some(queued.arrival);
-            watch::packet(probe, link, came, service.ends, queued.packet, &queued.options());
+            let arrived = (!self.queue.is_host()).then_some(queued.arrival);
+            watch::packet(probe, link, arrived, service.ends, queued.packet, &queued.options());
         }
     }
 

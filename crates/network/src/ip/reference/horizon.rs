@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 pub(super) struct Horizon {
     reaches: Vec<ExternalAtLink>,
     /// Links of external circuits.
-    taken: Vec<Link>,
+    links: Vec<Link>,
 }
 
 /// External packets at one link.
@@ -22,64 +22,64 @@ struct ExternalAtLink {
     /// Minimum propagation delay of all further links, over all external circuits.
     beyond: Span,
     /// Number of packets at the port or on the wire.
-    present: usize,
+    packets: usize,
     /// Arrival times of the packets on the wire, in order.
-    flying: VecDeque<Time>,
+    on_wire: VecDeque<Time>,
 }
 
 impl Horizon {
     /// Creates the state of an empty network; None without external circuits.
     pub fn new(scenario: &Scenario) -> Option<Box<Horizon>> {
-        let least = |link: usize| scenario.links[link].guarantees().least_delay;
+        let min_delay = |link: usize| scenario.links[link].guarantees().min_delay;
         let mut beyond: Vec<Option<u64>> = vec![None; scenario.links.len()];
         for flow in scenario.flows.iter().filter(|flow| flow.foreign) {
             for way in [&flow.route, &flow.return_route] {
                 let mut rest = 0;
                 for &link in way.iter().rev() {
                     beyond[link] = Some(beyond[link].map_or(rest, |known| known.min(rest)));
-                    rest += least(link);
+                    rest += min_delay(link);
                 }
             }
         }
-        let taken = (0..beyond.len()).filter(|&link| beyond[link].is_some());
-        let taken: Vec<Link> = taken.map(Link::new).collect();
+        let links = (0..beyond.len()).filter(|&link| beyond[link].is_some());
+        let links: Vec<Link> = links.map(Link::new).collect();
         let reach = |(link, beyond): (usize, Option<u64>)| ExternalAtLink {
-            delay: Span(least(link)),
+            delay: Span(min_delay(link)),
             beyond: Span(beyond.unwrap_or(0)),
             ..ExternalAtLink::default()
         };
-        (!taken.is_empty()).then(|| {
+        (!links.is_empty()).then(|| {
             Box::new(Horizon {
                 reaches: beyond.into_iter().enumerate().map(reach).collect(),
-                taken,
+                links,
             })
         })
     }
 
     /// Records a packet's arrival at a port.
     pub fn on_arrival_at(&mut self, link: Link, packet: &Packet) {
-        self.reaches[link.index()].present += usize::from(packet.is_external());
+        self.reaches[link.index()].packets += usize::from(packet.is_external());
     }
 
     /// Records a packet's departure from a port, and its arrival time at the other end of the wire.
     pub fn leaves(&mut self, link: Link, packet: &Packet, arrival: Time) {
         if packet.is_external() {
-            let flying = &mut self.reaches[link.index()].flying;
-            let later = flying.iter().rev().take_while(|&&other| other > arrival).count();
-            flying.insert(flying.len() - later, arrival);
+            let on_wire = &mut self.reaches[link.index()].on_wire;
+            let later = on_wire.iter().rev().take_while(|&&other| other > arrival).count();
+            on_wire.insert(on_wire.len() - later, arrival);
         }
     }
 
     /// Records the arrival of the first packet on a wire.
     pub fn arrives(&mut self, link: Link, packet: &Packet) {
         if packet.is_external() {
-            self.reaches[link.index()].flying.pop_front();
+            self.reaches[link.index()].on_wire.pop_front();
         }
     }
 
     /// Records that `packets` external packets have left a link, because they were forwarded or lost.
     pub fn on_departure_from(&mut self, link: Link, packets: usize) {
-        self.reaches[link.index()].present -= packets;
+        self.reaches[link.index()].packets -= packets;
     }
 
     /// Returns the lower bound as of `now`.
@@ -88,13 +88,13 @@ impl Horizon {
             let ExternalAtLink {
                 delay,
                 beyond,
-                present,
-                flying,
+                packets,
+                on_wire,
             } = &self.reaches[link.index()];
-            let first = flying.front().map(|&arrival| arrival + *beyond);
-            let waiting = (*present > flying.len()).then(|| now + *delay + *beyond);
+            let first = on_wire.front().map(|&arrival| arrival + *beyond);
+            let waiting = (*packets > on_wire.len()).then(|| now + *delay + *beyond);
             first.into_iter().chain(waiting).min()
         };
-        self.taken.iter().filter_map(at).min().unwrap_or(Time(u64::MAX))
+        self.links.iter().filter_map(at).min().unwrap_or(Time(u64::MAX))
     }
 }

@@ -207,7 +207,7 @@ impl Reference {
                 Some(disc_port) => disc_port.report(port.motion.as_mut(), now, on_wire),
                 None => port.report(now, on_wire),
             };
-            let report = report.with(port.errors.as_deref(), port.strays);
+            let report = report.with(port.errors.as_deref(), port.no_route);
             check(report.conserves(port.rate(), now), || {
                 format!("port {index}: {report:?}")
             })?;
@@ -281,9 +281,9 @@ impl Medium for Reference {
                 disc_port.watch_in_service(port.motion.as_ref(), &mut hosts.probe, link);
             }
             for (departure, waiting) in port.departures(hosts.clock.end) {
-                let came = (!port.is_host()).then_some(waiting.arrival);
+                let arrived = (!port.is_host()).then_some(waiting.arrival);
                 let (packet, options) = (waiting.packet, &waiting.options);
-                watch::packet(&mut hosts.probe, link, came, departure, packet, options);
+                watch::packet(&mut hosts.probe, link, arrived, departure, packet, options);
             }
         }
     }
@@ -325,7 +325,7 @@ impl Reference {
 
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let now = hosts.clock.now;
-        let (packet, options, came) = if let Some(port) = &mut self.disc_ports[link.index()] {
+        let (packet, options, arrived) = if let Some(port) = &mut self.disc_ports[link.index()] {
             let variation = self.ports[link.index()].motion.as_mut();
             let Some((left, next)) = port.on_transmitter(variation, now) else {
                 return;
@@ -334,14 +334,14 @@ impl Reference {
                 self.set(next, LinkEvent::Departure, link);
             }
             let Some(left) = left else { return };
-            let came = (!self.ports[link.index()].is_host()).then_some(left.arrival);
-            (left.packet, left.options(), came)
+            let arrived = (!self.ports[link.index()].is_host()).then_some(left.arrival);
+            (left.packet, left.options(), arrived)
         } else {
             let Some(left) = self.ports[link.index()].depart(now) else {
                 return;
             };
-            let came = (!self.ports[link.index()].is_host()).then_some(left.arrival);
-            (left.packet, left.options, came)
+            let arrived = (!self.ports[link.index()].is_host()).then_some(left.arrival);
+            (left.packet, left.options, arrived)
         };
         if let Some(arrival) = self.ports[link.index()].pass(now, packet) {
             if let Some(horizon) = &mut self.horizon {
@@ -359,7 +359,7 @@ impl Reference {
         if self.disc_ports[link.index()].is_none() {
             self.serve(link);
         }
-        watch::packet(&mut hosts.probe, link, came, now, packet, &options);
+        watch::packet(&mut hosts.probe, link, arrived, now, packet, &options);
     }
 
     /// Removes and returns the first packet of a wire, or None if bit errors corrupt it.
@@ -381,7 +381,7 @@ impl Reference {
         };
         let at = (link, self.topology.ends[link.index()].node as usize);
         let Some((next, step)) = self.ways[packet.vc().index()].next_hop(now, at, packet.step()) else {
-            self.ports[link.index()].lose_stray(&packet);
+            self.ports[link.index()].count_no_route(&packet);
             hosts.lose(now, link, &packet, DropCause::NoRoute);
             return;
         };

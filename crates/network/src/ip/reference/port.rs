@@ -57,11 +57,11 @@ pub(super) struct ReferencePort {
     /// Bit errors of the link, whether this port or a `DiscPort` feeds it.
     pub errors: Option<Box<BitErrors>>,
     /// Packets and bytes lost at the end of the link because no route continued there.
-    pub strays: (u64, u64),
+    pub no_route: (u64, u64),
     policy: Policy,
     aqm: Option<Box<Aqm>>,
-    most_packets: u64,
-    most_bytes: u64,
+    max_packets: u64,
+    max_bytes: u64,
     /// Whether X, X_i and K count bytes rather than packets.
     by_bytes: bool,
     /// Packets held; the first one is in transmission.
@@ -87,7 +87,7 @@ impl ReferencePort {
         let link: &LinkConfig = &scenario.links[index];
         let host = scenario.nodes[link.from].kind == NodeKind::Host;
         let buffer = link.buffer;
-        let most = |unit| {
+        let limit = |unit| {
             buffer
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
@@ -103,11 +103,11 @@ impl ReferencePort {
             is_conditioned: !link.conditioners.is_empty(),
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             errors: BitErrors::new(&link.loss, seed, index as u64),
-            strays: (0, 0),
+            no_route: (0, 0),
             policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
             aqm: Aqm::new(&link.policy, link.rate_bps, seed, index as u64),
-            most_packets: most(BufferUnit::Packets),
-            most_bytes: most(BufferUnit::Bytes),
+            max_packets: limit(BufferUnit::Packets),
+            max_bytes: limit(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
             queue: VecDeque::new(),
             bytes_held: 0,
@@ -179,7 +179,7 @@ impl ReferencePort {
             policed
         } else if verdict == Verdict::Refuse {
             Some(DropCause::Aqm)
-        } else if packets >= self.most_packets || room + bytes > self.most_bytes {
+        } else if packets >= self.max_packets || room + bytes > self.max_bytes {
             if let Some(aqm) = &mut self.aqm {
                 aqm.overflow(now);
             }
@@ -241,9 +241,9 @@ impl ReferencePort {
     }
 
     /// Counts a packet lost at the end of the wire, because no route of its flow continues from there.
-    pub fn lose_stray(&mut self, packet: &Packet) {
-        self.strays.0 += 1;
-        self.strays.1 += u64::from(packet.bytes());
+    pub fn count_no_route(&mut self, packet: &Packet) {
+        self.no_route.0 += 1;
+        self.no_route.1 += u64::from(packet.bytes());
     }
 
     /// Returns the departure time of the first packet.

@@ -15,7 +15,7 @@ use std::io;
 const ADDED: &str = "not simulated: shows the window scale, SACK and timestamps of a connection that begins open";
 const LLC_SNAP_IP: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
 /// Upper limit of a host name [byte] (RFC 1035 section 2.3.4).
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 const SUN_ATM_BYTES: u32 = 4;
 /// Flags of a SunATM header: LLC encapsulation (low bits), packet sent (highest bit).
 const SUN_ATM_SENT_LLC: u8 = 0x82;
@@ -74,7 +74,7 @@ impl Point {
         };
         let mut writer = Writer::create(&config.path, &interface)?;
         let hosts = scenario.nodes.iter().enumerate();
-        let hosts = hosts.filter(|(_, node)| node.kind == NodeKind::Host && node.name.len() <= LONGEST_NAME);
+        let hosts = hosts.filter(|(_, node)| node.kind == NodeKind::Host && node.name.len() <= MAX_NAME_BYTES);
         writer.names(hosts.map(|(index, node)| (address(index), node.name.as_str())));
         Ok(Point {
             writer,

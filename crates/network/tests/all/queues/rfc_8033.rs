@@ -212,7 +212,7 @@ fn pie_with_times_of_departure_does_what_rfc_8033_says() {
         ecn: false,
     };
     let same: fn(Time) -> u64 = |_| RATE;
-    for (name, arrivals, rate, least) in [
+    for (name, arrivals, rate, min) in [
         ("constant", constant(), same, 1000),
         ("drawn", drawn(), same, 100),
         ("changing", constant(), alternating, 1000),
@@ -243,7 +243,7 @@ fn pie_with_times_of_departure_does_what_rfc_8033_says() {
             );
         }
         assert!(rfc.probabilities.len() > 500, "{name}");
-        assert!(found.len() > least, "{name}: {} drops", found.len());
+        assert!(found.len() > min, "{name}: {} drops", found.len());
         assert_eq!(differ(&found, &expected), None, "{name}");
         assert_ne!(
             differ(&events_at_rate(&arrivals, &mut by_rate, rate), &expected),

@@ -7,7 +7,7 @@ use crate::common::queued::{dequeue, enqueue, Packet};
 use crate::common::{run, tcp, SECOND};
 use longpipe_events::Time;
 use longpipe_network::queues::fq::Fq;
-use longpipe_network::queues::round_robin::{RoundRobin, Spread};
+use longpipe_network::queues::round_robin::{QueueMapping, RoundRobin};
 use longpipe_network::queues::QueueDisc;
 use longpipe_network::scenario::{
     BufferUnit, CbrConfig, DrrConfig, Engine, FqConfig, PolicyConfig, Scenario, SfqConfig, StrictPriorityConfig,
@@ -33,7 +33,7 @@ fn packet(flow: u32, bytes: u64) -> Packet {
 fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
     for quantum in [500u64, 1514, 9000] {
         let lengths = [40u64, 700, 1500];
-        let mut queues = RoundRobin::new([quantum; 3], Spread::Apart);
+        let mut queues = RoundRobin::new([quantum; 3], QueueMapping::PerFlow);
         for flow in (0..3).cycle().take(60_000) {
             enqueue(&mut queues, Time(0), packet(flow, lengths[flow as usize]));
         }
@@ -55,7 +55,7 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
 /// Checks that a queue that empties loses its deficit.
 #[test]
 fn a_queue_that_empties_loses_its_deficit() {
-    let mut queues = RoundRobin::new([1000; 2], Spread::Apart);
+    let mut queues = RoundRobin::new([1000; 2], QueueMapping::PerFlow);
     enqueue(&mut queues, Time(0), packet(0, 100));
     assert_eq!(dequeue(&mut queues, Time(0)).map(|one| one.flow), Some(0));
     (0..2).for_each(|_| assert!(enqueue(&mut queues, Time(0), packet(0, 600))));
@@ -96,7 +96,7 @@ fn both(scenario: &Scenario) -> Report {
 }
 
 /// Returns the received bytes of IP packets, by flow.
-fn came(report: &Report) -> Vec<f64> {
+fn received_bytes(report: &Report) -> Vec<f64> {
     let bytes = |row: &longpipe_network::report::flows::DatagramReport| row.received_bytes + 28 * row.received;
     report.datagrams.iter().map(|row| bytes(row) as f64).collect()
 }
@@ -108,7 +108,9 @@ fn overloads_of_two_lengths_share_a_trunk_to_a_turn_under_drr() {
         queues: None,
     });
     let report = both(&scenario(&[(9_000_000, 972, 0), (20_000_000, 172, 0)], drr, 100, 10));
-    let [long, short] = came(&report)[..] else { panic!() };
+    let [long, short] = received_bytes(&report)[..] else {
+        panic!()
+    };
     // Both flows are backlogged except for the first packets.
     assert!((long - short).abs() < 3.0 * 1514.0, "{long} {short}");
 }
@@ -167,15 +169,15 @@ fn fq_takes_no_more_than_its_limit_of_a_flow() {
 fn fq_shares_a_trunk_to_a_turn() {
     let flows = [(9_000_000, 972, 0), (20_000_000, 172, 0), (100_000, 97, 0)];
     let report = both(&scenario(&flows, PolicyConfig::Fq(fq()), 1000, 20));
-    let [long, short, slow] = came(&report)[..] else {
+    let [long, short, slow] = received_bytes(&report)[..] else {
         panic!()
     };
     // The flow that arrived first received the first credit.
     assert!((long - short).abs() < 15_140.0 + 3.0 * 3028.0, "{long} {short}");
     assert_eq!(report.datagrams[2].lost, 0);
     // Two turns, each with one additional packet, take 6.5 ms.
-    let (least, most) = report.datagrams[2].delays.extremes();
-    assert!(most - least < 0.0066 + 0.015, "{least} {most} {slow}");
+    let (min, max) = report.datagrams[2].delays.extremes();
+    assert!(max - min < 0.0066 + 0.015, "{min} {max} {slow}");
 }
 
 #[test]
@@ -207,11 +209,11 @@ fn a_hash_that_changes_parts_flows_that_met() {
             queues: 8,
             perturb_ps,
         });
-        let came = came(&both(&scenario(&flows, sfq, 200, 60)));
-        let (least, most) = came
+        let received_bytes = received_bytes(&both(&scenario(&flows, sfq, 200, 60)));
+        let (min, max) = received_bytes
             .iter()
-            .fold((f64::MAX, 0f64), |(least, most), &one| (least.min(one), most.max(one)));
-        most / least
+            .fold((f64::MAX, 0f64), |(min, max), &one| (min.min(one), max.max(one)));
+        max / min
     };
     let (fixed, moving) = (spread(None), spread(Some(SECOND)));
     // Some of the eight flows share a queue with another one, and get half as much.
@@ -227,12 +229,14 @@ fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
     let first = &report.datagrams[0];
     // 500 bytes take .4 ms on the trunk and 4 us on other links; 1250 bytes of the other class take 1 ms.
     let unloaded = 0.030_408;
-    let (least, most) = first.delays.extremes();
+    let (min, max) = first.delays.extremes();
     assert!(
-        first.lost == 0 && least >= unloaded - 1e-9 && most <= unloaded + 0.001 + 1e-9,
-        "{least} {most}"
+        first.lost == 0 && min >= unloaded - 1e-9 && max <= unloaded + 0.001 + 1e-9,
+        "{min} {max}"
     );
-    let [first, second] = came(&report)[..] else { panic!() };
+    let [first, second] = received_bytes(&report)[..] else {
+        panic!()
+    };
     // The trunk carries 1.25 MB per second; data of the last 30 ms, and the first packet of each flow, are in flight.
     let rest = 12_500_000.0 - first * (10.0 / 9.97);
     assert!((second / rest - 1.0).abs() < 0.006, "{second} {rest}");
@@ -246,7 +250,7 @@ fn weights_share_to_a_turn() {
     });
     let flows = [(9_000_000, 972, 0), (9_000_000, 372, 1), (9_000_000, 1222, 2)];
     let report = both(&scenario(&flows, weighted, 50, 20));
-    let parts: Vec<f64> = came(&report)
+    let parts: Vec<f64> = received_bytes(&report)
         .iter()
         .zip([5.0, 2.0, 1.0])
         .map(|(bytes, weight)| bytes / weight)

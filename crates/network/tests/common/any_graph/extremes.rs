@@ -116,8 +116,8 @@ fn set_longest(timer: &mut TimerConfig) {
             initial_rto_ps,
             ..
         } => {
-            let most = 100_000 * SECOND;
-            (*min_rto_ps, *max_rto_ps, *initial_rto_ps) = (most, most, most);
+            let max = 100_000 * SECOND;
+            (*min_rto_ps, *max_rto_ps, *initial_rto_ps) = (max, max, max);
         }
     }
 }

@@ -67,8 +67,8 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
         if let TrafficConfig::Video(video) = &mut flow.traffic {
             // The packets of a frame are sent at once, so the duration does not limit their number.
             let bits = u64::from(video.payload_bytes) * 8 * MOST_PER_FRAME;
-            let most_ps = u128::from(bits) * u128::from(SECOND) / u128::from(video.rate_bps);
-            video.frame_ps = video.frame_ps.min((most_ps as u64).max(LEAST_FRAME_PS));
+            let max_ps = u128::from(bits) * u128::from(SECOND) / u128::from(video.rate_bps);
+            video.frame_ps = video.frame_ps.min((max_ps as u64).max(LEAST_FRAME_PS));
             video.rate_bps = video.rate_bps.min(bits * (SECOND / LEAST_FRAME_PS));
         }
     }
@@ -80,8 +80,8 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     let updates = updates
         .min()
         .map_or(u64::MAX, |update| update.saturating_mul(MOST_UPDATES));
-    let most = work::duration_ps(scenario, MOST_WORK).min(updates);
-    scenario.duration_ps = scenario.duration_ps.min(most);
+    let max = work::duration_ps(scenario, MOST_WORK).min(updates);
+    scenario.duration_ps = scenario.duration_ps.min(max);
 }
 
 /// Collects the JSON pointers of all numbers that do not refer to other parts.

@@ -17,11 +17,11 @@ pub struct Pace {
 /// A time in packet times: whole number and fraction.
 pub type Packets = (u64, u16);
 
-/// Strategy: a time of up to `most` packet times, usually a whole number.
-pub fn any_packets(most: u64) -> impl Strategy<Value = Packets> {
+/// Strategy: a time of up to `max` packet times, usually a whole number.
+pub fn any_packets(max: u64) -> impl Strategy<Value = Packets> {
     prop_oneof![
-        2 => (1..most, Just(0)),
-        1 => (0..most, any::<u16>()),
+        2 => (1..max, Just(0)),
+        1 => (0..max, any::<u16>()),
     ]
 }
 

@@ -340,14 +340,14 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
             (Framing::Ip, true) => BufferUnit::Packets,
             (Framing::Ip, false) => BufferUnit::Bytes,
         };
-        let least = match unit {
+        let min = match unit {
             BufferUnit::Cells => u64::from(frame_cells(bytes)),
             BufferUnit::Packets => 1,
             BufferUnit::Bytes => u64::from(bytes),
         };
         link.buffer = port.buffer.map(|(times, beyond)| BufferConfig {
             unit,
-            limit: times * least + beyond,
+            limit: times * min + beyond,
         });
         link.policy = match scenario.framing {
             Framing::Aal5 => match port.queue.as_ref().filter(|queue| queue.is_red()) {

@@ -64,9 +64,9 @@ impl ReroutingDraft {
         let other = |first: &[usize], (from, to): (usize, usize), number: u16, cut: Option<usize>| {
             let way = route(graph, from, to, number).filter(|way| way.first() == first.first());
             let mut way = way.unwrap_or_else(|| first.to_vec());
-            let most = way.len() - 1;
-            if let Some(cut) = cut.filter(|_| most > 0) {
-                way.truncate(1 + cut % most);
+            let max = way.len() - 1;
+            if let Some(cut) = cut.filter(|_| max > 0) {
+                way.truncate(1 + cut % max);
             }
             way
         };

@@ -45,9 +45,9 @@ struct TimerDraft {
     tick: Packets,
     phase: Option<u16>,
     /// Minimum, initial and maximum RTO, in ticks or in units of four packet times.
-    least: u32,
+    min: u32,
     initial: u32,
-    most: u32,
+    max: u32,
 }
 
 fn any_mss() -> impl Strategy<Value = u32> {
@@ -68,13 +68,13 @@ fn any_timer() -> impl Strategy<Value = TimerDraft> {
         prop_oneof![3 => 1u32..60, 1 => 1u32..1000],
         prop_oneof![3 => 64u32..1000, 1 => 0u32..10],
     )
-        .prop_map(|(fine, tick, phase, least, initial, most)| TimerDraft {
+        .prop_map(|(fine, tick, phase, min, initial, max)| TimerDraft {
             fine,
             tick,
             phase,
-            least,
+            min,
             initial,
-            most,
+            max,
         })
 }
 
@@ -430,11 +430,11 @@ impl TcpDraft {
 impl TimerDraft {
     /// Returns the timer; `stamps` is true if timestamps are required.
     fn build(&self, pace: Pace, tick: u64, stamps: bool, [first, second, third]: [bool; 3]) -> TimerConfig {
-        let most = self.least.max(self.initial).max(self.most);
+        let max = self.min.max(self.initial).max(self.max);
         if self.fine || stamps {
             let longest = 100_000 * SECOND;
             let [min_rto_ps, initial_rto_ps, max_rto_ps] =
-                [self.least, self.initial, most].map(|times| longest.min(pace.packets((4, 0)) * u64::from(times)));
+                [self.min, self.initial, max].map(|times| longest.min(pace.packets((4, 0)) * u64::from(times)));
             return TimerConfig::Fine {
                 granularity_ps: tick,
                 min_rto_ps,
@@ -453,8 +453,8 @@ impl TimerDraft {
                 None if first => PhaseConfig::PerFlow {},
                 None => PhaseConfig::Common {},
             },
-            min_rto_ticks: self.least,
-            max_rto_ticks: most,
+            min_rto_ticks: self.min,
+            max_rto_ticks: max,
             initial_rto_ticks: self.initial,
             count_from_one: second,
             expires_on_tick: third,

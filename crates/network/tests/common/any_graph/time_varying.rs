@@ -134,10 +134,10 @@ impl TimeVaryingDraft {
             }
         };
         let delay = self.delay.as_ref().map(|(series, linear, at_start)| {
-            let most = (2 * link.delay_ps).max(duration / 20);
+            let max = (2 * link.delay_ps).max(duration / 20);
             let mut knots_ps: Vec<[u64; 2]> = series
                 .iter()
-                .map(|&(at, delay)| [instant(at), part(most.min(900_000_000_000_000), delay)])
+                .map(|&(at, delay)| [instant(at), part(max.min(900_000_000_000_000), delay)])
                 .collect();
             knots_ps.sort_unstable_by_key(|knot| knot[0]);
             DelayConfig {

@@ -300,7 +300,7 @@ impl WebDraft {
         let [a, b] = self.spacing.map(|spacing| pace.packets(spacing).min(1_000 * SECOND));
         let mut shares = vec![1_000_000_000 / self.classes as u64; self.classes];
         shares[0] += 1_000_000_000 % self.classes as u64;
-        let (mean, most) = self.requests;
+        let (mean, max) = self.requests;
         let mean_of = |sixtyfourths: u16| (f64::from(sixtyfourths) + 1.0) / 64.0;
         WebConfig {
             cycle_ps: pace.packets(self.cycle).clamp(SECOND / 1000, 100_000 * SECOND),
@@ -312,7 +312,7 @@ impl WebDraft {
             spacing_from_ps: a.min(b),
             spacing_to_ps: a.max(b),
             requests_mean: mean_of(mean),
-            requests_most: most,
+            requests_most: max,
             size_mean: mean_of(self.size),
             cut: match self.choices & 2 {
                 0 => PoissonCut::Rejection,

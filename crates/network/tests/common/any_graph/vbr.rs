@@ -43,7 +43,7 @@ enum Way {
 
 /// Strategy: a source.
 pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
-    let span = |most: u64| prop_oneof![2 => (0..most, Just(0u16)), 1 => (0..most, any::<u16>())];
+    let span = |max: u64| prop_oneof![2 => (0..max, Just(0u16)), 1 => (0..max, any::<u16>())];
     (
         (0usize..8, 0usize..8, prop::bool::weighted(0.004)),
         0usize..60,

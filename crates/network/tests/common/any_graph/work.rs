@@ -6,8 +6,8 @@ use longpipe_network::scenario::{ArrivalTimesConfig, FlowConfig, Framing, Scenar
 use longpipe_tcp::config::TimerConfig;
 use longpipe_tcp::timer::MAX_BACKOFF;
 
-/// Returns a duration within which about `most` cells or packets pass links [ps].
-pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
+/// Returns a duration within which about `max` cells or packets pass links [ps].
+pub fn duration_ps(scenario: &Scenario, max: u64) -> u64 {
     let mut loads = vec![0.0; scenario.links.len()];
     // End points take CPU time for packets even if a link drops them.
     let at_hosts: f64 = scenario
@@ -30,7 +30,7 @@ pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
         .zip(rates())
         .map(|(load, rate)| load.min(rate / least_bits))
         .sum();
-    let duration = most as f64 / (load + at_hosts) * SECOND as f64;
+    let duration = max as f64 / (load + at_hosts) * SECOND as f64;
     (duration as u64).clamp(1, 100 * 86_400 * SECOND)
 }
 
@@ -56,9 +56,9 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     // In slow start, every second packet is lost at the slowest link.
     let sent = (first / bits).min(2.0 * slowest / bits).min(window / round_trip);
     // The timer backs off to more than an RTT, if allowed. Before the first RTT sample the factor is at most 64.
-    let (least, first, most) = rto_ps(&flow.tcp.timer);
-    let longest = seconds(most.min(first.saturating_mul(1 << MAX_BACKOFF)));
-    let timeouts = 1.0 / round_trip.max(seconds(least)).min(longest);
+    let (min, first, max) = rto_ps(&flow.tcp.timer);
+    let longest = seconds(max.min(first.saturating_mul(1 << MAX_BACKOFF)));
+    let timeouts = 1.0 / round_trip.max(seconds(min)).min(longest);
     let requests = match &flow.traffic {
         TrafficConfig::Web(web) => web.requests_mean.min(f64::from(web.requests_most)) / seconds(web.cycle_ps),
         // One chunk at a time.

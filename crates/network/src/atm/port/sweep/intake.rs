@@ -1,7 +1,7 @@
 //! Admission of cells at a sweep port, and assignment of their slots.
 
 use crate::atm::port::frame::FrameState;
-use crate::atm::port::sweep::{CellRun, Done, LostCell, NextHop, Sink, SweepPort};
+use crate::atm::port::sweep::{CellRun, CompletedFrame, LostCell, NextHop, Sink, SweepPort};
 use crate::atm::port::trains::Late;
 use crate::drops::DropCause;
 use crate::policies::{AfterLoss, Occupancy};
@@ -33,7 +33,7 @@ impl SweepPort {
     #[inline(always)]
     fn begin(&mut self, run: &CellRun, sink: &mut Sink) {
         self.counters.frames_in += 1;
-        let accepted = self.loss.is_none() && self.most_held() <= self.no_refusal_up_to;
+        let accepted = self.loss.is_none() && self.max_held() <= self.no_refusal_up_to;
         self.vcs[run.local as usize].frame = if accepted {
             FrameState::Admitted
         } else {
@@ -48,7 +48,7 @@ impl SweepPort {
             return FrameState::Lost;
         }
         self.advance(run.time);
-        let held = self.most_held();
+        let held = self.max_held();
         let refuses = self.policy.decides(held, held).unwrap_or_else(|| {
             let holding = self.holding.as_mut();
             let (vc_held, active_vcs) = holding.map_or((0, 0), |holding| holding.occupancy(run.local, self.ended));
@@ -68,7 +68,7 @@ impl SweepPort {
 
     /// Returns an upper bound on the queue length X at and after the latest access.
     #[inline(always)]
-    pub(super) fn most_held(&self) -> u64 {
+    pub(super) fn max_held(&self) -> u64 {
         self.next.index().saturating_sub(self.busy.max(self.ended))
     }
 
@@ -104,14 +104,14 @@ impl SweepPort {
         if slack < (cells - 1) * self.inputs[input].lag {
             return false;
         }
-        self.most_held() + cells <= self.counters.peak_queue || self.enters_above(input, run, cells)
+        self.max_held() + cells <= self.counters.peak_queue || self.enters_above(input, run, cells)
     }
 
     /// Like `enters`, but with exact slots where bounds do not suffice.
     #[inline(never)]
     fn enters_above(&mut self, input: usize, run: &CellRun, cells: u64) -> bool {
         self.advance(run.time);
-        let held = self.most_held();
+        let held = self.max_held();
         if held + cells > self.capacity {
             return false;
         }
@@ -168,7 +168,7 @@ impl SweepPort {
             ),
             NextHop::Host => {
                 if let Some(cells) = whole {
-                    sink.done.put(Done {
+                    sink.done.put(CompletedFrame {
                         link: self.link,
                         vc: vc.vc,
                         frame: run.frame,
@@ -229,7 +229,7 @@ impl SweepPort {
             FrameState::Between | FrameState::Admitted | FrameState::Damaged | FrameState::Discarded => {
                 self.catch_up(run.time);
                 self.advance(run.time);
-                let held = self.most_held();
+                let held = self.max_held();
                 if held >= self.capacity {
                     return self.overflow(frame, &run, sink);
                 }

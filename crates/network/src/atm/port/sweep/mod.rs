@@ -28,7 +28,7 @@ pub use vc::{NextHop, SweepVc};
 
 /// A frame whose last cell has its slot at its last sweep port, and of which no cell is known to be lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct CompletedFrame {
     /// Link of the port.
     pub link: Link,
     /// Virtual circuit.
@@ -63,7 +63,7 @@ pub struct Sink<'a> {
     /// By port: inputs that have new cells.
     pub woken: &'a mut [Vec<u32>],
     /// Completed frames in transit to their hosts.
-    pub done: &'a mut Vec<Done>,
+    pub done: &'a mut Vec<CompletedFrame>,
     /// Lost cells.
     pub lost: &'a mut Vec<LostCell>,
 }
@@ -271,14 +271,11 @@ impl SweepPort {
 
     /// Returns a lower bound on the arrival of the next last cell of a frame, from the known cells.
     pub fn bound(&self, woken: &[u32], streams: &[Stream]) -> u64 {
-        let read = self
-            .order
-            .iter()
-            .map(|head| self.inputs[head.input as usize].least_end());
+        let read = self.order.iter().map(|head| self.inputs[head.input as usize].min_end());
         let unread = woken.iter().filter_map(|&input| {
             let input = &self.inputs[input as usize];
             let first = streams[input.stream as usize].first()?;
-            Some(input.least_end_of(first))
+            Some(input.min_end_of(first))
         });
         read.chain(unread).min().unwrap_or(u64::MAX)
     }

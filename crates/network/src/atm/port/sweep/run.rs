@@ -125,13 +125,13 @@ impl Input {
     }
 
     /// Returns a lower bound on the arrival time of the run's last cell.
-    pub fn least_end(&self) -> u64 {
-        least_end(&self.run, self.period)
+    pub fn min_end(&self) -> u64 {
+        min_end(&self.run, self.period)
     }
 
     /// Returns a lower bound on the arrival time of the last cell of `run`.
-    pub fn least_end_of(&self, run: &CellRun) -> u64 {
-        least_end(run, self.period)
+    pub fn min_end_of(&self, run: &CellRun) -> u64 {
+        min_end(run, self.period)
     }
 
     /// Returns the arrival time of the cell in a slot.
@@ -176,15 +176,15 @@ impl Input {
         if self.cursor.index() != run.slot + 1 {
             self.cursor = self.grid.cursor(run.slot + 1);
         }
-        let most = u64::from(run.cells);
+        let max = u64::from(run.cells);
         if limit - run.time > FEW * self.period {
             let ended = self.grid.ended_by(Time(limit - 1 - self.delay.0));
-            let cells = (ended - run.slot).min(most);
+            let cells = (ended - run.slot).min(max);
             self.cursor = self.grid.cursor(run.slot + 1 + cells);
             return cells;
         }
         let mut cells = 0;
-        while cells < most && self.cursor.start().0 + self.delay.0 < limit {
+        while cells < max && self.cursor.start().0 + self.delay.0 < limit {
             self.cursor.step();
             cells += 1;
         }
@@ -209,7 +209,7 @@ impl Input {
     }
 }
 
-fn least_end(run: &CellRun, period: u64) -> u64 {
+fn min_end(run: &CellRun, period: u64) -> u64 {
     let cells = u64::from(run.cells);
     run.time + if run.left == 0 { cells.saturating_sub(1) } else { cells } * period
 }

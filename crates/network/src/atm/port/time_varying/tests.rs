@@ -110,7 +110,7 @@ fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) ->
     let mut slots = slots(steps, outages, phase, 1 << 50).into_iter().peekable();
     let mut ways = vec![None; arrivals.len()];
     let (mut queue, mut serving): (Vec<usize>, Option<(usize, Slot)>) = (vec![], None);
-    let mut least = 0;
+    let mut min = 0;
     let mut instants: Vec<(u64, u8, usize)> = vec![];
     instants.extend(intervals.iter().map(|one| (one[0], 0, 0)));
     instants.extend(arrivals.iter().enumerate().map(|(cell, &at)| (at, 1, cell)));
@@ -139,8 +139,8 @@ fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) ->
                 let arrival = ends + link.delay_ps;
                 let lost = drops(|outages| outages.in_flight == InFlight::Drop)
                     && intervals.iter().any(|one| ends <= one[0] && one[0] < arrival);
-                let arrival = (!lost).then(|| arrival.max(least));
-                least = arrival.map_or(least, |arrival| arrival + 1);
+                let arrival = (!lost).then(|| arrival.max(min));
+                min = arrival.map_or(min, |arrival| arrival + 1);
                 ways[first] = Some((ends, arrival));
             }
         }

@@ -178,7 +178,7 @@ impl TrainPort {
             let slots = self.clock.slots_of(from);
             let held = self.outlet.held(slots);
             // If cells use consecutive slots, those that have not left by the end can be listed afterwards.
-            let listed = matches!(self.outlet, Outlet::Alone(_)) && !self.broken;
+            let listed = matches!(self.outlet, Outlet::AllSlots(_)) && !self.broken;
             let horizon = if listed { u64::MAX } else { self.horizon };
             let batches = self.safe_batches(from, slots, held, to - from, horizon);
             if batches == 0 {
@@ -207,7 +207,7 @@ impl TrainPort {
 
     /// Records the cells of `batches`, one per train, that have not left the path by the end of the run.
     fn list_late(&mut self, from: u64, batches: u64, first: u64) {
-        let Outlet::Alone(alone) = &self.outlet else { return };
+        let Outlet::AllSlots(alone) = &self.outlet else { return };
         let trains = self.running.len() as u64;
         let next = alone.next().max(first);
         if let [train] = self.running[..] {
@@ -253,20 +253,20 @@ impl TrainPort {
         if held + trains > self.capacity || trains > room {
             return 0;
         }
-        if trains < self.clock.most {
+        if trains < self.clock.max {
             // A slot between two batches may be empty.
             return 1;
         }
-        let most = batches.min(room / trains);
+        let max = batches.min(room / trains);
         // X does not fall from batch to batch, so all cells fit if the last one fits.
         let all_fit = |batches: u64| {
             let ended = self.clock.slots_of(from + batches - 1).ended;
             self.outlet.fit(slots.first, trains * batches, ended, self.capacity)
         };
-        if all_fit(most) {
-            return most;
+        if all_fit(max) {
+            return max;
         }
-        let (mut fit, mut too_many) = (1, most);
+        let (mut fit, mut too_many) = (1, max);
         while too_many - fit > 1 {
             let middle = fit + (too_many - fit) / 2;
             if all_fit(middle) {

@@ -13,7 +13,7 @@ pub struct BatchClock {
     /// First slot of batch `k` minus `k + 1`, if this is constant.
     offset: Option<u64>,
     /// Maximum number of slots that start between two batches.
-    pub most: u64,
+    pub max: u64,
     /// Slots per batch, in units of 2^-32, rounded down.
     ratio: u64,
 }
@@ -25,13 +25,13 @@ impl BatchClock {
     /// Creates the clock for inputs that share one slot grid and one delay.
     pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> BatchClock {
         let offset = input.alignment(delay, &output);
-        let most = offset.map_or_else(|| input.contains(&output).1, |_| 1);
+        let max = offset.map_or_else(|| input.contains(&output).1, |_| 1);
         BatchClock {
             input,
             delay,
             output,
             offset,
-            most,
+            max,
             ratio: input.ratio(&output),
         }
     }

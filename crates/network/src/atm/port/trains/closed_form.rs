@@ -12,20 +12,20 @@ use longpipe_events::Time;
 const FAR: u64 = 1 << 24;
 
 /// Maximum number of slots between two batches for which bounds are used.
-const MOST: u64 = 64;
+const MAX_SLOTS: u64 = 64;
 
 impl TrainPort {
     /// Processes all batches before `number`. Returns false if a cell may be lost, or may not leave the path by the end of the
     /// run.
     #[inline(always)]
     pub(super) fn leap(&mut self, number: u64, time: Time) -> bool {
-        let (trains, most) = (self.running.len() as u64, self.clock.most);
+        let (trains, max) = (self.running.len() as u64, self.clock.max);
         let batches = number.wrapping_sub(self.batch.number).wrapping_sub(1);
         let (cells, between) = (self.batch.taken + trains, trains * batches);
-        let Outlet::Alone(alone) = &self.outlet else {
+        let Outlet::AllSlots(alone) = &self.outlet else {
             return false;
         };
-        if self.batch.cells.is_some() | self.broken | ((trains < most) & (between > 0)) | (most > MOST) {
+        if self.batch.cells.is_some() | self.broken | ((trains < max) & (between > 0)) | (max > MAX_SLOTS) {
             return false;
         }
         // The known batch may be later than `number` if its frame was overtaken. The wrapped difference then also
@@ -44,7 +44,7 @@ impl TrainPort {
             self.give_all(cells, between, bounds.ended, number);
         }
         // If every earlier batch had a cell, the first slot at the arrival of this batch is in use.
-        let follows = (most == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
+        let follows = (max == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
         self.arrive(number, time, bounds, follows);
         true
     }
@@ -56,7 +56,7 @@ impl TrainPort {
         (self.batch.number, self.batch.time) = (number, time);
         self.batch.taken = 0;
         match &self.outlet {
-            Outlet::Alone(alone) if follows | (alone.next() >= bounds.first) => {
+            Outlet::AllSlots(alone) if follows | (alone.next() >= bounds.first) => {
                 self.batch.open = true;
                 (self.batch.slot, self.batch.held) = (0, alone.held(bounds.ended));
                 self.batch.departed = self.batch.departed.max(self.admitted - self.batch.held);
@@ -73,7 +73,9 @@ impl TrainPort {
         if self.batch.open && self.batch.held + cells > self.counters.peak_queue {
             self.look_up();
         }
-        let Outlet::Alone(alone) = &mut self.outlet else { return };
+        let Outlet::AllSlots(alone) = &mut self.outlet else {
+            return;
+        };
         let mut peak = self.counters.peak_queue;
         if !self.batch.open {
             peak = peak.max(self.batch.held + cells);
@@ -81,14 +83,14 @@ impl TrainPort {
         alone.give(self.batch.slot, cells);
         if between > 0 {
             // At most one slot starts between two batches; otherwise it is computed.
-            let first = if self.clock.most == 1 {
+            let first = if self.clock.max == 1 {
                 0
             } else {
                 self.clock.slots_of(from + 1).first
             };
             alone.give(first, between);
             // X does not fall from batch to batch.
-            if alone.held(ended.saturating_sub(self.clock.most)) > peak {
+            if alone.held(ended.saturating_sub(self.clock.max)) > peak {
                 peak = peak.max(alone.held(self.clock.slots_of(number - 1).ended));
             }
         }
@@ -172,7 +174,7 @@ impl TrainPort {
             history.close(last.batch + 1, last.local);
         }
         let slot = start + cells - 1;
-        if let Outlet::Alone(outlet) = &mut self.outlet {
+        if let Outlet::AllSlots(outlet) = &mut self.outlet {
             outlet.give(start, cells - 1);
         }
         self.admitted += cells - 1;
@@ -191,7 +193,7 @@ impl TrainPort {
     /// an upper bound on the queue length before it; None unless the cell is certain to be admitted.
     #[inline(always)]
     fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
-        let Outlet::Alone(outlet) = &mut self.outlet else {
+        let Outlet::AllSlots(outlet) = &mut self.outlet else {
             return None;
         };
         let (batch, taken) = (&self.batch, self.batch.taken);
@@ -245,7 +247,7 @@ impl TrainPort {
                 return None;
             }
         }
-        let Outlet::Alone(outlet) = &self.outlet else {
+        let Outlet::AllSlots(outlet) = &self.outlet else {
             return None;
         };
         Some((outlet.next().max(self.batch.slot), self.batch.held))

@@ -64,7 +64,7 @@ pub struct OccupancyHistory {
     active: u64,
     ranks: Vec<(Rank, u32)>,
     /// Number of `Stretch` entries at which departed cells are discarded.
-    most: usize,
+    max: usize,
 }
 
 impl OccupancyHistory {
@@ -78,14 +78,14 @@ impl OccupancyHistory {
             vcs: vec![Reader::default(); vcs],
             active: 0,
             ranks: Vec::new(),
-            most: FEW,
+            max: FEW,
         }
     }
 
     /// Discards departed cells occasionally; invoked before batch `next`.
     #[inline]
     pub fn forget(&mut self, departed: u64, admitted: u64, next: u64) {
-        if self.stretches.len() >= self.most {
+        if self.stretches.len() >= self.max {
             self.forget_now(departed, admitted, next);
         }
     }
@@ -98,7 +98,7 @@ impl OccupancyHistory {
             self.stretches.clear();
             self.read(next - 1);
         }
-        self.most = FEW.max(2 * self.stretches.len());
+        self.max = FEW.max(2 * self.stretches.len());
     }
 
     /// Records that from `batch` on each batch has `cells`, the first of which is number `cell`.
@@ -232,9 +232,9 @@ mod tests {
     fn what_has_left_is_forgotten_without_being_asked_for() {
         for held in [0, 1, 7, 3000] {
             let history = history(100_000, held, true);
-            let most = 2 * FEW.max(held as usize + 1);
-            assert!(history.stretches.len() <= most, "{} of {held}", history.stretches.len());
-            assert!(history.opened.len() + history.closed.len() <= most);
+            let max = 2 * FEW.max(held as usize + 1);
+            assert!(history.stretches.len() <= max, "{} of {held}", history.stretches.len());
+            assert!(history.opened.len() + history.closed.len() <= max);
         }
     }
 

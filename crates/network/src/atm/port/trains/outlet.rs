@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub enum Outlet {
     /// All slots are available.
-    Alone(Alone),
+    AllSlots(AllSlots),
     /// Slots are shared with a VBR queue.
-    Beside(Box<Beside>),
+    SharedWithVbr(Box<SharedWithVbr>),
 }
 
 impl Outlet {
@@ -20,8 +20,8 @@ impl Outlet {
     #[inline]
     pub fn held(&mut self, slots: BatchSlots) -> u64 {
         match self {
-            Outlet::Alone(alone) => alone.held(slots.ended),
-            Outlet::Beside(beside) => beside.held(slots),
+            Outlet::AllSlots(alone) => alone.held(slots.ended),
+            Outlet::SharedWithVbr(beside) => beside.held(slots),
         }
     }
 
@@ -29,8 +29,8 @@ impl Outlet {
     #[inline]
     pub fn give(&mut self, first: u64, cells: u64) {
         match self {
-            Outlet::Alone(alone) => alone.give(first, cells),
-            Outlet::Beside(beside) => beside.give(cells),
+            Outlet::AllSlots(alone) => alone.give(first, cells),
+            Outlet::SharedWithVbr(beside) => beside.give(cells),
         }
     }
 
@@ -39,8 +39,8 @@ impl Outlet {
     #[inline]
     pub fn slot(&mut self, first: u64, before: u64) -> u64 {
         match self {
-            Outlet::Alone(alone) => alone.next.max(first) + before,
-            Outlet::Beside(beside) => beside.slot(before),
+            Outlet::AllSlots(alone) => alone.next.max(first) + before,
+            Outlet::SharedWithVbr(beside) => beside.slot(before),
         }
     }
 
@@ -49,57 +49,57 @@ impl Outlet {
     #[inline]
     pub fn room(&self, first: u64, horizon: u64) -> u64 {
         match self {
-            Outlet::Alone(alone) => horizon.saturating_sub(alone.next.max(first)),
-            Outlet::Beside(beside) => beside.room(first, horizon),
+            Outlet::AllSlots(alone) => horizon.saturating_sub(alone.next.max(first)),
+            Outlet::SharedWithVbr(beside) => beside.room(first, horizon),
         }
     }
 
-    /// Returns whether the queue length X is certain to be at most `most` after `cells` further arrivals and `ended`
+    /// Returns whether the queue length X is certain to be at most `max` after `cells` further arrivals and `ended`
     /// slots.
     #[inline]
-    pub fn fit(&self, first: u64, cells: u64, ended: u64, most: u64) -> bool {
+    pub fn fit(&self, first: u64, cells: u64, ended: u64, max: u64) -> bool {
         match self {
-            Outlet::Alone(alone) => alone.next.max(first) + cells - ended <= most,
-            Outlet::Beside(beside) => beside.fit(cells, ended, most),
+            Outlet::AllSlots(alone) => alone.next.max(first) + cells - ended <= max,
+            Outlet::SharedWithVbr(beside) => beside.fit(cells, ended, max),
         }
     }
 
     /// Returns the queue length X after `ended` slots without further arrivals.
     pub fn held_at(&self, ended: u64) -> u64 {
         match self {
-            Outlet::Alone(alone) => alone.held(ended),
-            Outlet::Beside(beside) => beside.given - beside.departed_by(ended),
+            Outlet::AllSlots(alone) => alone.held(ended),
+            Outlet::SharedWithVbr(beside) => beside.given - beside.departed_by(ended),
         }
     }
 
     /// Returns the sum of the departure times of cells that have left by the end of slot `ended - 1` [ps].
     pub fn departure_time(&self, ended: u64) -> u128 {
         match self {
-            Outlet::Alone(alone) => alone.departure_time(ended),
-            Outlet::Beside(beside) => beside.departure_time(ended),
+            Outlet::AllSlots(alone) => alone.departure_time(ended),
+            Outlet::SharedWithVbr(beside) => beside.departure_time(ended),
         }
     }
 
     /// Returns the VBR queue, with the port's slots and the first free one.
     pub fn vbr_mut(&mut self) -> Option<(&mut VbrQueue, &SlotGrid, &mut SlotCursor)> {
         match self {
-            Outlet::Alone(_) => None,
-            Outlet::Beside(beside) => Some((&mut beside.vbr, &beside.grid, &mut beside.next)),
+            Outlet::AllSlots(_) => None,
+            Outlet::SharedWithVbr(beside) => Some((&mut beside.vbr, &beside.grid, &mut beside.next)),
         }
     }
 
     /// Returns the VBR queue for reading.
     pub fn vbr(&self) -> Option<&VbrQueue> {
         match self {
-            Outlet::Alone(_) => None,
-            Outlet::Beside(beside) => Some(&beside.vbr),
+            Outlet::AllSlots(_) => None,
+            Outlet::SharedWithVbr(beside) => Some(&beside.vbr),
         }
     }
 }
 
 /// Slots without gaps within each busy period.
 #[derive(Clone, Debug)]
-pub struct Alone {
+pub struct AllSlots {
     departures: GridSums,
     /// First unused slot.
     next: u64,
@@ -109,10 +109,10 @@ pub struct Alone {
     before: StartSum,
 }
 
-impl Alone {
+impl AllSlots {
     /// Creates the state of a port without assigned slots.
-    pub fn new(grid: SlotGrid) -> Alone {
-        Alone {
+    pub fn new(grid: SlotGrid) -> AllSlots {
+        AllSlots {
             departures: GridSums::new(grid),
             next: 0,
             busy: 0,
@@ -196,7 +196,7 @@ const FEW: u64 = 16;
 
 /// Assignment of the slots that VBR leaves to UBR.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct SharedWithVbr {
     vbr: VbrQueue,
     grid: SlotGrid,
     departures: GridSums,
@@ -219,10 +219,10 @@ pub struct Beside {
     after_the_run: u64,
 }
 
-impl Beside {
+impl SharedWithVbr {
     /// Creates the state for a port with `vbr` in a run that ends after `ended` slots.
-    pub fn new(grid: SlotGrid, vbr: VbrQueue, ended: u64) -> Beside {
-        Beside {
+    pub fn new(grid: SlotGrid, vbr: VbrQueue, ended: u64) -> SharedWithVbr {
+        SharedWithVbr {
             vbr,
             grid,
             departures: GridSums::new(grid),
@@ -325,9 +325,9 @@ impl Beside {
         horizon.saturating_sub(next)
     }
 
-    /// Returns whether the queue length X is at most `most` after `cells` further arrivals and `ended` slots.
-    fn fit(&self, cells: u64, ended: u64, most: u64) -> bool {
-        let enough = (self.given + cells).saturating_sub(most);
+    /// Returns whether the queue length X is at most `max` after `cells` further arrivals and `ended` slots.
+    fn fit(&self, cells: u64, ended: u64, max: u64) -> bool {
+        let enough = (self.given + cells).saturating_sub(max);
         enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)
     }
 

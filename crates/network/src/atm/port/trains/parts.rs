@@ -4,7 +4,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::{BatchClock, Known};
 use crate::atm::port::trains::occupancy::OccupancyHistory;
-use crate::atm::port::trains::outlet::{Alone, Beside, Outlet};
+use crate::atm::port::trains::outlet::{AllSlots, Outlet, SharedWithVbr};
 use crate::atm::port::trains::running::Batch;
 use crate::atm::port::trains::vc::TrainVc;
 use crate::atm::port::trains::TrainPort;
@@ -79,12 +79,12 @@ impl TrainParameters {
                 ..Batch::default()
             },
             known,
-            plain: clock.most <= 1 && self.loss.is_none() && self.vbr.is_none(),
+            plain: clock.max <= 1 && self.loss.is_none() && self.vbr.is_none(),
             loss: self.loss,
             clock,
             outlet: match self.vbr {
-                None => Outlet::Alone(Alone::new(self.grid)),
-                Some(vbr) => Outlet::Beside(Box::new(Beside::new(self.grid, vbr, self.over))),
+                None => Outlet::AllSlots(AllSlots::new(self.grid)),
+                Some(vbr) => Outlet::SharedWithVbr(Box::new(SharedWithVbr::new(self.grid, vbr, self.over))),
             },
             admitted: 0,
             arrivals: GridSums::new(self.input),
