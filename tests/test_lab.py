@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import tomllib
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 from longpipe import lab
 from longpipe.cli import app
 from longpipe.errors import RunError
-from longpipe.examples import EXAMPLES, MOVING
+from longpipe.examples import EXAMPLES, MOVING, example
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario import Scenario, ScenarioError
@@ -312,6 +313,51 @@ def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any]
     assert page == {"problems": [f"{what} is not on this page; longpipe run has it"]}
 
 
+# Scenarios with a part that the page does not have, and the field that is reported.
+BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"warm_up": "1 s"}, "warm_up"),
+    ({"traffic": "voice"}, "traffic"),
+    ({"traffic": {"kind": "flow-arrivals", "load": 0.5, "sizes": {"kind": "fixed", "size": "1 MB"}}}, "traffic"),
+    (
+        {"network": {"kind": "dumbbell", "group": [{"name": "a"}, {"name": "b", "traffic": "voice"}]}},
+        "network.group[1].traffic",
+    ),
+    ({"network": {"kind": "dumbbell", "path": {"kind": "moving", "rate": [["0 s", "1 Mbit/s"]]}}}, "network.path"),
+    ({"network": {"kind": "dumbbell", "pep": {"buffer": "1 MB"}}}, "network.pep"),
+    ({"network": {"kind": "dumbbell", "host_policy": "fq-codel"}}, "network.host_policy"),
+    (
+        {"network": {"kind": "dumbbell", "conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "9 KB"}]}},
+        "network.conditioners",
+    ),
+)
+
+
+@pytest.mark.parametrize(("table", "field"), BEYOND, ids=lambda value: value if isinstance(value, str) else "")
+def test_the_command_refuses_what_the_page_does_not_have(table: dict[str, Any], field: str) -> None:
+    scenario = Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
+    with pytest.raises(ScenarioError, match=rf"^{re.escape(field)}: .*longpipe run (can|does)$"):
+        lab.fragment(scenario)
+
+
+@built
+def test_the_command_refuses_a_scenario_if_the_page_does() -> None:
+    files = [file.read_text() for file in (ROOT / "scenarios").glob("*.toml")] + [example(name) for name in EXAMPLES]
+    scenarios = [Scenario.from_toml(text) for text in files]
+    scenarios += [Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table}) for table, _ in BEYOND]
+    refused = [refuses(scenario) for scenario in scenarios]
+    assert ["problems" in found for found in of_page([tomllib.loads(one.to_toml()) for one in scenarios])] == refused
+    assert sum(refused) == len(BEYOND) + len({"starlink", "cellular", "rain-fade", "geo-pep"})
+
+
+def refuses(scenario: Scenario) -> bool:
+    """Returns whether `longpipe lab` rejects a scenario."""
+    try:
+        lab.fragment(scenario)
+    except ScenarioError:
+        return True
+    return False
+
+
 def section(content: bytes) -> bytes:
     """Returns a custom section of a WebAssembly module without a name."""
     return bytes([0, len(content) + 1, 0]) + content
@@ -402,6 +448,9 @@ def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: 
     assert f'.src = address + "{lab.fragment(file, 7)}"' in html
     assert "height: 500px" in html
     assert '.src = address + ""' in lab.embed()._repr_html_()
+    for wrong in (0, -5, 10**6, "90%", 500.0, True):
+        with pytest.raises(ScenarioError, match=r"^height: .*; needs a whole number of pixels from 200 to 10000$"):
+            lab.embed(height=wrong)  # type: ignore[arg-type]
     monkeypatch.setattr(lab, "PAGE", tmp_path / "missing.html")
     with pytest.raises(RunError, match=r"missing\.html is missing; needs a longpipe with the page in it"):
         lab.embed()

@@ -1,9 +1,8 @@
 /**
  * Presets with parts that the page cannot resolve: time-varying paths and proxies, resolved when the page was built.
  */
-import { NOT_HERE } from "../scenario/checks";
 import type { JsonTable } from "../scenario/core";
-import type { Preset } from "../scenario/model";
+import { DESCRIPTION, type Preset } from "../scenario/model";
 import { type Resolved, resolve } from "../scenario/resolve";
 
 type Table = Record<string, unknown>;
@@ -18,7 +17,7 @@ export function isFixed(preset: Preset): boolean {
  * that the page can show in its form.
  */
 export function resolvePreset(preset: Preset): Resolved {
-    const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in NOT_HERE));
+    const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in DESCRIPTION.beyond.network));
     const { scenario, topology } = resolve({ ...preset.fields, network: Object.fromEntries(network) });
     return { scenario, topology, core: JSON.parse(preset.core ?? "{}") as JsonTable, fixed: true };
 }

@@ -7,9 +7,6 @@ import { DESCRIPTION, NUMBERS } from "./model";
 import { type Topology, between, isFifo } from "./topology";
 import { RATE, TIME } from "./units";
 
-// Kinds that only Python can resolve: presets, files, and real stacks.
-const BY_PYTHON = new Set(["voice", "arrivals", "stack"]);
-
 /**
  * Throws ScenarioError for impossible combinations of connections and framing; `tcps` are those of the flows, in their
  * order.
@@ -33,17 +30,6 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
 }
 
-/** Fields of links and nodes that the page does not support, each with its effect. */
-export const NOT_HERE = {
-    pep: "splits connections",
-    path: "moves",
-    return_path: "moves",
-    host_policy: "queues at hosts",
-    host_buffer: "queues at hosts",
-    conditioners: "polices, shapes, delays, repeats or batches",
-    return_conditioners: "polices, shapes, delays, repeats or batches",
-};
-
 /**
  * Throws ScenarioError for time-varying links, split-TCP proxies, queues at hosts and conditioners. The fields are
  * checked as specified, because the page does not resolve them.
@@ -56,7 +42,7 @@ export function checkStands(network: unknown): void {
         if (Array.isArray(items)) parts.push(...items.map((one, i): [string, Record<string, unknown>] => [`network.${list}[${i}]`, tableIn(one)]));
     }
     for (const [field, part] of parts) {
-        for (const [name, does] of Object.entries(NOT_HERE)) {
+        for (const [name, does] of Object.entries(DESCRIPTION.beyond.network)) {
             const value = part[name] ?? null;
             if (value === null || (Array.isArray(value) && value.length === 0)) continue;
             throw new ScenarioError([`${field}.${name}: ${does}, which this page can't show; longpipe run can`]);
@@ -75,7 +61,7 @@ export function checkDatagrams(scenario: Part, flows: Part[]): void {
         const own = valueOf(flow, "traffic") as Part | null;
         const kind = kindOf(own ?? (valueOf(scenario, "traffic") as Part));
         const field = own === null ? "traffic" : `${flowField(network, i)}.traffic`;
-        if (BY_PYTHON.has(kind)) throw new ScenarioError([`${field}: ${kind}; ${ELSEWHERE}`]);
+        if (DESCRIPTION.beyond.kinds.includes(kind)) throw new ScenarioError([`${field}: ${kind}; ${ELSEWHERE}`]);
     }
 }
 

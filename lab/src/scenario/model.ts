@@ -120,6 +120,8 @@ interface Description {
     rules: Record<string, Record<string, Record<string, unknown>>>;
     policies: { cells: string[]; packets: string[] };
     limits: Record<string, string>;
+    /** Fields of links and nodes that the page does not have, each with its effect; kinds of traffic that only Python resolves. */
+    beyond: { network: Record<string, string>; kinds: string[] };
     presets: Preset[];
 }
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 PAGE: Final = Path(__file__).with_name("page.html")
+# Bounds of the height of the page in a notebook [pixels].
+LEAST_HEIGHT: Final = 200
+MOST_HEIGHT: Final = 10_000
 # Shows the page in a frame with an address of its own, because the page keeps its settings in its address.
 _FRAME: Final = """\
 <iframe id="{name}" title="longpipe lab" style="width: 100%; height: {height}px; border: 0"></iframe>
@@ -28,10 +31,10 @@ _FRAME: Final = """\
 """
 
 
-def address(scenario: Path | None = None, seed: int = 1) -> str:
+def address(scenario: Path | Scenario | None = None, seed: int = 1) -> str:
     """Returns the URL that opens the lab with a scenario and a seed.
 
-    Raises RunError if the page was not built, ScenarioError for a scenario that cannot be run.
+    Raises RunError if the page was not built, ScenarioError for a scenario that the page cannot run.
     """
     end = "" if scenario is None else fragment(scenario, seed)
     _check_built()
@@ -47,13 +50,18 @@ def _check_built() -> None:
 
 
 def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
-    """Returns the fragment of an address with scenario (deflated TOML) and seed. Raises ScenarioError."""
+    """Returns the fragment of an address with scenario (deflated TOML) and seed.
+
+    Raises ScenarioError, with a line for each part of the scenario that the page does not have.
+    """
+    from longpipe.lab.beyond import check
     from longpipe.scenario import LARGEST_SEED, Scenario
 
     if not 0 <= seed <= LARGEST_SEED:
         raise ScenarioError(f"seed: {seed}; needs a whole number from 0 to {LARGEST_SEED}")
-    text = (scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)).to_toml()
-    letters = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
+    found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    check(found)
+    letters = base64.urlsafe_b64encode(zlib.compress(found.to_toml().encode(), 9)).decode().rstrip("=")
     return f"#seed={seed}&s={letters}"
 
 
@@ -76,8 +84,10 @@ class Embedded:
 def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int = 900) -> Embedded:
     """Shows the lab in a notebook, with a scenario and a seed: pictures, controls and the lesson.
 
-    The page is a part of the notebook (0.9 MB), and needs neither a network nor the kernel afterwards. Raises RunError
-    if the page was not built, ScenarioError for a scenario that cannot be run.
+    The page is a part of the notebook (0.9 MB), and needs neither a network nor the kernel afterwards. `height` is in
+    pixels. Raises RunError if the page was not built, ScenarioError for a scenario that the page cannot run.
     """
+    if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:
+        raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {LEAST_HEIGHT} to {MOST_HEIGHT}")
     _check_built()
     return Embedded("" if scenario is None else fragment(scenario, seed), height)

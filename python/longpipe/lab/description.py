@@ -11,6 +11,7 @@ from longpipe.absent import CALLED, NAMES, RENO, homes
 from longpipe.analysis.limits import MEANINGS
 from longpipe.controls.facts import INTERFACE
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
+from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario import BUFFER_OF_ROUTERS
@@ -56,6 +57,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         "rules": RULES,
         "policies": {"cells": FOR_CELLS, "packets": FOR_PACKETS},
         "limits": dict(MEANINGS),
+        "beyond": {"network": dict(beyond.OF_NETWORK), "kinds": list(beyond.RESOLVED_BY_PYTHON)},
         "presets": presets(folder),
     }
 

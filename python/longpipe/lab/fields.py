@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from longpipe.lab import beyond
 from longpipe.scenario import Scenario
-from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.base import (
     ASCENDING,
     LATER,
@@ -23,20 +23,12 @@ from longpipe.scenario.base import (
     Quantity,
     WindowScale,
 )
-from longpipe.scenario.flow_arrivals import FlowArrivals
-from longpipe.scenario.own_class import Python
-from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, decimal
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
-# Kinds that a page does not have, because it starts no program, has no interpreter, and shows neither arriving flows
-# nor players.
-_ELSEWHERE: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
-# Fields that it does not have, because its metrics and pictures show whole runs.
-_FIELDS_ELSEWHERE: Final = frozenset({"warm_up"})
 
 
 def models() -> Json:
@@ -48,13 +40,13 @@ def models() -> Json:
         if model.__name__ not in found:
             found[model.__name__] = model
             within = [part for field in model.model_fields.values() for part in parts(field.annotation)]
-            waiting += [part for part in within if part not in _ELSEWHERE]
+            waiting += [part for part in within if part not in beyond.MODELS]
     return {name: _model(model) for name, model in sorted(found.items())}
 
 
 def _model(model: type[BaseModel]) -> Json:
     constraints = [one.described() for one in model.constraints] if issubclass(model, Model) else []
-    elsewhere = sorted(_FIELDS_ELSEWHERE.intersection(model.model_fields))
+    elsewhere = sorted(beyond.FIELDS.intersection(model.model_fields))
     return {
         "kind": kind_of(model),
         "fields": _fields(model),
@@ -82,7 +74,7 @@ def dimensions() -> Json:
 
 
 def _fields(model: type[BaseModel]) -> list[Json]:
-    return [_field(name, field) for name, field in model.model_fields.items() if name not in _FIELDS_ELSEWHERE]
+    return [_field(name, field) for name, field in model.model_fields.items() if name not in beyond.FIELDS]
 
 
 def _field(name: str, field: FieldInfo) -> Json:
@@ -131,10 +123,10 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):
-        elsewhere = [str(kind_of(part)) for part in arguments if part in _ELSEWHERE]
+        elsewhere = [str(kind_of(part)) for part in arguments if part in beyond.MODELS]
         return {
             "is": "kinds",
-            "kinds": {str(kind_of(part)): part.__name__ for part in arguments if part not in _ELSEWHERE},
+            "kinds": {str(kind_of(part)): part.__name__ for part in arguments if part not in beyond.MODELS},
             **({"elsewhere": elsewhere} if elsewhere else {}),
             "chosen": CHOSEN in metadata,
         }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longpipe.examples import EXAMPLES, example
+from longpipe.lab import beyond
 from longpipe.papers.buf_97 import PAPER as BUF_97
 from longpipe.papers.frr_96 import PAPER as FRR_96
 from longpipe.papers.gr_97 import PAPER as GR_97
@@ -15,9 +16,6 @@ from longpipe.papers.www_98 import PAPER as WWW_98
 from longpipe.scenario import Scenario
 
 Json = dict[str, Any]
-
-# Fields of a network that the page does not resolve. Presets that use them contain the resolved scenario, too.
-BEYOND_PAGE: Final = frozenset({"path", "return_path", "pep"})
 
 # Experiments of each paper that become presets, selected by levels of the paper's main factors.
 PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
@@ -79,7 +77,7 @@ def _files(folder: Path) -> Iterator[Json]:
 
 def _of_text(name: str, text: str) -> Json:
     fields = {"name": name, **tomllib.loads(text)}
-    if BEYOND_PAGE.isdisjoint(fields.get("network", {})):
+    if beyond.OF_NETWORK.keys().isdisjoint(fields.get("network", {})):
         return {"fields": fields}
     return {"fields": fields, "core": Scenario(**fields).core_json()}
 

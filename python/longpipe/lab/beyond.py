@@ -1,0 +1,90 @@
+"""Parts of a scenario that the lab's page does not have, in one place for the page and for `longpipe lab`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.adaptive_video import AdaptiveVideo
+from longpipe.scenario.flow_arrivals import FlowArrivals
+from longpipe.scenario.own_class import Python
+from longpipe.scenario.own_stack import OwnStack
+from longpipe.scenario.reference import kind_of
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+Json = dict[str, Any]
+
+# Kinds that a page does not have, because it starts no program, has no interpreter, and shows neither arriving flows
+# nor players.
+MODELS: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
+# Kinds of traffic that only Python can resolve: presets, files, and real stacks.
+RESOLVED_BY_PYTHON: Final = ("voice", "arrivals", "stack")
+# Fields that it does not have, because its metrics and pictures show whole runs.
+FIELDS: Final = frozenset({"warm_up"})
+# Fields of links and nodes that it does not have, each with its effect.
+OF_NETWORK: Final[Mapping[str, str]] = {
+    "pep": "splits connections",
+    "path": "varies over time",
+    "return_path": "varies over time",
+    "host_policy": "queues at hosts",
+    "host_buffer": "queues at hosts",
+    "conditioners": "polices, shapes, delays, repeats or batches packets",
+    "return_conditioners": "polices, shapes, delays, repeats or batches packets",
+}
+# Suffix of the files of congestion controllers that a browser executes.
+MODULE: Final = ".wasm"
+
+
+def check(scenario: Scenario) -> None:
+    """Raises ScenarioError, with a line for each problem, unless the page can show the scenario."""
+    problems = dict.fromkeys(_problems(tomllib.loads(scenario.to_toml())))
+    if problems:
+        raise ScenarioError("\n".join(problems))
+
+
+def modules(scenario: Scenario) -> list[str]:
+    """Returns the names of the WebAssembly modules of a scenario, which users open in the page."""
+    fields = tomllib.loads(scenario.to_toml())
+    found = (_kind_and(part.get("tcp", {}).get("congestion")) for _, part in _flows(fields))
+    return list(dict.fromkeys(PurePath(str(given["file"])).name for kind, given in found if kind == "module"))
+
+
+def _problems(fields: Json) -> Iterator[str]:
+    for name in sorted(FIELDS.intersection(fields)):
+        yield f"{name}: the lab does not have it; longpipe run does"
+    network = fields.get("network", {})
+    listed = [
+        (f"network.{name}[{i}]", one) for name in ("nodes", "links") for i, one in enumerate(network.get(name, ()))
+    ]
+    for field, part in (("network", network), *listed):
+        for name, does in OF_NETWORK.items():
+            if part.get(name):
+                yield f"{field}.{name}: {does}, which the lab can't show; longpipe run can"
+    absent = {*RESOLVED_BY_PYTHON, *(str(kind_of(model)) for model in MODELS)}
+    for field, part in _flows(fields):
+        traffic, _ = _kind_and(part.get("traffic"))
+        if traffic in absent:
+            yield f"{field}traffic: {traffic}; the lab does not have it; longpipe run does"
+        control, given = _kind_and(part.get("tcp", {}).get("congestion"))
+        if control in absent:
+            yield f"{field}tcp.congestion: {control}; the lab does not have it; longpipe run does"
+        if control == "module" and not str(given["file"]).endswith(MODULE):
+            yield f"{field}tcp.congestion.file: {given['file']}; needs a WebAssembly module ({MODULE}) in the lab"
+
+
+def _flows(fields: Json) -> Iterator[tuple[str, Json]]:
+    """Yields the scenario, groups and flows: each with its field, which ends with a dot."""
+    yield "", fields
+    for name in ("group", "flows"):
+        for i, part in enumerate(fields.get("network", {}).get(name, ())):
+            yield f"network.{name}[{i}].", part
+
+
+def _kind_and(given: object) -> tuple[str, Json]:
+    """Returns the kind of a part, which may be written as text, and its fields."""
+    return (str(given.get("kind")), given) if isinstance(given, dict) else (str(given), {})
