@@ -147,6 +147,14 @@ def test_datagrams_that_are_lost_are_limited_by_their_path(changes: dict[str, ob
     assert limited_by(geo(**{"duration": "10 s", **changes})) == {limit}
 
 
+@pytest.mark.parametrize("policy", ["codel", "fq-codel", {"kind": "red", "min": 5, "max": 15}])
+def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: object) -> None:
+    changes = {"network.trunk_delay": "100 ms", "tcp.profile": "linux-6", "switch.policy": policy, "duration": "20 s"}
+    result = simulate(geo(**changes))
+    assert {one.limited_by for one in result.flow_limits} == {"AQM"}
+    assert told(result.flow_limits)[0].endswith("the queue discipline dropped packets before its buffer was full")
+
+
 def test_an_outage_that_drops_packets_is_named() -> None:
     outages = {"every": "5 s", "phase": "2 s", "gap": "1 s", "arriving": "drop", "waiting": "drop", "in_flight": "drop"}
     scenario = geo(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # Columns by part and name, from the core.
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
-    "link", "return link", "window", "buffer", "random loss", "outage", "policer", "timeouts", "marks", "slow start",
-    "congestion", "application",
+    "link", "return link", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts", "marks",
+    "slow start", "congestion", "application",
 ]  # fmt: skip
 
 # Meaning of a table's short names.
@@ -30,7 +30,8 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "its slowest link was busy",
     "return link": "a return link of its ACKs was busy",
     "window": "the receiver's window was full",
-    "buffer": "a full buffer, or its policy, lost packets",
+    "buffer": "a full buffer lost packets",
+    "AQM": "the queue discipline dropped packets before its buffer was full",
     "random loss": "a link lost packets: injected losses or bit errors",
     "outage": "an outage lost packets, or no route led on",
     "policer": "a policer dropped packets that exceeded its rate",
@@ -43,7 +44,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
 # Limit that a loss indicates, by the cause that the core assigns to a window reduction.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
     "overflow": "buffer",
-    "aqm": "buffer",
+    "aqm": "AQM",
     "partial_frame": "buffer",
     "ack_filter": "buffer",
     "injected_loss": "random loss",
@@ -270,13 +271,13 @@ def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> 
 def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -> Limit:
     """Returns the limit of a source with its own rate: the path is the limit only if much of the data is lost.
 
-    Then the limit is the cause of most losses on the route; a full buffer in front of a busy link shows that the link
-    is too slow.
+    Then the limit is the cause of most losses on the route; losses of the queue in front of a busy link show that the
+    link is too slow.
     """
     if lost < MUCH:
         return "application"
     most: Limit = max(losses, key=lambda limit: losses[limit], default="buffer")
-    return "link" if most == "buffer" and busy >= BUSY else most
+    return "link" if most in ("buffer", "AQM") and busy >= BUSY else most
 
 
 def _lost_share(sent: int, received: int, lost: int, most_held: float) -> float:
