@@ -178,7 +178,9 @@ def test_commands_say_what_is_known(tmp_path: Path) -> None:
     path, picture = tmp_path / "p.toml", tmp_path / "p.png"
     printed = longpipe("fit", str(LOSSY), "-o", str(path), "--controls", "cubic,linux-reno")
     assert "5.6473 Mbit/s" in printed
-    assert "51 packets (50 to 53)" in printed
+    # As in the scenario, with the packet in transmission.
+    assert "52 packets (51 to 54)" in printed
+    assert Scenario.from_toml(path).switch.buffer == "52 packets"
     assert "cubic 100%" in printed
     asked = ("whatif", str(path), "--set", "switch.policy=fq-codel", "--seeds", "3", "-o", str(picture))
     printed = longpipe(*asked)

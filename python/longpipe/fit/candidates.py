@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROFILE: Final = "linux-6"
+# Packets in transmission, which `switch.buffer` counts in addition to those that wait.
+IN_TRANSMISSION: Final = 1
 # Limit of a growing window [bytes]. The data read per RTT limit it before.
 _GROWN_BYTES: Final = 32 << 20
 
@@ -85,8 +87,7 @@ class Hypothesis:
                 **links,
                 "trunk_loss": self.loss,
             },
-            # longpipe counts the packet in transmission, too.
-            "switch": {"buffer": f"{self.buffer_packets + 1} packets", "policy": dict(self.policy)},
+            "switch": {"buffer": f"{self.buffer_packets + IN_TRANSMISSION} packets", "policy": dict(self.policy)},
             "tcp": tcp,
         }
 

@@ -13,5 +13,9 @@ class FitEstimate:
     low: float
     high: float
 
+    def shifted(self, by: float) -> FitEstimate:
+        """Returns the estimate of a quantity that is larger by a known number."""
+        return FitEstimate(self.value + by, self.low + by, self.high + by)
+
     def __contains__(self, truth: float) -> bool:
         return self.low <= truth <= self.high

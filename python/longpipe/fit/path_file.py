@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from longpipe.fit.report import FitReport
 
 SUFFIX: Final = ".fit.json"
-FORMAT: Final = 1
+# Format 2 counts the packet in transmission as part of the buffer.
+FORMAT: Final = 2
 
 
 def as_json(found: FitReport) -> dict[str, Any]:

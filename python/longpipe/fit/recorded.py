@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.errors import ScenarioError
-from longpipe.fit.candidates import Hypothesis
+from longpipe.fit.candidates import IN_TRANSMISSION, Hypothesis
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.report import FitReport
 from longpipe.ip import packet_bytes
@@ -98,10 +98,12 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         timestamps=True,
         duration_s=float(max(1, round(recording.duration_s))),
     )
+    scenario = hypothesis.scenario(**dict(fixed or {}))
     rows: dict[str, dict[str, Any]] = {"rate": bottleneck, "base RTT": base}
+    least = math.floor(longest) + IN_TRANSMISSION
     rows["buffer"] = {
-        "value": math.floor(longest), "low": math.floor(longest), "high": None, "unit": "packets",
-        "known": "a lower bound: queue at the longest RTT of the file",
+        "value": least, "low": least, "high": None, "unit": "packets",
+        "known": f"a lower bound: queue at the longest RTT of the file; the scenario has {scenario.switch.buffer}",
     }  # fmt: skip
     if loss is not None:
         rows["loss"] = loss
@@ -110,7 +112,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         flow=subject.name,
         duration_s=recording.duration_s,
         mss=mss,
-        scenario=hypothesis.scenario(**dict(fixed or {})),
+        scenario=scenario,
         estimates=rows,
         rate_steps=[],
         controls={control: 1.0} if known else {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.report import FitReport
 from longpipe.fit.search import TAIL_DROP
 
@@ -50,7 +51,10 @@ def scenario(found: PathFit) -> Scenario:
 
 
 def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
-    """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None where it is not."""
+    """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None where it is not.
+
+    The buffer includes the packet in transmission, as `switch.buffer` does.
+    """
     features, seen = found.features, found.seen
     rows: dict[str, dict[str, Any]] = {}
     if features.rate_bps is not None:
@@ -63,14 +67,18 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
         }  # fmt: skip
     rows["base RTT"] = _row(features.base_rtt_s, "s", "least of the RTT samples")
     if features.buffer is not None and found.best.queue == TAIL_DROP:
-        rows["buffer"] = _row(features.buffer, "packets", f"{int(features.overflow.sum())} losses at a full queue")
+        rows["buffer"] = _row(
+            features.buffer.shifted(IN_TRANSMISSION), "packets",
+            f"{int(features.overflow.sum())} losses at a full queue",
+        )  # fmt: skip
     else:
         known = "a lower bound: it never overflowed"
         if found.best.queue != TAIL_DROP:
             known = f"a lower bound: {found.best.queue} keeps the queue short"
+        least = math.floor(features.longest) + IN_TRANSMISSION
         rows["buffer"] = {
-            "value": math.floor(features.longest), "low": math.floor(features.longest), "high": None,
-            "unit": "packets", "known": known,
+            "value": least, "low": least, "high": None, "unit": "packets",
+            "known": f"{known}; the scenario has {scenario(found).switch.buffer}",
         }  # fmt: skip
     loss = found.loss_probability
     count = int(features.elsewhere.sum()) if found.best.queue == TAIL_DROP else 0
@@ -103,7 +111,8 @@ def cannot_tell(found: PathFit) -> list[str]:
     if features.rate_bps is None:
         lines.append("the rate of the bottleneck: no queue formed for long enough")
     if features.buffer is None:
-        lines.append(f"the size of the buffer: at least {math.floor(features.longest)} packets; it never overflowed")
+        least = math.floor(features.longest) + IN_TRANSMISSION
+        lines.append(f"the size of the buffer: at least {least} packets; it never overflowed")
     if found.same_controls:
         likeliest = found.senders[0].hypothesis.control
         lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave alike here")

@@ -207,8 +207,7 @@ def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gene
         changes["network.trunk_delay"] = f"{max(0, round(half + delay * rows['base RTT']['value'] * 1e12))} ps"
     buffer = _near(rows.get("buffer"), random)
     if buffer:
-        packets = rows["buffer"]["value"] * (1 + buffer) + 1
-        changes["switch.buffer"] = f"{max(1, round(packets))} packets"
+        changes["switch.buffer"] = f"{max(1, round(rows['buffer']['value'] * (1 + buffer)))} packets"
     loss = _near(rows.get("loss"), random)
     if loss and getattr(network.trunk_loss, "kind", "") == "bernoulli":
         changes["network.trunk_loss.probability"] = max(0.0, network.trunk_loss.probability * (1 + loss))

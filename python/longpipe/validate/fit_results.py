@@ -12,6 +12,7 @@ import pandas as pd
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
+from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.path_file import write
 from longpipe.fit.reported import estimates, report
 from longpipe.fit.whatif import whatif
@@ -77,7 +78,9 @@ def _found(found: PathFit) -> dict[str, Any]:
     """Returns the columns of a fit."""
     rows: dict[str, Any] = {}
     for name, estimate in estimates(found).items():
-        values = (estimate[end] for end in ENDS)
+        # Linux's limits do not count the packet in transmission.
+        less = IN_TRANSMISSION if name == "buffer" else 0
+        values = (None if estimate[end] is None else estimate[end] - less for end in ENDS)
         rows |= {f"{QUANTITIES[name]}_{end}": value for end, value in zip(ENDS, values, strict=True)}
     queue, *_ = found.queue_shares().items()
     first, *others = found.control_shares().items()
