@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -206,6 +207,27 @@ def test_a_figure_of_several_axes_explains_each_line_once() -> None:
     words = [text.get_text() for panel in (upper, lower) if (own := panel.get_legend()) for text in own.get_texts()]
     assert {"cwnd", "ssthresh"} <= set(words)
     assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("layout", ["none", "constrained", "tight"])
+@pytest.mark.parametrize("kind", ["window", "rtt", "throughput", "queue", "shares"])
+def test_the_legend_of_own_axes_covers_no_data(kind: str, layout: Literal["none", "constrained", "tight"]) -> None:
+    figure = Figure(figsize=(8, 6), layout=None if layout == "none" else layout)
+    for panel in figure.subplots(2):
+        flows = None if kind in ("queue", "shares", "throughput") else ["flow1"]
+        getattr(pictures, kind)(run("ip"), *([flows] if flows else []), ax=panel)
+    figure.draw_without_rendering()
+    panel = figure.axes[0]
+    own = panel.get_legend()
+    assert own is not None
+    lowest = own.get_window_extent().y0
+    for line in panel.get_lines():
+        values = np.asarray(line.get_ydata(), dtype=float)
+        # Marks of changes span the panel.
+        if line.get_transform() == panel.transData and np.isfinite(values).any():
+            assert panel.transData.transform((0, np.nanmax(values)))[1] < lowest
+    for bar in panel.patches if kind == "shares" else ():
+        assert bar.get_window_extent().y1 < lowest + 1
 
 
 @pytest.mark.parametrize("kind", ["rtt", "delay", "delay_cdf"])

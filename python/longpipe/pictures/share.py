@@ -52,6 +52,7 @@ def shares(
         )
         below = below + own
     panel.set_ylim(0, 1)
+    panel.set_yticks(np.linspace(0, 1, 6))
     panel.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     panel.set_ylabel("share of throughput")
     legend(figure, [panel], ax)

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 import matplotlib as mpl
 import matplotlib.colors
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -33,6 +34,9 @@ MOST_SHAPES: Final = 20_000
 MOST_LETTERS: Final = 90
 # Maximum number of columns of a legend.
 MOST_COLUMNS: Final = 5
+# Ratio by which a layout may still shrink the user's axes, and maximum share of their height for a legend.
+SHRINKS: Final = 1.2
+MOST_ROOM: Final = 0.6
 # Maximum number of panels in a figure.
 MOST_PANELS: Final = 100
 
@@ -112,19 +116,37 @@ def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
         axes.spines[["top", "right"]].set_visible(False)
 
 
-def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
+def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str | None = None) -> None:
     """Draws one legend below all panels, or in the given axes a legend of items that no other legend explains."""
     if ax is not None:
         shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
         entries = zip(*ax.get_legend_handles_labels(), strict=True)
         new = {label: handle for handle, label in entries if _key((handle, label)) not in shown}
         if new:
-            ax.legend(list(new.values()), list(new), frameon=False, fontsize="small")
+            _legend_above_data(ax, new, title)
         as_written(ax)
         return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     columns = len(found) if len(found) <= MOST_COLUMNS else MOST_COLUMNS - 1
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend(
+        list(found.values()), list(found), title=title, loc="outside lower center", ncols=columns, frameon=False
+    )
+
+
+def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> None:
+    """Draws a legend at the top of axes, and extends their vertical range so that it covers no data."""
+    for columns in range(min(len(entries), MOST_COLUMNS), 0, -1):
+        own = ax.legend(
+            list(entries.values()), list(entries), title=title, loc="upper center", ncols=columns,
+            fontsize="small", borderaxespad=0.2, facecolor=ax.get_facecolor(), edgecolor="none", framealpha=1,
+        )  # fmt: skip
+        extent = own.get_window_extent()
+        if extent.width <= ax.bbox.width:
+            break
+    share = min(extent.height / ax.bbox.height * SHRINKS, MOST_ROOM)
+    scale = ax.yaxis.get_transform()
+    low, high = scale.transform(np.array(ax.get_ylim()))
+    ax.set_ylim(top=float(scale.inverted().transform(np.array([low + (high - low) / (1 - share)]))[0]))
 
 
 def _explained(panel: Axes) -> list[tuple[Any, str]]:

@@ -216,9 +216,7 @@ def sweep(
     seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
     _titled(figure, ax, "\n".join([f"{study.name}: {shown.name} over {x}, {seeds}", *notes]))
     if by:
-        legend(figure, [panel], panel)
-        if (own := panel.get_legend()) is not None:
-            own.set_title(by)
+        legend(figure, [panel], ax, by)
     return figure
 
 
