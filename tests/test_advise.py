@@ -266,6 +266,30 @@ def test_what_the_choice_loses_is_unknown_if_alternatives_have_a_single_replicat
     assert "At worst it loses" in confidence(answered(budget="8 runs"))
 
 
+@pytest.mark.parametrize(
+    ("budget", "stored", "told"),
+    [
+        ("8 runs", True, "the same command with a larger --budget continues from these runs."),
+        ("8 runs", False, "--no-store kept none of these runs: repeat the command with a larger --budget"),
+        ("8 runs", True, "before each of 4 alternatives had the 4 replications after which the comparison begins;"),
+        ("40 runs", True, "of 4 alternatives left;"),
+    ],
+)
+def test_the_end_of_a_budget_says_how_to_continue(budget: str, *, stored: bool, told: str) -> None:
+    text = confidence(answered(budget=budget), stored=stored)
+    assert text.startswith(f"Not certified: the budget of {budget} ended ")
+    assert told in text
+
+
+def test_levels_of_a_range_that_are_the_same_run_count_once() -> None:
+    found = Range.parse(".5..1 BDP", "--choose")
+    assert found is not None
+    # The trunk holds 8 packets per BDP, so that some of seven levels are equal.
+    levels = found.levels_of(Scenario.from_toml(LINK), "switch.buffer")
+    assert levels[0] == "0.5 BDP"
+    assert 2 <= len(levels) < 7
+
+
 def test_a_budget_of_time_keeps_the_runs_that_are_complete() -> None:
     ticks = iter(range(1000))
     spending = Budget("6 s", seconds=6, clock=lambda: next(ticks))

@@ -49,6 +49,9 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
         (SIZE, "600000 B", 600_000),
         (SEGMENTS, "1 segment", 1),
         (TICKS, "2 ticks", 2),
+        (TIME, ".5 ms", 500_000_000),
+        (RATE, ".25 Mbit/s", 250_000),
+        (SIZE, ".5 KB", 500),
     ],
 )
 def test_a_quantity_is_a_whole_number_of_base_units(dimension: Dimension, text: str, value: int) -> None:

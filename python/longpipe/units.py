@@ -16,7 +16,9 @@ from longpipe.errors import shown
 UNLIMITED: Final = "unlimited"
 
 # Lengths are bounded, so that parsing any text is fast.
-_QUANTITY: Final = re.compile(r"([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?")
+_QUANTITY: Final = re.compile(
+    r"([+-]?(?:\d{1,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?"
+)
 
 
 @dataclass(frozen=True, eq=False)

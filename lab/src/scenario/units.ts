@@ -4,7 +4,7 @@ import { DESCRIPTION } from "./model";
 import { Rational } from "./rational";
 
 export const UNLIMITED = "unlimited";
-const QUANTITY = /^([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
+const QUANTITY = /^([+-]?(?:\d{1,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
 
 /** A problem with a value; the name of its field is missing. */
 export class ValueProblem extends Error {}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from longpipe.advise.answer import Answer
 
 
-def page(answer: Answer, command: str) -> str:
-    """Renders the page as HTML; `command` is the command that repeats the answer."""
+def page(answer: Answer, command: str, *, stored: bool = True) -> str:
+    """Renders the page as HTML; `command` repeats the answer, `stored` is whether its runs are kept."""
     question, palette = answer.advice.question, Palette()
     facts: list[tuple[str, str]] = []
     if answer.choice is not None:
@@ -34,7 +34,7 @@ def page(answer: Answer, command: str) -> str:
     ]
     if answer.choice is not None:
         files.append(download("choice.toml", question.design.scenarios[answer.choice].to_toml().encode()))
-    lead = [words.headline(answer), words.confidence(answer)]
+    lead = [words.headline(answer), words.confidence(answer, stored=stored)]
     if close := list(words.equal(answer)):
         lead.append(f"No worse than the choice by more than the indifference zone: {'; '.join(close)}.")
     sections = [

@@ -7,9 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
 
 _NUMBER: Final = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE: Final = re.compile(
@@ -77,6 +80,13 @@ class Range:
         places = [i / (self.levels - 1) for i in range(self.levels)]
         inner = [self.value(self.at(place), 2) for place in places[1:-1]]
         return list(dict.fromkeys([self.value(self.low, 12), *inner, self.value(self.high, 12)]))
+
+    def levels_of(self, base: Scenario, field: str) -> list[object]:
+        """Returns the levels that give different runs: of BDPs that are the same number of packets, only the first."""
+        found: dict[str, object] = {}
+        for level in self.grid():
+            found.setdefault(base.with_(**{field: level}).digest(), level)
+        return list(found.values())
 
 
 @dataclass(frozen=True)

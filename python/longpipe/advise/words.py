@@ -39,8 +39,8 @@ def headline(answer: Answer) -> str:
     return f"{levels(answer, answer.choice)}: {', '.join(dict.fromkeys(measured))}"
 
 
-def confidence(answer: Answer) -> str:
-    """Returns the confidence of the choice, and its maximum loss."""
+def confidence(answer: Answer, *, stored: bool = True) -> str:
+    """Returns the confidence of the choice and its maximum loss; `stored` is whether runs are kept."""
     advice = answer.advice
     question, goal = advice.question, advice.question.goal
     sure = f"{100 * (1 - question.error):g} %"
@@ -52,16 +52,31 @@ def confidence(answer: Answer) -> str:
         text += " that satisfy the limits" if question.bounds else ""
         text += f", or within {shown(goal, advice.zone)} of the best (the indifference zone)."
     elif answer.choice is None:
-        return f"The budget of {advice.budget} ended after {advice.runs} runs."
+        return f"The budget of {advice.budget} ended after {advice.runs} runs. {_continuation(answer, stored=stored)}"
     else:
-        left = len(answer.rows) if advice.selection is None else len(advice.selection.alive)
-        text = (
-            f"Not certified: {advice.budget or 'the maximum of replications'} ended with {left} of {len(answer.rows)} "
-            "alternatives left; the same command with a larger --budget continues."
-        )
+        spent = f"the budget of {advice.budget} ended" if advice.budget else "the maximum of replications was reached"
+        text = f"Not certified: {spent} {_progress(answer)}; {_continuation(answer, stored=stored)}"
     if math.isnan(answer.cost):
         return f"{text} What it loses at worst is unknown: that needs two replications of each alternative."
     return f"{text} At worst it loses {shown(goal, answer.cost)} against another one (intervals of {sure} together)."
+
+
+def _progress(answer: Answer) -> str:
+    """Returns how far the selection came."""
+    selection, count = answer.advice.selection, len(answer.rows)
+    if selection is None:
+        first = answer.advice.question.first
+        return f"before each of {count} alternatives had the {first} replications after which the comparison begins"
+    return f"with {len(selection.alive)} of {count} alternatives left"
+
+
+def _continuation(answer: Answer, *, stored: bool) -> str:
+    """Returns what to do after the end of a budget."""
+    if not answer.advice.budget:
+        return "a larger --zone needs fewer replications."
+    if stored:
+        return "the same command with a larger --budget continues from these runs."
+    return "--no-store kept none of these runs: repeat the command with a larger --budget, or without --no-store."
 
 
 def runner_up(answer: Answer) -> str:

@@ -99,8 +99,12 @@ def advise(
         str | None,
         typer.Option(metavar="TIME|RUNS", help="Maximum, as in '10 min' or '2000 runs'.", show_default=False),
     ] = None,
-    first: Annotated[int, typer.Option(min=3, help="Replications before the first decision.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the next ones count up.")] = 1,
+    first: Annotated[
+        int, typer.Option(min=3, help="Replications of every alternative before the first one is eliminated.")
+    ] = 10,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the first replication; each further one uses the next number.")
+    ] = 1,
     changes: SetOption = None,
     gateway: Annotated[
         str | None,
@@ -145,7 +149,7 @@ def advise(
     longpipe advise --gateway '100 Mbit/s' --rtt '600 ms' --users 200 --calls 5
 
     All alternatives run with the same seeds until all but one are eliminated. Each run is stored as soon as it is
-    complete: the same command continues after an interruption.
+    complete: without --no-store, the same command continues after an interruption.
     """
     # Import only here, because designs, the database and pandas take a second to load.
     from longpipe.advise.advise import advise as ask
@@ -183,8 +187,8 @@ def advise(
         write_text(folder / "choice.toml", question.design.scenarios[answer.choice].to_toml())
     write_text(folder / "alternatives.csv", alternatives(answer).to_csv(index=False))
     write_text(folder / "runs.csv", runs(answer).to_csv(index=False))
-    write_text(folder / "report.html", page(answer, command))
-    _show(answer, folder, command)
+    write_text(folder / "report.html", page(answer, command, stored=not no_store))
+    _show(answer, folder, command, stored=not no_store)
 
 
 def _template(file: Path | None, gateway: str | None, rtt: str, users: int, calls: int) -> Template | None:
@@ -243,7 +247,7 @@ def _question(
         if span is None:
             return parse_factor(text, "--choose")
         name, _, field = left.rpartition(":")
-        return Factor.over(field.strip(), span.grid(), name.strip() or None)
+        return Factor.over(field.strip(), span.levels_of(base, field.strip()), name.strip() or None)
 
     return Question(
         base, tuple(factor(text) for text in choices), objective, maximise is not None, tuple(limits or ()),
@@ -251,13 +255,13 @@ def _question(
     )  # fmt: skip
 
 
-def _show(answer: Answer, folder: Path, command: str) -> None:
+def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
     from longpipe.advise import words
     from longpipe.cli.console import show_table, terminal
 
     console = terminal()
     console.print(words.headline(answer), style="bold", markup=False, highlight=False)
-    console.print(words.confidence(answer), markup=False, highlight=False)
+    console.print(words.confidence(answer, stored=stored), markup=False, highlight=False)
     if answer.choice is not None:
         console.print(f"Runner-up: {words.runner_up(answer)}", markup=False, highlight=False)
     console.print()
