@@ -1,8 +1,8 @@
 #!/bin/sh
-# Takes SCENARIO and WAITFORSERVER from the environment, as quic-interop-runner sets them; packets of both networks are kept in /logs.
+# Reads SCENARIO and WAITFORSERVER from the environment, as set by quic-interop-runner, and captures both networks in /logs.
 set -e
 
-# What the kernel forwards would go past the path.
+# Packets forwarded by the kernel would bypass the simulated path.
 for tables in iptables ip6tables; do
     $tables -A FORWARD -i eth0 -o eth1 -j DROP
     $tables -A FORWARD -i eth1 -o eth0 -j DROP

@@ -1,8 +1,8 @@
-"""A server and two clients of HTTP/3 to try a path by: aioquic's QUIC, and ngtcp2's within curl.
+"""An HTTP/3 server and two clients for testing a path: aioquic, and ngtcp2 as used by curl.
 
 Needs `pip install aioquic curl_cffi`.
 
-trial.py serve             answers GET /BYTES at UDP port 4433 with so many bytes
+trial.py serve             answers GET /BYTES at UDP port 4433 with BYTES bytes
 trial.py aioquic HOST BYTES
 trial.py ngtcp2 HOST BYTES
 """
@@ -19,7 +19,7 @@ PORT = 4433
 
 
 def serve() -> None:
-    """Answers until it is ended."""
+    """Runs the server until it is terminated."""
     from aioquic.asyncio import QuicConnectionProtocol
     from aioquic.asyncio import serve as listen
     from aioquic.h3.connection import H3_ALPN, H3Connection
@@ -50,7 +50,7 @@ def serve() -> None:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """One that nobody vouches for."""
+    """Writes a self-signed certificate and its key to a folder; returns both files."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -77,7 +77,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def aioquic(host: str, size: str) -> None:
-    """Fetches so many bytes by aioquic."""
+    """Fetches `size` bytes with aioquic."""
     from aioquic.asyncio import QuicConnectionProtocol, connect
     from aioquic.h3.connection import H3_ALPN, H3Connection
     from aioquic.h3.events import DataReceived
@@ -112,7 +112,7 @@ def aioquic(host: str, size: str) -> None:
 
 
 def ngtcp2(host: str, size: str) -> None:
-    """Fetches so many bytes by curl, whose QUIC is ngtcp2's."""
+    """Fetches `size` bytes with curl, which uses ngtcp2 for QUIC."""
     from curl_cffi import CurlHttpVersion, requests
 
     began = time.monotonic()
@@ -123,7 +123,7 @@ def ngtcp2(host: str, size: str) -> None:
 
 
 def tell(client: str, got: int, seconds: float) -> None:
-    """Says how long it took."""
+    """Prints the amount of data, the duration and the rate."""
     sys.stdout.write(f"{client}: {got} bytes in {seconds:.3f} s, {8 * got / seconds / 1e6:.2f} Mbit/s\n")
 
 

@@ -1,4 +1,4 @@
-"""longpipe in a notebook in the browser: the engine of the lab, for Pyodide and JupyterLite.
+"""longpipe for notebooks in the browser (Pyodide and JupyterLite): the engine of the lab.
 
     import longpipe_lab
 
@@ -6,9 +6,9 @@
     result = longpipe_lab.simulate({"framing": "ip", "tcp": {"recovery": "sack"}}, seed=1)
     result.metrics["efficiency"], result.state_hash
 
-The package has no dependencies, and runs only in Pyodide. Results are those of `longpipe.simulate`, bit by bit;
-scenarios are refused with the messages of `longpipe run`. Time-varying paths, proxies and controllers in Python need
-longpipe itself.
+The package has no dependencies, and runs only in Pyodide. Results are bit-identical to those of `longpipe.simulate`;
+invalid scenarios are rejected with the error messages of `longpipe run`. Time-varying paths, proxies and controllers in
+Python need longpipe itself.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Result:
 
 
 async def load() -> None:
-    """Loads the engine; has to be awaited once, before the first run."""
+    """Loads the engine. Must be awaited once before the first run."""
     global _engine
     from js import URL, Blob, Object
     from pyodide.code import run_js

@@ -62,9 +62,9 @@ const DROPS = [60, 63, 66, 69];
 export const EXERCISES: Exercise[] = [
     {
         title: "Bufferbloat",
-        text: "A CUBIC download over 10 Mbit/s, and a router with a buffer of one second. CUBIC fills any buffer before it slows down, so the RTT grows from 41 ms to a second. A smaller buffer keeps the RTT low, but too small a buffer leaves the link idle after each reduction.",
+        text: "A CUBIC download over 10 Mbit/s, and a router with a buffer of one second. CUBIC fills any buffer before it reduces its window, so the RTT grows from 41 ms to a second. A smaller buffer keeps the RTT short, but if the buffer is too small, the link is idle after each reduction.",
         task: "Find the smallest buffer with an efficiency of at least 0.95.",
-        look: "The RTT follows the queue. Choose smaller buffers and watch both shrink, and the efficiency stay, for a while.",
+        look: "The RTT follows the queue. With smaller buffers both shrink, while the efficiency at first stays the same.",
         why: "CUBIC reduces its window to 0.7 of the maximum (RFC 9438 section 4.6). A buffer of (1 − 0.7)/0.7 = 0.43 BDP keeps the link busy all the time, here 17 ms; a little less costs a few percent.",
         fields: {
             name: "exercise-1-bufferbloat",
@@ -82,10 +82,10 @@ export const EXERCISES: Exercise[] = [
     },
     {
         title: "RTT fairness",
-        text: "Two Reno flows share a link of 10 Mbit/s whose router runs RED. Both add one segment per RTT. The flow with the longer RTT adds fewer segments per second, and gets less of the link.",
-        task: "Find the largest additional one-way delay of the far flow with which it still gets a quarter of the throughput.",
-        look: "Each flow's window and throughput. With equal delays both have the same.",
-        why: "The throughput of Reno is proportional to 1/RTT at the same loss probability (Mathis et al. 1997), and RED gives both flows the same probability. With 20 ms more in each direction the ratio of the RTTs, with the queue, is about 2 to 3.",
+        text: "Two Reno flows share a link of 10 Mbit/s whose router runs RED. Both increase their windows by one segment per RTT. The flow with the longer RTT adds fewer segments per second, and gets a smaller share of the link.",
+        task: "Find the largest additional one-way delay with which the far flow still gets a quarter of the throughput.",
+        look: "The windows and the throughput of both flows. With equal delays they are equal.",
+        why: "The throughput of Reno is proportional to 1/RTT at the same loss probability (Mathis et al. 1997), and RED gives both flows the same probability. With 20 ms more in each direction, the far flow's RTT, including the queueing delay, is two to three times as long.",
         fields: {
             name: "exercise-2-rtt-fairness",
             framing: "ip",
@@ -119,10 +119,10 @@ export const EXERCISES: Exercise[] = [
     },
     {
         title: "ECN",
-        text: "The router marks packets instead of dropping them (Explicit Congestion Notification, RFC 3168): each one that arrives to a queue of K or more. The two senders run DCTCP (RFC 8257), which reduces its window in proportion to the share of marked packets. Nothing is lost, and the queue stays near K.",
+        text: "The router marks packets instead of dropping them (Explicit Congestion Notification, RFC 3168): each packet that finds K or more packets in the queue. The two senders run DCTCP (RFC 8257), which reduces its window in proportion to the share of marked packets. Nothing is lost, and the queue stays near K.",
         task: "Find the smallest marking threshold K with an efficiency of at least 0.98.",
         look: "The window is reduced often, but little. Pin this run, choose a smaller K, and compare the queues. No segment is retransmitted.",
-        why: "RFC 8257 section 4.1 recommends more than C·RTT/7, here 12 packets, so that the queue never runs empty. Slightly less already costs only a percent or two.",
+        why: "RFC 8257 section 4.1 recommends more than C·RTT/7, here 12 packets, so that the queue never runs empty. A slightly smaller K costs only a percent or two.",
         fields: {
             name: "exercise-3-ecn",
             framing: "ip",
@@ -139,9 +139,9 @@ export const EXERCISES: Exercise[] = [
     },
     {
         title: "Recovery from 1 to 4 drops",
-        text: "The link loses one to four packets of one window (Fall and Floyd 1996), and nothing else. Reno repairs the first loss by fast retransmit. For each further loss it needs three more duplicate ACKs, and halves its window again.",
-        task: "Find the largest number of drops that the chosen loss recovery repairs without a timeout. Begin with Reno, then choose NewReno and SACK among the knobs, and check again.",
-        look: "The sequence numbers around second 1: lost, retransmitted, and for how long nothing is sent.",
+        text: "The link loses one to four packets of one window (Fall and Floyd 1996), and no others. Reno repairs the first loss by fast retransmit. For each further loss it needs three more duplicate ACKs, and halves its window again.",
+        task: "Find the largest number of drops that the chosen loss recovery repairs without a timeout. Begin with Reno, then select NewReno and SACK in the knobs, and check again.",
+        look: "The sequence numbers around 1 s show which segments are lost and retransmitted, and for how long nothing is sent.",
         why: "After a partial ACK, Reno leaves fast recovery, and its halved window allows too few segments for three duplicate ACKs. NewReno stays in recovery until all losses are repaired, one per RTT (RFC 6582); SACK knows which segments are missing (RFC 6675).",
         fields: {
             name: "exercise-4-drops",

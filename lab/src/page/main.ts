@@ -204,7 +204,7 @@ function finished(found: Done, runMs: number): void {
 function failed(error: unknown): void {
     busy(false);
     if (error instanceof Cancelled) {
-        byId("status").textContent = "Cancelled; the numbers are those of the last run that ended";
+        byId("status").textContent = "Cancelled; the numbers are those of the last completed run";
         drawDone();
         return;
     }
@@ -261,7 +261,7 @@ function zoom(to: [number, number] | null): void {
     if (to !== null) {
         const [from, end] = [Math.max(0, to[0]), Math.min(duration, to[1])];
         if (!(end - from >= 1e-6)) {
-            tell([`span: ${to[0]} s to ${to[1]} s; needs two instants of the run, from 0 s to ${duration} s, the later one second`]);
+            tell([`span: ${to[0]} s to ${to[1]} s; needs two times within the run, from 0 s to ${duration} s, in ascending order`]);
             return;
         }
         to = [from, end];

@@ -173,6 +173,6 @@ function afford(resolved: Resolved[], seedsEach: number): void {
     const seconds = resolved.reduce((all, one) => all + costOf(one).seconds * seedsEach, 0);
     if (seconds > MOST_SECONDS) {
         const minutes = (seconds / 60).toFixed(0);
-        throw new ScenarioError([`duration: ${resolved.length * seedsEach} runs would take some ${minutes} min; needs at most 5, so shorter or slower ones`]);
+        throw new ScenarioError([`duration: ${resolved.length * seedsEach} runs would take about ${minutes} min; needs at most 5 min, so a shorter duration or a lower rate`]);
     }
 }

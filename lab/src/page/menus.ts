@@ -46,7 +46,7 @@ function refusal(path: string, value: unknown, fields: Table): string | null {
 /** Returns the short form of a problem: without the value, and without the list of accepted values. */
 function reasonOf(path: string, problem: string): string {
     const field = problem.slice(0, problem.indexOf(": "));
-    if (field.startsWith(`${path}.`)) return "needs values that this form lacks; write it as text";
+    if (field.startsWith(`${path}.`)) return "needs values that this form does not offer; write it as text";
     const said = problem.slice(problem.indexOf("; ") + 2).replace(/(; longpipe run|, which|, whose|, IP routers accept|, ATM switches accept|, ATM switches count) .*$/, "");
     if (field === path) return said;
     const knob = KNOBS.find((one) => field === one.path || field.startsWith(`${one.path}.`));

@@ -21,15 +21,15 @@ const percent = (digits: number) => (value: number) => (Number.isNaN(value) ? "â
 const whole = (value: number): string => (Number.isNaN(value) ? "â€“" : Math.round(value).toLocaleString("en"));
 
 export const METRICS: Metric[] = [
-    { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "What all flows delivered to applications, over the whole run.", show: fixed(3) },
-    { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, of the most payload that the trunk could carry: 0 to 1.", show: fixed(4) },
-    { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 where all are equal, 1/n where one flow has all. Where flows differ in what they have to send, of throughputs over fair shares of that.", show: fixed(4) },
-    { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets into switch ports that were lost, in buffers or on links.", show: percent(2) },
-    { id: "resent", label: "resent", unit: "", tip: "Share of the segments sent that had been sent before.", show: percent(2) },
-    { id: "timeouts", label: "timeouts", unit: "", tip: "Times that a retransmission timer (RTO) expired, of all flows.", show: whole },
-    { id: "fast_retransmits", label: "fast retransmits", unit: "", tip: "Losses found by duplicate ACKs instead of a timeout, of all flows.", show: whole },
+    { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "Data that all flows delivered to applications per second, over the whole run.", show: fixed(3) },
+    { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, divided by the maximum payload that the trunk could carry: 0 to 1.", show: fixed(4) },
+    { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 if all n are equal, 1/n if one flow has everything. If flows have different amounts of data to send, each throughput is first divided by its max-min fair share.", show: fixed(4) },
+    { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets arriving at switch ports that were lost, in buffers or on links.", show: percent(2) },
+    { id: "resent", label: "resent", unit: "", tip: "Share of the transmitted segments that were retransmissions.", show: percent(2) },
+    { id: "timeouts", label: "timeouts", unit: "", tip: "Number of expirations of retransmission timers (RTO), over all flows.", show: whole },
+    { id: "fast_retransmits", label: "fast retransmits", unit: "", tip: "Number of recoveries started by duplicate ACKs instead of a timeout, over all flows.", show: whole },
     { id: "peak_queue", label: "peak queue", unit: "", tip: "The longest queue of any switch port: cells, or packets.", show: whole },
-    { id: "mean_queue", label: "mean queue", unit: "", tip: "The mean over time of the queue that was longest on average: cells, or packets.", show: fixed(1) },
+    { id: "mean_queue", label: "mean queue", unit: "", tip: "Time average of the queue of the port with the longest mean queue: cells, or packets.", show: fixed(1) },
     { id: "utilization", label: "busiest port", unit: "", tip: "Share of the time in which the busiest switch port was sending.", show: percent(1) },
 ];
 
