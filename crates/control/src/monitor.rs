@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rtt_increase_is_that_of_pcc_rl() {
+    fn the_rtt_increase_matches_pcc_rl() {
         // get_latency_increase of PCC-RL: np.mean(rtts[half:]) - np.mean(rtts[:half]), half = len // 2.
         assert_eq!(with_rtts(&[1.0, 2.0, 4.0]).rtt_increase(), 2.0);
         assert_eq!(with_rtts(&[3.0, 1.0]).rtt_increase(), -2.0);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_ends_by_time_round_trips_or_acks() {
+    fn an_interval_ends_after_a_time_a_number_of_rtts_or_acks() {
         let mut monitor = Monitor::default();
         let second = Span(1_000_000_000_000);
         monitor.begin(Time(5), Some(second));

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_by_their_type() {
+    fn values_are_parsed_according_to_their_type() {
         assert_eq!(Value::read("beta", types::INTEGER, "-717"), Ok(Value::Integer(-717)));
         assert_eq!(Value::read("on", types::INTEGER, "true"), Ok(Value::Integer(1)));
         assert_eq!(Value::read("gain", types::REAL, "0.5"), Ok(Value::Real(0.5)));

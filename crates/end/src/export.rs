@@ -23,20 +23,20 @@ pub trait Stacks {
 /// Exports an object's table for the stacks of a type; the C string is the list of stacks.
 #[macro_export]
 macro_rules! export {
-    ($stacks:ty, $described:expr) => {
+    ($stacks:ty, $stacks_list:expr) => {
         /// The table of this object.
         #[no_mangle]
         #[allow(unsafe_code)]
-        pub static longpipe_ends: $crate::table::Table = $crate::export::table::<$stacks>($described);
+        pub static longpipe_ends: $crate::table::Table = $crate::export::table::<$stacks>($stacks_list);
     };
 }
 
 /// Returns the table of a type's stacks.
-pub const fn table<S: Stacks>(described: &'static CStr) -> table::Table {
+pub const fn table<S: Stacks>(stacks_list: &'static CStr) -> table::Table {
     table::Table {
         version: table::VERSION,
         size: size_of::<table::Table>() as u32,
-        stacks: described.as_ptr(),
+        stacks: stacks_list.as_ptr(),
         create: create::<S>,
         destroy,
         due,
@@ -48,17 +48,17 @@ pub const fn table<S: Stacks>(described: &'static CStr) -> table::Table {
 }
 
 /// An end in a box of its own, so that the pointer to it is thin.
-struct Held(Box<dyn End>);
+struct BoxedEnd(Box<dyn End>);
 
 thread_local! {
     /// Place and message of the latest panic.
-    static LATEST: RefCell<String> = const { RefCell::new(String::new()) };
+    static LATEST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 static HOOK: Once = Once::new();
 
 /// Runs the code of a stack; a panic becomes an error.
-fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     // The object has its own copy of the standard library, so setting its panic hook affects no other code.
     HOOK.call_once(|| {
         set_hook(Box::new(|panic| {
@@ -66,10 +66,10 @@ fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
                 .location()
                 .map(|at| format!(" at {}:{}", file_name(at.file()), at.line()));
             let line = format!("panicked{}: {}", place.unwrap_or_default(), message(panic.payload()));
-            LATEST.replace(line);
+            LATEST_PANIC.replace(line);
         }));
     });
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(LATEST.take()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(LATEST_PANIC.take()))
 }
 
 /// Returns the path of a source file without the folder of cargo's registry.
@@ -106,7 +106,7 @@ fn write_line(line: &str, to: *mut c_char) {
 }
 
 /// Returns 0, or writes the error line and returns 1.
-fn told(result: Result<(), String>, problem: *mut c_char) -> u32 {
+fn status_of(result: Result<(), String>, problem: *mut c_char) -> u32 {
     match result {
         Ok(()) => 0,
         Err(line) => {
@@ -140,20 +140,20 @@ unsafe extern "C" fn create<S: Stacks>(
         most_bytes: of.most_bytes,
         settings: &settings,
     };
-    let created = caught(|| S::create(&text(stack), &setup));
-    told(
+    let created = catch_panic(|| S::create(&text(stack), &setup));
+    status_of(
         // SAFETY: `end` is valid during the call.
-        created.map(|made| unsafe { end.write(Box::into_raw(Box::new(Held(made))).cast()) }),
+        created.map(|made| unsafe { end.write(Box::into_raw(Box::new(BoxedEnd(made))).cast()) }),
         problem,
     )
 }
 
 unsafe extern "C" fn destroy(end: *mut c_void) {
     // SAFETY: the end is one that `create` made and is not used any more.
-    let held = unsafe { Box::from_raw(end.cast::<Held>()) };
+    let boxed = unsafe { Box::from_raw(end.cast::<BoxedEnd>()) };
     // A panic while an end is destroyed has no consequences.
-    let _ = caught(move || {
-        drop(held);
+    let _ = catch_panic(move || {
+        drop(boxed);
         Ok(())
     });
 }
@@ -162,16 +162,16 @@ unsafe extern "C" fn destroy(end: *mut c_void) {
 ///
 /// # Safety
 /// The pointer must come from `create`, and no other reference to the end may exist during the call.
-unsafe fn held<'a>(end: *mut c_void) -> &'a mut dyn End {
+unsafe fn end_of<'a>(end: *mut c_void) -> &'a mut dyn End {
     // SAFETY: by the function's own contract.
-    unsafe { &mut *(*end.cast::<Held>()).0 }
+    unsafe { &mut *(*end.cast::<BoxedEnd>()).0 }
 }
 
 unsafe extern "C" fn due(end: *mut c_void) -> u64 {
     // SAFETY: the interface allows one call at a time for an end.
-    let end = unsafe { held(end) };
+    let end = unsafe { end_of(end) };
     // After a panic here, the end is woken immediately: it will panic again in `wake`, which can return an error line.
-    caught(|| Ok(end.due())).unwrap_or(0)
+    catch_panic(|| Ok(end.due())).unwrap_or(0)
 }
 
 /// Passes datagrams to the host.
@@ -186,8 +186,8 @@ impl Outbox for Host {
 
 unsafe extern "C" fn wake(end: *mut c_void, now: u64, outbox: *const table::Outbox, problem: *mut c_char) -> u32 {
     // SAFETY: the interface allows one call at a time for an end, and requires a valid outbox during the call.
-    let (end, mut host) = unsafe { (held(end), Host(*outbox)) };
-    told(caught(|| end.wake(now, &mut host)), problem)
+    let (end, mut host) = unsafe { (end_of(end), Host(*outbox)) };
+    status_of(catch_panic(|| end.wake(now, &mut host)), problem)
 }
 
 unsafe extern "C" fn receive(
@@ -199,14 +199,14 @@ unsafe extern "C" fn receive(
     problem: *mut c_char,
 ) -> u32 {
     // SAFETY: the interface allows one call at a time for an end, and requires a valid payload during the call.
-    let (end, payload) = unsafe { (held(end), std::slice::from_raw_parts(payload, bytes as usize)) };
-    told(caught(|| end.receive(now, payload, Ecn::from_bits(ecn))), problem)
+    let (end, payload) = unsafe { (end_of(end), std::slice::from_raw_parts(payload, bytes as usize)) };
+    status_of(catch_panic(|| end.receive(now, payload, Ecn::from_bits(ecn))), problem)
 }
 
 unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
     // SAFETY: the interface allows one call at a time for an end.
-    let end = unsafe { held(end) };
-    let found = caught(|| Ok(end.state())).unwrap_or_default();
+    let end = unsafe { end_of(end) };
+    let found = catch_panic(|| Ok(end.state())).unwrap_or_default();
     let known = |value: Option<u64>| value.unwrap_or(UNKNOWN);
     let found = table::State {
         cwnd: known(found.cwnd),
@@ -223,8 +223,8 @@ unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
 
 unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: table::Tell, host: *mut c_void) {
     // SAFETY: the interface allows one call at a time for an end.
-    let end = unsafe { held(end) };
-    let found = caught(|| Ok(end.report())).unwrap_or_default();
+    let end = unsafe { end_of(end) };
+    let found = catch_panic(|| Ok(end.report())).unwrap_or_default();
     let mut closed = [0; LINE];
     if let Some((_, line)) = &found.closed {
         write_line(line, closed.as_mut_ptr());

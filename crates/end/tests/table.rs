@@ -143,7 +143,7 @@ fn payloads_codepoints_and_counters_pass_through() {
 }
 
 #[test]
-fn a_panic_is_one_line_with_its_place() {
+fn a_panic_becomes_one_line_with_its_location() {
     let end = create("echo", "yes").expect("an end");
     let said = wake(end).expect_err("a panic");
     let place = format!("panicked at {}:", file!());
@@ -153,6 +153,6 @@ fn a_panic_is_one_line_with_its_place() {
 }
 
 #[test]
-fn a_refused_setting_is_one_line() {
+fn a_rejected_setting_becomes_one_line() {
     assert_eq!(create("other", "no"), Err("stack: other; needs echo".to_owned()));
 }

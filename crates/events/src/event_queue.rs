@@ -335,7 +335,7 @@ mod tests {
     const END: Time = Time(u64::MAX - 1);
 
     #[test]
-    fn equal_times_go_by_order_then_entity() {
+    fn events_at_equal_times_are_sorted_by_order_then_entity() {
         let mut queue = EventQueue::new(4, Span(1));
         queue.set(3, Time(5), 1);
         queue.set(2, Time(5), 1);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_after_the_end_is_taken_out() {
+    fn events_after_the_end_are_not_popped() {
         let mut queue = EventQueue::new(2, Span(1));
         queue.set(0, Time(5), 0);
         assert_eq!(queue.pop(Time(4)), None);
@@ -394,7 +394,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_sorted_list(
+        fn the_queue_agrees_with_a_sorted_list(
             interval in 1u64..1000,
             steps in steps(20, prop_oneof![0u64..40, 0u64..20_000, 0u64..10_000_000], 400),
         ) {
@@ -402,7 +402,7 @@ mod tests {
         }
 
         #[test]
-        fn it_agrees_with_a_sorted_list_where_hundreds_of_events_are_at_few_instants(
+        fn the_queue_agrees_with_a_sorted_list_for_hundreds_of_simultaneous_events(
             interval in 1u64..1_000_000,
             steps in steps(8 * CROWD as u32, prop_oneof![0u64..3, 900_000u64..900_003], 2000),
         ) {

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_counted_with_its_copy_and_ends_the_run_at_the_limit() {
+    fn the_copy_of_a_growing_list_counts_towards_the_limit() {
         let fill = |items: u64| {
             move || {
                 let (mut list, mut queue) = (Vec::new(), VecDeque::new());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_within_a_run_is_counted_by_itself() {
+    fn nested_runs_are_counted_separately() {
         let outer = limited(100, || {
             take(60);
             assert!(ended(|| limited(50, || take(51))).is_some());
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_does_not_have_ends_the_run_too() {
+    fn a_failed_allocation_also_ends_the_run() {
         let limit = ended(|| space::<u64>(1 << 59)).expect("no machine has that");
         assert_eq!(
             limit,

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below_and_covers() {
+    fn below_is_less_than_its_bound_and_takes_all_values() {
         let mut stream = Stream::new(1, "test", 0);
         let mut seen = [false; 10];
         for _ in 0..1000 {

@@ -1,7 +1,7 @@
 //! A host's device for real packets: a TUN device, or a packet socket at the far end of a veth pair.
 
 use crate::joined::Joined;
-use crate::segments::{finish, Cut, LEFT_BYTES};
+use crate::segments::{finish, Segmenter, VNET_HDR_BYTES};
 use rustix::io::{read, write, writev, Errno};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -23,7 +23,7 @@ pub struct Device {
     /// Last packet read, and the state of its segmentation.
     whole: Vec<u8>,
     length: usize,
-    cut: Option<Cut>,
+    cut: Option<Segmenter>,
     /// Current segment, or data to write.
     part: Vec<u8>,
 }
@@ -61,7 +61,7 @@ impl Device {
     pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
             if let Some(cut) = &mut self.cut {
-                if cut.next(&self.whole[LEFT_BYTES..self.length], &mut self.part) {
+                if cut.next(&self.whole[VNET_HDR_BYTES..self.length], &mut self.part) {
                     return Ok(Some(&self.part));
                 }
                 self.cut = None;
@@ -78,10 +78,10 @@ impl Device {
                 if kind == Some(&IPV4) || kind == Some(&IPV6) {
                     return Ok(Some(&self.whole[ETHERNET_BYTES..self.length]));
                 }
-            } else if let Some((left, packet)) = self.whole[..self.length].split_first_chunk_mut::<LEFT_BYTES>() {
+            } else if let Some((left, packet)) = self.whole[..self.length].split_first_chunk_mut::<VNET_HDR_BYTES>() {
                 self.cut = finish(*left, packet);
                 if self.cut.is_none() {
-                    return Ok(Some(&self.whole[LEFT_BYTES..self.length]));
+                    return Ok(Some(&self.whole[VNET_HDR_BYTES..self.length]));
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Device {
                 };
                 let (mut one, mut refused) = (Vec::new(), 0);
                 while cut.next(packet, &mut one) {
-                    refused += usize::from(self.hand_over([0; LEFT_BYTES], &one).is_err());
+                    refused += usize::from(self.hand_over([0; VNET_HDR_BYTES], &one).is_err());
                 }
                 refused
             }
@@ -115,7 +115,7 @@ impl Device {
         }
     }
 
-    fn hand_over(&mut self, left: [u8; LEFT_BYTES], packet: &[u8]) -> Result<(), Errno> {
+    fn hand_over(&mut self, left: [u8; VNET_HDR_BYTES], packet: &[u8]) -> Result<(), Errno> {
         let Some(address) = self.ethernet else {
             return writev(&self.descriptor, &[IoSlice::new(&left), IoSlice::new(packet)]).map(drop);
         };

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_header_keeps_a_right_checksum() {
+    fn a_marked_header_has_a_correct_checksum() {
         let mut packet = udp();
         mark(&mut packet);
         assert!(headers(&packet).is_some_and(|found| found.marked));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_no_ip_is_nothing() {
+    fn truncated_packets_and_other_protocols_are_not_parsed() {
         assert_eq!(headers(&udp()[..27]), None);
         assert_eq!(headers(&[]), None);
         assert_eq!(headers(&[0x55; 60]), None);

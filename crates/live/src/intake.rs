@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_enter_as_they_come_while_nothing_is_known() {
+    fn the_rate_is_unlimited_before_the_first_sample() {
         let mut intake = Intake::new(Time::ZERO);
         for us in 0..1000 {
             assert!(intake.is_open(at(us)));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_burst_they_enter_as_fast_as_they_can_leave() {
+    fn after_a_burst_packets_enter_at_the_rate_of_delivery() {
         let mut intake = Intake::new(Time::ZERO);
         intake.entered(8, 8 * 1_000);
         intake.left(8, 8 * 3_000);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_without_time_is_not_what_a_packet_costs() {
+    fn a_time_of_zero_is_not_a_cost_sample() {
         let mut intake = Intake::new(Time::ZERO);
         intake.left(8, 8 * 3_200);
         intake.left(8, 50_000_000);

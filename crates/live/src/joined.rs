@@ -3,7 +3,7 @@
 //! kernel splits them again for programs that read single datagrams.
 
 use crate::segments::{
-    checksum, folded, put, sum, LEFT_BYTES, NEEDS_CHECKSUM, UDP, UDP_BYTES, UDP_CHECKSUM, UDP_SEGMENTS,
+    checksum, folded, put, sum, NEEDS_CHECKSUM, UDP, UDP_BYTES, UDP_CHECKSUM, UDP_SEGMENTS, VNET_HDR_BYTES,
 };
 
 /// Maximum number of datagrams that every kernel accepts in one call.
@@ -73,8 +73,8 @@ impl Joined {
     }
 
     /// Returns the virtio header and the packet, and clears them.
-    pub fn finish(&mut self) -> ([u8; LEFT_BYTES], &mut [u8]) {
-        let mut left = [0; LEFT_BYTES];
+    pub fn finish(&mut self) -> ([u8; VNET_HDR_BYTES], &mut [u8]) {
+        let mut left = [0; VNET_HDR_BYTES];
         if let (Some(at), true) = (self.transport, self.count > 1) {
             let datagram = self.packet.len() - at;
             let addresses = if self.packet[0] >> 4 == 4 {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_were_put_together_come_apart_as_they_were() {
+    fn joined_datagrams_are_split_into_the_original_ones() {
         for version in [4, 6] {
             let sizes = [36, 36, 36, 11];
             let all: Vec<_> = (0..4u16)
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_put_behind() {
+    fn other_packets_are_not_joined() {
         let first = datagram(4, 7, 9, &[1; 36]);
         let right = datagram(4, 8, 9, &[2; 36]);
         let changed = |at: usize, by: u8| {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_one_whose_checksum_is_wrong_or_missing_stays_alone() {
+    fn a_first_datagram_without_a_valid_checksum_is_not_joined() {
         for wrong in [[0, 0], [1, 2]] {
             let mut first = datagram(4, 7, 9, &[1; 36]);
             first[26..28].copy_from_slice(&wrong);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_datagram_stays_alone() {
+    fn packets_that_are_not_datagrams_are_not_joined() {
         let mut segment = datagram(4, 7, 9, &[1; 36]);
         segment[9] = 6;
         for first in [segment, vec![0x45; 12], Vec::new()] {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_64_are_put_together() {
+    fn at_most_64_datagrams_are_joined() {
         let mut joined = Joined::default();
         let taken = (0..100u16)
             .take_while(|&n| joined.take(&datagram(4, n, 9, &[3; 36])))

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_a_sorted_list_but_for_a_64th() {
+    fn quantiles_are_within_a_64th_of_those_of_a_sorted_list() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile(0.5), None);
         let values: Vec<u64> = (0..10_000).map(|n| n * n).collect();

@@ -7,7 +7,7 @@ use longpipe_events::{Span, Time};
 /// Length of a pause after which passing a packet takes longer [ns].
 const PAUSE_NS: u64 = 1_000_000;
 /// Maximum estimate [ns].
-const LONGEST_NS: u64 = 100_000;
+const MAX_LEAD_NS: u64 = 100_000;
 /// Change of the estimate per packet [ns].
 const STEP_NS: u64 = 1_000;
 
@@ -42,7 +42,7 @@ impl Lead {
     /// Records that passing a packet took from `from` to `to`.
     pub fn took(&mut self, from: Time, to: Time) {
         if self.is_after_pause(from) {
-            let took = nanoseconds(from, to).min(LONGEST_NS);
+            let took = nanoseconds(from, to).min(MAX_LEAD_NS);
             // Equal steps track the median, so that an outlier changes the estimate little.
             self.usual_ns = Some(match self.usual_ns {
                 None => took,
@@ -65,7 +65,7 @@ mod tests {
     const US: u64 = 1_000_000;
 
     #[test]
-    fn what_handing_over_takes_after_a_pause_is_learned_as_a_median() {
+    fn the_lead_is_the_median_time_to_pass_a_packet_after_a_pause() {
         let mut lead = Lead::default();
         assert_eq!(lead.ns(Time(5_000 * US)), 0);
         for (number, took) in [30, 60, 40].iter().cycle().take(300).enumerate() {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_midst_of_others_nothing_is_early_nor_learned() {
+    fn without_a_pause_there_is_no_lead_and_no_sample() {
         let mut lead = Lead::default();
         lead.took(Time(2_000 * US), Time(2_040 * US));
         lead.took(Time(2_100 * US), Time(2_110 * US));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reaches_as_far_as_what_is_due_and_no_farther() {
+    fn packets_are_passed_early_only_if_they_are_due_within_the_lead() {
         let mut lead = Lead::default();
         lead.took(Time(2_000 * US), Time(2_040 * US));
         let now = Time(9_000 * US);
@@ -98,9 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn one_that_took_very_long_does_not_make_others_early_by_that() {
+    fn an_outlier_hardly_changes_the_lead() {
         let mut lead = Lead::default();
         lead.took(Time(2_000 * US), Time(9_000 * US));
-        assert_eq!(lead.ns(Time(20_000 * US)), LONGEST_NS);
+        assert_eq!(lead.ns(Time(20_000 * US)), MAX_LEAD_NS);
     }
 }

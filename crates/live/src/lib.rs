@@ -7,23 +7,23 @@
 //!
 //! `Path` makes all decisions and reads no clock; `Live` reads the clock and makes no decisions.
 
-pub mod alone;
 pub mod capture;
 pub mod clock;
 pub mod device;
+mod due_queue;
 pub mod headers;
 mod intake;
 mod joined;
 pub mod lateness;
 mod lead;
-mod leaving;
 pub mod live;
+pub mod machine_lateness;
 pub mod path;
 pub mod record;
-mod rest;
 pub mod routes;
 mod segments;
+mod sleep_history;
 pub mod store;
 
-pub use live::{Live, Said};
+pub use live::{Live, LiveStatus};
 pub use path::{Arrival, Path};

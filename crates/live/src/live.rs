@@ -3,14 +3,14 @@
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
 use crate::device::Device;
+use crate::due_queue::DueQueue;
 use crate::headers::{headers, mark};
 use crate::intake::Intake;
 use crate::lateness::Histogram;
-use crate::leaving::Leaving;
 use crate::path::{Arrival, Counts, Path};
 use crate::record::Recorder;
-use crate::rest::Rest;
-use crate::routes::{Routes, Way};
+use crate::routes::{FlowPool, Routes};
+use crate::sleep_history::SleepHistory;
 use crate::store::Store;
 use longpipe_events::{Span, Time};
 use longpipe_network::Fate;
@@ -28,7 +28,7 @@ const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
 /// Interval for checking the stop descriptor and publishing progress.
-const BETWEEN_LOOKS: Span = Span(100_000_000_000);
+const CHECK_INTERVAL: Span = Span(100_000_000_000);
 
 /// A host with real programs.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Options {
 
 /// State or result of a live run.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct LiveStatus {
     /// Time since the start.
     pub elapsed: Time,
     /// Counters of entered packets.
@@ -62,9 +62,9 @@ pub struct Said {
     /// Hash of all decisions.
     pub decisions: u64,
     /// Packets to addresses without a route.
-    pub no_way: u64,
+    pub no_route: u64,
     /// Packets that are not IP, or longer than the path allows.
-    pub unfit: u64,
+    pub rejected: u64,
     /// Packets that a device did not accept when they were due.
     pub refused: u64,
     /// Lateness of packets.
@@ -87,32 +87,32 @@ pub struct Live {
     /// For each host: wake-up time of a sleep that a packet of its device ended.
     waiting: Vec<Option<Time>>,
     routes: Routes,
-    leaving: Leaving,
+    due_queue: DueQueue,
     longest: usize,
     store: Store,
     recorder: Option<Recorder>,
     capture: Option<Capture>,
     options: Options,
-    said: Said,
+    status: LiveStatus,
 }
 
 impl Live {
     /// Creates an idle loop that rejects packets longer than `longest` bytes.
-    pub fn new(path: Path, hosts: Vec<Host>, ways: &[Way], longest: usize, options: Options) -> Live {
+    pub fn new(path: Path, hosts: Vec<Host>, pools: &[FlowPool], longest: usize, options: Options) -> Live {
         let addresses: Vec<_> = hosts.iter().map(|host| host.addresses.clone()).collect();
         Live {
             path,
             turn: 0,
             waiting: vec![None; hosts.len()],
-            routes: Routes::new(&addresses, ways, options.outside),
+            routes: Routes::new(&addresses, pools, options.outside),
             hosts,
-            leaving: Leaving::new(options.late_ns),
+            due_queue: DueQueue::new(options.late_ns),
             longest,
             store: Store::default(),
             recorder: None,
             capture: None,
             options,
-            said: Said::default(),
+            status: LiveStatus::default(),
         }
     }
 
@@ -130,14 +130,14 @@ impl Live {
     ///
     /// # Errors
     /// Returns an error if a device no longer exists or the record cannot be written.
-    pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
+    pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
         let clock = Clock::default();
-        let (mut looked, mut told) = (clock.now(), Time::ZERO);
-        let mut rest = Rest::new(self.options.spin_ns, self.options.real_time, looked);
+        let (mut looked, mut published) = (clock.now(), Time::ZERO);
+        let mut rest = SleepHistory::new(self.options.spin_ns, self.options.real_time, looked);
         let mut intake = Intake::new(looked);
         loop {
             let mut now = clock.now();
-            self.said.longest_pause_ns = self.said.longest_pause_ns.max(nanoseconds(looked, now));
+            self.status.longest_pause_ns = self.status.longest_pause_ns.max(nanoseconds(looked, now));
             looked = now;
             let mut busy = false;
             for _ in 0..self.hosts.len() {
@@ -155,8 +155,8 @@ impl Live {
                 intake.entered(entered, nanoseconds(between, now));
                 busy |= entered > 0;
             }
-            if now >= told + BETWEEN_LOOKS {
-                told = now;
+            if now >= published + CHECK_INTERVAL {
+                published = now;
                 self.publish(now, watch);
                 if is_over(stop)? || now >= self.path.end() {
                     break;
@@ -171,7 +171,7 @@ impl Live {
                     break;
                 }
             } else if let Some(asked) = (!busy)
-                .then(|| self.idle(now, rest.margin() + self.leaving.lead(now)))
+                .then(|| self.idle(now, rest.margin() + self.due_queue.lead(now)))
                 .flatten()
             {
                 let devices = self.hosts.iter().map(|host| host.device.descriptor());
@@ -183,7 +183,7 @@ impl Live {
                 looked = clock.now();
                 rest.slept(now, looked, (!woken).then_some(asked));
                 for (waiting, descriptor) in self.waiting.iter_mut().zip(&descriptors) {
-                    *waiting = (!descriptor.revents().is_empty()).then_some(rest.was_woken(now, looked));
+                    *waiting = (!descriptor.revents().is_empty()).then_some(rest.arrival_before_wakeup(now, looked));
                 }
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;
@@ -205,7 +205,7 @@ impl Live {
         Some(wait.min(longest).min(LONGEST_SLEEP))
     }
 
-    fn finish(mut self, clock: &Clock, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
+    fn finish(mut self, clock: &Clock, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
         let now = clock.now();
         self.pass_due_packets(now, clock);
         self.publish(now, watch);
@@ -215,20 +215,20 @@ impl Live {
         if let Some(capture) = self.capture {
             capture.finish()?;
         }
-        Ok((self.said, self.path))
+        Ok((self.status, self.path))
     }
 
-    fn publish(&mut self, now: Time, watch: &Mutex<Said>) {
-        self.said.elapsed = now;
-        self.said.counts = self.path.counts();
-        self.said.decisions = self.path.decisions();
-        *watch.lock().unwrap_or_else(PoisonError::into_inner) = self.said.clone();
+    fn publish(&mut self, now: Time, watch: &Mutex<LiveStatus>) {
+        self.status.elapsed = now;
+        self.status.counts = self.path.counts();
+        self.status.decisions = self.path.decisions();
+        *watch.lock().unwrap_or_else(PoisonError::into_inner) = self.status.clone();
     }
 
     /// Passes packets that are due by `now`. Returns their number.
     fn pass_due_packets(&mut self, now: Time, clock: &Clock) -> u64 {
         let mut left = 0;
-        let until = self.leaving.begin(now, &mut self.path);
+        let until = self.due_queue.begin(now, &mut self.path);
         for outcome in self.path.advance_to(until) {
             let Some(mut kept) = self.store.take(outcome.id) else {
                 continue;
@@ -239,9 +239,9 @@ impl Live {
                         mark(&mut kept.packet);
                     }
                     left += 1;
-                    let (hosts, said) = (&mut self.hosts, &mut self.said);
-                    self.leaving
-                        .put(outcome.time, kept.to, &kept.packet, hosts, said, clock);
+                    let (hosts, status) = (&mut self.hosts, &mut self.status);
+                    self.due_queue
+                        .put(outcome.time, kept.to, &kept.packet, hosts, status, clock);
                     if let Some(capture) = &mut self.capture {
                         capture.leaves(outcome.time, kept.to, &kept.packet);
                     }
@@ -254,7 +254,7 @@ impl Live {
             }
             self.store.give_back(kept);
         }
-        self.leaving.flush(&mut self.hosts, &mut self.said, clock);
+        self.due_queue.flush(&mut self.hosts, &mut self.status, clock);
         left
     }
 
@@ -265,14 +265,14 @@ impl Live {
             let Some(packet) = self.hosts[from].device.receive()? else {
                 return Ok(count);
             };
-            // The first packet arrived before its arrival ended the sleep, slightly earlier than it is read.
+            // The first packet ended the sleep, so it arrived slightly before it is read.
             let at = waiting.take().unwrap_or_else(|| clock.now()).max(self.path.now());
             let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {
-                self.said.unfit += 1;
+                self.status.rejected += 1;
                 continue;
             };
             let Some(route) = self.routes.find(from, found.flow) else {
-                self.said.no_way += 1;
+                self.status.no_route += 1;
                 continue;
             };
             let arrival = Arrival {

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_read() {
+    fn a_record_is_read_back_as_written() {
         let path = std::env::temp_dir().join(format!("longpipe-record-{}", std::process::id()));
         std::fs::write(&path, b"head").expect("a place for files");
         let mut recorder = Recorder::append(&path).expect("a file");

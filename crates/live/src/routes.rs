@@ -9,7 +9,7 @@ const KNOWN_FLOWS: usize = 1 << 16;
 
 /// External flows between two hosts, to which real flows are assigned in order of appearance.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct FlowPool {
     /// Host numbers of the flows' sender and receiver.
     pub ends: [usize; 2],
     /// First flow.
@@ -34,7 +34,7 @@ pub struct Routes {
     /// Host to which packets are routed if no host has their destination address.
     outside: Option<usize>,
     /// By source and destination host; the flag marks the direction from a flow's receiver to its sender.
-    ways: Vec<Vec<Option<(Way, bool)>>>,
+    pools: Vec<Vec<Option<(FlowPool, bool)>>>,
     flows: HashMap<FlowKey, u32>,
     /// Cache: flow and route of each host's last packet.
     last: Vec<Option<(FlowKey, Route)>>,
@@ -42,19 +42,19 @@ pub struct Routes {
 
 impl Routes {
     /// Creates the routes between hosts with these addresses.
-    pub fn new(addresses: &[Vec<IpAddr>], ways: &[Way], outside: Option<usize>) -> Routes {
+    pub fn new(addresses: &[Vec<IpAddr>], pools: &[FlowPool], outside: Option<usize>) -> Routes {
         let hosts = addresses.len();
         let mut table = vec![vec![None; hosts]; hosts];
-        for &way in ways {
-            let [from, to] = way.ends;
-            table[from][to] = Some((way, false));
-            table[to][from] = Some((way, true));
+        for &pool in pools {
+            let [from, to] = pool.ends;
+            table[from][to] = Some((pool, false));
+            table[to][from] = Some((pool, true));
         }
         let of = |(host, all): (usize, &Vec<IpAddr>)| -> Vec<_> { all.iter().map(|&one| (one, host)).collect() };
         Routes {
             by_address: addresses.iter().enumerate().flat_map(of).collect(),
             outside,
-            ways: table,
+            pools: table,
             flows: HashMap::new(),
             last: vec![None; hosts],
         }
@@ -66,8 +66,8 @@ impl Routes {
             return Some(route);
         }
         let to = self.by_address.get(&flow.to).copied().or(self.outside)?;
-        let (way, back) = self.ways[from][to]?;
-        let circuit = 2 * (way.first + self.number_of(flow) % way.flows) + u32::from(back);
+        let (pool, back) = self.pools[from][to]?;
+        let circuit = 2 * (pool.first + self.number_of(flow) % pool.flows) + u32::from(back);
         let route = Route { to, circuit };
         self.last[from] = Some((flow, route));
         Some(route)
@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_spread_over_those_of_the_way_and_come_back_on_the_same_one() {
-        let way = Way {
+    fn flows_are_spread_over_the_pool_and_return_on_the_same_flow() {
+        let pool = FlowPool {
             ends: [0, 1],
             first: 5,
             flows: 2,
         };
-        let mut routes = Routes::new(&[vec![address(1)], vec![address(2)], vec![address(3)]], &[way], None);
+        let mut routes = Routes::new(&[vec![address(1)], vec![address(2)], vec![address(3)]], &[pool], None);
         let there = |circuit| Some(Route { to: 1, circuit });
         let back = |circuit| Some(Route { to: 0, circuit });
         assert_eq!(routes.find(0, flow(1, 2, [0, 1, 0, 80])), there(10));
@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_nobody_are_outside() {
-        let way = Way {
+    fn unknown_addresses_are_routed_outside() {
+        let pool = FlowPool {
             ends: [0, 1],
             first: 0,
             flows: 1,
         };
-        let mut routes = Routes::new(&[vec![address(1)], vec![address(2)]], &[way], Some(1));
+        let mut routes = Routes::new(&[vec![address(1)], vec![address(2)]], &[pool], Some(1));
         let found = routes.find(0, flow(1, 200, [0; 4]));
         assert_eq!(found, Some(Route { to: 1, circuit: 0 }));
     }

@@ -2,7 +2,7 @@
 //! checksums, which are computed here (virtio 1.2 section 5.1.6, RFC 1071).
 
 /// Size of the header before a packet, `struct virtio_net_hdr`; a header of zeros requests nothing.
-pub const LEFT_BYTES: usize = 10;
+pub const VNET_HDR_BYTES: usize = 10;
 /// Flag: the transport checksum must be computed.
 pub const NEEDS_CHECKSUM: u8 = 1;
 const TCP_4: u8 = 1;
@@ -24,7 +24,7 @@ const CWR: u8 = 0x80;
 
 /// State of splitting a long packet into segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
+pub struct Segmenter {
     protocol: u8,
     /// Offset of the transport header, and end of all headers.
     transport: usize,
@@ -39,7 +39,7 @@ pub struct Cut {
 
 /// Computes the checksum of a packet if requested, or returns how to split it. A packet with an invalid request is left
 /// unchanged.
-pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
+pub fn finish(left: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Option<Segmenter> {
     let word = |at: usize| usize::from(u16::from_ne_bytes([left[at], left[at + 1]]));
     let (size, transport, field) = (word(4), word(6), word(6) + word(8));
     let protocol = match left[1] & !WITH_CWR {
@@ -64,7 +64,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
     };
     let headers = transport + own;
     let makes_sense = network >= 20 && transport >= network && own >= UDP_BYTES && headers < packet.len() && size > 0;
-    (makes_sense && (protocol == UDP || own >= 20)).then_some(Cut {
+    (makes_sense && (protocol == UDP || own >= 20)).then_some(Segmenter {
         protocol,
         transport,
         headers,
@@ -75,7 +75,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
     })
 }
 
-impl Cut {
+impl Segmenter {
     /// Writes the next segment of the packet. Returns false if there was none left.
     pub fn next(&mut self, packet: &[u8], segment: &mut Vec<u8>) -> bool {
         if self.from == self.end {
@@ -173,15 +173,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_that_of_rfc_1071() {
+    fn the_sum_matches_rfc_1071() {
         let found = checksum(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), false);
         assert_eq!(found, (!0xddf2_u16).to_be_bytes());
         assert_eq!(checksum(sum(&[0xab]), false), (!0xab00_u16).to_be_bytes());
     }
 
     /// Creates a virtio header in native byte order.
-    fn left(flags: u8, kind: u8, [headers, size, start, offset]: [u16; 4]) -> [u8; LEFT_BYTES] {
-        let mut left = [0; LEFT_BYTES];
+    fn left(flags: u8, kind: u8, [headers, size, start, offset]: [u16; 4]) -> [u8; VNET_HDR_BYTES] {
+        let mut left = [0; VNET_HDR_BYTES];
         left[0] = flags;
         left[1] = kind;
         for (place, value) in [(2, headers), (4, size), (6, start), (8, offset)] {
@@ -190,7 +190,7 @@ mod tests {
         left
     }
 
-    fn segments(mut cut: Cut, packet: &[u8]) -> Vec<Vec<u8>> {
+    fn segments(mut cut: Segmenter, packet: &[u8]) -> Vec<Vec<u8>> {
         let (mut all, mut segment) = (Vec::new(), Vec::new());
         while cut.next(packet, &mut segment) {
             all.push(segment.clone());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_have_headers_and_checksums_of_their_own() {
+    fn each_segment_has_its_own_headers_and_checksum() {
         for (version, kind) in [(4, TCP_4), (6, TCP_6)] {
             let (mut packet, at) = long_packet(version, TCP, 32, 2500);
             packet[4..6].copy_from_slice(&[0xff, 0xff]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_were_sent_together_are_datagrams() {
+    fn joined_datagrams_are_split() {
         let (mut packet, at) = long_packet(4, UDP, 8, 90);
         let left = left(NEEDS_CHECKSUM, UDP_SEGMENTS, [28, 36, 20, 6]);
         let found = segments(finish(left, &mut packet).expect("to be cut"), &packet);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_that_was_left_is_computed_and_others_are_not_touched() {
+    fn only_requested_checksums_are_computed() {
         let (mut packet, at) = long_packet(4, UDP, 8, 33);
         let pseudo = sum(&packet[12..20]) + 17 + 41;
         let partial = checksum(pseudo, false).map(|byte| !byte);
@@ -276,12 +276,12 @@ mod tests {
         assert!(finish(left(NEEDS_CHECKSUM, 0, [0, 0, 20, 6]), &mut packet).is_none());
         assert_eq!(folded(pseudo + sum(&packet[at..])), u16::MAX);
         let before = packet.clone();
-        assert!(finish([0; LEFT_BYTES], &mut packet).is_none());
+        assert!(finish([0; VNET_HDR_BYTES], &mut packet).is_none());
         assert_eq!(packet, before);
     }
 
     #[test]
-    fn what_makes_no_sense_is_left_as_it_is() {
+    fn invalid_requests_leave_the_packet_unchanged() {
         let (packet, _) = long_packet(4, TCP, 32, 100);
         for (kind, numbers) in [
             (TCP_4, [52, 0, 20, 16]),

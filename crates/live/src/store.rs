@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A stored packet.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct StoredPacket {
     /// Destination host.
     pub to: usize,
     /// The whole packet.
@@ -15,7 +15,7 @@ pub struct Kept {
 #[derive(Debug, Default)]
 pub struct Store {
     first: u64,
-    kept: VecDeque<Option<Kept>>,
+    kept: VecDeque<Option<StoredPacket>>,
     spare: Vec<Vec<u8>>,
 }
 
@@ -28,11 +28,11 @@ impl Store {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         copy.extend_from_slice(packet);
-        self.kept.push_back(Some(Kept { to, packet: copy }));
+        self.kept.push_back(Some(StoredPacket { to, packet: copy }));
     }
 
     /// Removes and returns packet number `id`.
-    pub fn take(&mut self, id: u64) -> Option<Kept> {
+    pub fn take(&mut self, id: u64) -> Option<StoredPacket> {
         let taken = self.kept.get_mut(id.checked_sub(self.first)? as usize)?.take();
         while matches!(self.kept.front(), Some(None)) {
             self.kept.pop_front();
@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// Reuses the buffer of a packet that was taken.
-    pub fn give_back(&mut self, kept: Kept) {
+    pub fn give_back(&mut self, kept: StoredPacket) {
         if self.spare.len() < SPARE {
             self.spare.push(kept.packet);
         }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_found_by_number_and_once() {
+    fn each_packet_is_taken_once_by_number() {
         let mut store = Store::default();
         (0..5u8).for_each(|n| store.put(usize::from(n), &[n; 3]));
         for id in [1, 0, 4, 2] {

@@ -10,7 +10,7 @@ use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simu
 use std::collections::VecDeque;
 
 /// Maximum number of steps at one time; an end that exceeds it is assumed to prevent time from advancing.
-const MOST_ACTS: u32 = 100_000;
+const MAX_STEPS_AT_ONE_TIME: u32 = 100_000;
 
 /// Error that keeps a run with stacks from starting or continuing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ struct Side {
     /// Whether the end shares a machine with other ends.
     shares_machine: bool,
     /// Whether a packet has arrived at the current time.
-    has_mail: bool,
+    has_packet: bool,
     /// Payload received so far [byte].
     received_bytes: u64,
 }
@@ -143,7 +143,7 @@ impl<P: Probe> Lockstep<P> {
                     most_bytes: largest_bytes.saturating_sub(header_bytes),
                     shares_machine: end.shares_machine(),
                     end,
-                    has_mail: false,
+                    has_packet: false,
                     received_bytes: 0,
                 });
                 // The version may be a digest, of which 12 digits suffice.
@@ -195,7 +195,7 @@ impl<P: Probe> Lockstep<P> {
         self.over = now >= self.path.end();
         self.acts = if now > self.at { 0 } else { self.acts + 1 };
         self.at = now;
-        if self.acts > MOST_ACTS {
+        if self.acts > MAX_STEPS_AT_ONE_TIME {
             let index = self.due.iter().position(|due| *due <= now.0).unwrap_or_default();
             let line = format!(
                 "{} schedules wake-ups without end at {} s",
@@ -205,7 +205,7 @@ impl<P: Probe> Lockstep<P> {
             return Err(StackError::Defect(line));
         }
         for index in 0..self.sides.len() {
-            if self.due[index] <= now.0 || self.sides[index].has_mail {
+            if self.due[index] <= now.0 || self.sides[index].has_packet {
                 self.wake(index, now)?;
             }
         }
@@ -222,7 +222,7 @@ impl<P: Probe> Lockstep<P> {
                 let sent = self.codepoints[(outcome.id - self.first) as usize];
                 let ecn = if marked { Ecn::Ce } else { sent };
                 let side = &mut self.sides[kept.to];
-                side.has_mail = true;
+                side.has_packet = true;
                 side.received_bytes += kept.packet.len() as u64;
                 let received = side.end.receive(now.0, &kept.packet, ecn);
                 received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
@@ -234,9 +234,9 @@ impl<P: Probe> Lockstep<P> {
 
     /// Wakes an end; the datagrams that it sends enter the path.
     fn wake(&mut self, index: usize, now: Time) -> Result<(), StackError> {
-        self.forget_decided();
+        self.discard_decided();
         let side = &mut self.sides[index];
-        side.has_mail = false;
+        side.has_packet = false;
         self.sent.bytes.clear();
         self.sent.ends.clear();
         let woken = side.end.wake(now.0, &mut self.sent);
@@ -289,7 +289,7 @@ impl<P: Probe> Lockstep<P> {
     }
 
     /// Discards the ECN bits of packets whose outcome is known.
-    fn forget_decided(&mut self) {
+    fn discard_decided(&mut self) {
         while self.first < self.payloads.first() {
             self.codepoints.pop_front();
             self.first += 1;

@@ -81,7 +81,7 @@ impl Object {
         // SAFETY: all pointers are valid during the call.
         let failed =
             unsafe { (self.table.create)(stack.as_ptr(), &raw const setup, &raw mut end, problem.as_mut_ptr()) };
-        told(failed, &problem)?;
+        check_call(failed, &problem)?;
         Ok(Box::new(Loaded {
             object: Arc::clone(self),
             end,
@@ -90,7 +90,7 @@ impl Object {
 }
 
 /// Returns the error line that a failed call wrote.
-fn told(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
+fn check_call(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
     if failed == 0 {
         return Ok(());
     }
@@ -157,7 +157,7 @@ impl End for Loaded {
         };
         // SAFETY: the end exists, and all pointers are valid during the call.
         let failed = unsafe { (self.object.table.wake)(self.end, now, &raw const to, problem.as_mut_ptr()) };
-        told(failed, &problem)
+        check_call(failed, &problem)
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
@@ -166,7 +166,7 @@ impl End for Loaded {
         let failed = unsafe {
             (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, ecn as u32, problem.as_mut_ptr())
         };
-        told(failed, &problem)
+        check_call(failed, &problem)
     }
 
     fn state(&mut self) -> State {

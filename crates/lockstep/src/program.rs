@@ -195,7 +195,7 @@ impl Program {
     }
 
     /// Requests a value in JSON. If there is no valid answer, stores the error and returns the default.
-    fn asked<T: Default + for<'a> Deserialize<'a>>(&mut self, kind: u8) -> T {
+    fn ask_or_default<T: Default + for<'a> Deserialize<'a>>(&mut self, kind: u8) -> T {
         self.ask(kind).unwrap_or_else(|line| {
             self.failed.get_or_insert(line);
             T::default()
@@ -244,7 +244,7 @@ impl End for Program {
     }
 
     fn state(&mut self) -> State {
-        let found: StateAnswer = self.asked(to_program::STATE);
+        let found: StateAnswer = self.ask_or_default(to_program::STATE);
         State {
             cwnd: found.cwnd,
             ssthresh: found.ssthresh,
@@ -257,7 +257,7 @@ impl End for Program {
     }
 
     fn report(&mut self) -> Report {
-        let found: ReportAnswer = self.asked(to_program::REPORT);
+        let found: ReportAnswer = self.ask_or_default(to_program::REPORT);
         Report {
             delivered_bytes: found.delivered_bytes,
             completed_ps: found.completed_ps,

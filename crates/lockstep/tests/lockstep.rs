@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 const MS: u64 = 1_000_000_000;
 
 /// An event at an end: number of the end, time [ps], and description.
-type Log = Arc<Mutex<Vec<(usize, u64, What)>>>;
+type Log = Arc<Mutex<Vec<(usize, u64, LogEntry)>>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum LogEntry {
     Woken,
     Received(u8, usize, Ecn),
 }
@@ -37,7 +37,10 @@ impl End for Scripted {
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
-        self.log.lock().expect("a log").push((self.number, now, What::Woken));
+        self.log
+            .lock()
+            .expect("a log")
+            .push((self.number, now, LogEntry::Woken));
         self.due.retain(|due| *due > now);
         for (first, length, ecn) in self.sends.drain(..) {
             let mut payload = vec![0; length];
@@ -51,7 +54,7 @@ impl End for Scripted {
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
-        let what = What::Received(payload[0], payload.len(), ecn);
+        let what = LogEntry::Received(payload[0], payload.len(), ecn);
         self.log.lock().expect("a log").push((self.number, now, what));
         self.waiting += usize::from(self.answers);
         Ok(())
@@ -71,7 +74,7 @@ fn scenario() -> Scenario {
 }
 
 /// Runs the scenario with ends that `script` creates by number. Returns the events and the hash of the final state.
-fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, What)>, u64) {
+fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, LogEntry)>, u64) {
     let (log, mut number) = (Log::default(), 0);
     let mut create = |_: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
         assert_eq!(setup.role == Role::Sender, number % 2 == 0);
@@ -102,7 +105,7 @@ fn over(payload: u64) -> u64 {
 }
 
 #[test]
-fn a_packet_arrives_when_bits_and_propagation_say_with_its_bytes_and_codepoint() {
+fn a_packet_arrives_after_transmission_and_propagation_with_its_payload_and_codepoint() {
     let (log, _) = run(|number, end| {
         if number == 0 {
             end.due = vec![5 * MS];
@@ -113,17 +116,17 @@ fn a_packet_arrives_when_bits_and_propagation_say_with_its_bytes_and_codepoint()
     let arrives = 5 * MS + over(1000);
     let back = arrives + over(1);
     let expected = [
-        (0, 5 * MS, What::Woken),
-        (1, arrives, What::Received(7, 1000, Ecn::Ect1)),
-        (1, arrives, What::Woken),
-        (0, back, What::Received(9, 1, Ecn::NotEct)),
-        (0, back, What::Woken),
+        (0, 5 * MS, LogEntry::Woken),
+        (1, arrives, LogEntry::Received(7, 1000, Ecn::Ect1)),
+        (1, arrives, LogEntry::Woken),
+        (0, back, LogEntry::Received(9, 1, Ecn::NotEct)),
+        (0, back, LogEntry::Woken),
     ];
     assert_eq!(log, expected);
 }
 
 #[test]
-fn packets_come_before_timers_and_ends_act_by_number() {
+fn packets_precede_timers_and_ends_act_in_order() {
     // All ends have a timer at the instant at which the packet arrives.
     let at = 5 * MS + over(100);
     let (log, _) = run(|number, end| {
@@ -134,18 +137,18 @@ fn packets_come_before_timers_and_ends_act_by_number() {
         }
     });
     let expected = [
-        (2, 5 * MS, What::Woken),
-        (3, at, What::Received(1, 100, Ecn::NotEct)),
-        (0, at, What::Woken),
-        (1, at, What::Woken),
-        (2, at, What::Woken),
-        (3, at, What::Woken),
+        (2, 5 * MS, LogEntry::Woken),
+        (3, at, LogEntry::Received(1, 100, Ecn::NotEct)),
+        (0, at, LogEntry::Woken),
+        (1, at, LogEntry::Woken),
+        (2, at, LogEntry::Woken),
+        (3, at, LogEntry::Woken),
     ];
     assert_eq!(log, expected);
 }
 
 #[test]
-fn what_the_buffer_drops_never_arrives_and_the_rest_keeps_its_payload() {
+fn dropped_packets_do_not_arrive_and_others_keep_their_payload() {
     // The trunk's buffer holds three packets, one of which has left before the fourth and the fifth arrive.
     let (log, hash) = run(|number, end| {
         if number == 0 {
@@ -158,8 +161,8 @@ fn what_the_buffer_drops_never_arrives_and_the_rest_keeps_its_payload() {
     let received: Vec<(u8, usize)> = log
         .iter()
         .filter_map(|(_, _, what)| match what {
-            What::Received(first, length, _) => Some((*first, *length)),
-            What::Woken => None,
+            LogEntry::Received(first, length, _) => Some((*first, *length)),
+            LogEntry::Woken => None,
         })
         .collect();
     assert_eq!(received, [(0, 1000), (1, 1001), (2, 1002)]);
@@ -224,13 +227,13 @@ fn a_defect_names_the_flow_and_the_stack() {
 }
 
 #[test]
-fn an_end_that_is_always_due_does_not_stop_the_clock_for_ever() {
+fn an_end_that_is_always_due_is_reported() {
     let line = "flow1: quinn 0.11.19 schedules wake-ups without end at 0.007 s".to_owned();
     assert_eq!(broken(None), Err(StackError::Defect(line)));
 }
 
 #[test]
-fn a_setting_that_a_stack_refuses_names_the_flow() {
+fn the_error_for_a_rejected_setting_names_the_flow() {
     let mut create = |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> {
         Err("congestion: vegas; needs cubic".to_owned())
     };

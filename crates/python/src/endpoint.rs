@@ -35,7 +35,7 @@ impl Endpoint {
 
     /// Lets the application write `count` more bytes.
     fn write(&mut self, count: u64) {
-        let written = self.sender.standing().written;
+        let written = self.sender.tcp_info().written;
         self.sender.write_up_to(written + count);
     }
 
@@ -48,7 +48,7 @@ impl Endpoint {
         echoes_mark: bool,
         window: u64,
     ) -> PyResult<()> {
-        if acknowledgement > self.sender.standing().max {
+        if acknowledgement > self.sender.tcp_info().max {
             return Err(PyValueError::new_err("acknowledges what was never sent"));
         }
         let mut ack = AckSegment {
@@ -98,11 +98,11 @@ impl Endpoint {
     /// Returns the state under the names of Linux's TCP_INFO. Windows and counts are in segments, times in
     /// microseconds.
     fn info<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let standing = self.sender.standing();
+        let tcp_info = self.sender.tcp_info();
         let info = PyDict::new(py);
-        info.set_item("snd_cwnd", (standing.cwnd / self.mss) as u64)?;
-        let ssthresh = if standing.ssthresh.is_finite() {
-            (standing.ssthresh / self.mss) as u64
+        info.set_item("snd_cwnd", (tcp_info.cwnd / self.mss) as u64)?;
+        let ssthresh = if tcp_info.ssthresh.is_finite() {
+            (tcp_info.ssthresh / self.mss) as u64
         } else {
             NO_THRESHOLD
         };
@@ -110,7 +110,7 @@ impl Endpoint {
         if let Some(srtt) = self.sender.timer().srtt() {
             info.set_item("rtt", srtt.0 / PS_PER_US)?;
         }
-        let Some((state, count)) = standing.records else {
+        let Some((state, count)) = tcp_info.records else {
             return Ok(info);
         };
         let state = match state {

@@ -3,15 +3,15 @@
 use crate::modules::Controls;
 use crate::{DefectError, ScenarioError};
 use longpipe_events::{Span, Time};
-use longpipe_live::alone::alone;
 use longpipe_live::capture::Capture;
 use longpipe_live::device::{take_over, Device};
 use longpipe_live::lateness::Histogram;
 use longpipe_live::live::{Host, Options};
+use longpipe_live::machine_lateness;
 use longpipe_live::path::{Counts, CAUSE_NAMES};
 use longpipe_live::record::{self, ReadError, Recorder};
-use longpipe_live::routes::Way;
-use longpipe_live::{Live, Path, Said};
+use longpipe_live::routes::FlowPool;
+use longpipe_live::{Live, LiveStatus, Path};
 use longpipe_network::Scenario;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Counters of a run in progress, for reading from another thread.
 #[pyclass(frozen)]
 #[derive(Default)]
-pub(crate) struct LiveWatch(Mutex<Said>);
+pub(crate) struct LiveWatch(Mutex<LiveStatus>);
 
 #[pymethods]
 impl LiveWatch {
@@ -76,15 +76,15 @@ pub(crate) fn live_run<'py>(
     let hosts: Vec<Host> = hosts.collect();
     let stop = take_over(stop);
     let (scenario, path, controls) = path(scenario_json, seed)?;
-    let ways: Vec<Way> = ways
+    let ways: Vec<FlowPool> = ways
         .into_iter()
-        .map(|(from, to, first, flows)| Way {
+        .map(|(from, to, first, flows)| FlowPool {
             ends: [from, to],
             first,
             flows,
         })
         .collect();
-    let known = |way: &Way| {
+    let known = |way: &FlowPool| {
         let external = (way.first..way.first.saturating_add(way.flows))
             .all(|flow| scenario.flows.get(flow as usize).is_some_and(|flow| flow.foreign));
         external && way.flows > 0 && way.ends.iter().all(|&end| end < hosts.len())
@@ -121,7 +121,7 @@ pub(crate) fn live_run<'py>(
 /// real-time priority the thread also sleeps briefly. Releases the interpreter lock.
 #[pyfunction]
 pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
-    let found = py.detach(|| alone(Span(lasts_ns.saturating_mul(1_000)), real_time));
+    let found = py.detach(|| machine_lateness::measure(Span(lasts_ns.saturating_mul(1_000)), real_time));
     quantiles(py, &found.map_err(os_error)?)
 }
 
@@ -221,11 +221,11 @@ fn count_delays(outcomes: &[longpipe_network::Outcome], entered: &[Time], delays
     }
 }
 
-fn counted<'py>(py: Python<'py>, said: &Said) -> PyResult<Bound<'py, PyDict>> {
+fn counted<'py>(py: Python<'py>, said: &LiveStatus) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
     numbers(py, &result, said.elapsed, &said.counts, said.decisions)?;
-    result.set_item("no_way", said.no_way)?;
-    result.set_item("unfit", said.unfit)?;
+    result.set_item("no_way", said.no_route)?;
+    result.set_item("unfit", said.rejected)?;
     result.set_item("refused", said.refused)?;
     result.set_item("late", said.late)?;
     result.set_item("lateness_s", quantiles(py, &said.lateness)?)?;

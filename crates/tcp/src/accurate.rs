@@ -6,20 +6,20 @@ use crate::segment::{AckSegment, ByteCounts, Ecn};
 
 /// Initial value of the packet counter and of the counter of unmarked bytes (section 3.2.1). The counter of marked
 /// bytes starts at 0.
-const FIRST: u64 = 5;
-const FIRST_UNMARKED: u64 = 1;
+const INITIAL_CEP: u64 = 5;
+const INITIAL_UNMARKED: u64 = 1;
 /// The three-bit ACE field holds the packet counter modulo this value.
-const CYCLE: u64 = 8;
+const DIVACE: u64 = 8;
 /// Number of CE-marked packets since the last ACK at which the receiver sends an ACK immediately (section 3.2.2.5.1).
-const UNTOLD: u32 = 2;
+const MARKS_PER_ACK: u32 = 2;
 /// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the ACE
 /// counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
-const WEIGHT: f64 = 1.0 / 64.0;
-const THINNED: f64 = 4.0;
+const AVERAGE_WEIGHT: f64 = 1.0 / 64.0;
+const MAX_PACKETS_PER_ACK: f64 = 4.0;
 /// Width of a byte counter [bit].
 const BYTES_BITS: u32 = 24;
-/// Marked packets are assumed to carry on average at least 1/LEAST_SHARE of an MSS (SAFETY_FACTOR of appendix A.2.2).
-const LEAST_SHARE: u64 = 2;
+/// Marked packets are assumed to carry on average at least 1/SAFETY_FACTOR of an MSS (appendix A.2.2).
+const SAFETY_FACTOR: u64 = 2;
 
 /// The receiver's counters.
 #[derive(Clone, Copy, Debug)]
@@ -30,26 +30,26 @@ pub struct Counter {
     marked: u64,
     unmarked: u64,
     /// Marked packets received since the last ACK was sent.
-    untold: u32,
+    unreported: u32,
     /// Whether the latest packet was marked.
     latest: bool,
     /// Whether the next ACK must be sent without delay.
     is_due: bool,
     /// Whether ACKs carry the AccECN option with byte counters.
-    tells_bytes: bool,
+    reports_bytes: bool,
 }
 
 impl Counter {
     /// Returns the counters of a new connection.
-    pub fn new(tells_bytes: bool) -> Counter {
+    pub fn new(reports_bytes: bool) -> Counter {
         Counter {
-            packets: FIRST,
+            packets: INITIAL_CEP,
             marked: 0,
-            unmarked: FIRST_UNMARKED,
-            untold: 0,
+            unmarked: INITIAL_UNMARKED,
+            unreported: 0,
             latest: false,
             is_due: false,
-            tells_bytes,
+            reports_bytes,
         }
     }
 
@@ -63,15 +63,15 @@ impl Counter {
         }
         // From this packet on, the counter of unmarked bytes increases instead, which is reported immediately (section
         // 3.2.3.3).
-        let ends = self.tells_bytes && capable && !marked && self.latest;
+        let ends = self.reports_bytes && capable && !marked && self.latest;
         let begins = marked && !self.latest;
         self.latest = marked;
         self.packets += u64::from(marked);
-        self.untold += u32::from(marked);
-        self.is_due |= begins || ends || self.untold >= UNTOLD;
+        self.unreported += u32::from(marked);
+        self.is_due |= begins || ends || self.unreported >= MARKS_PER_ACK;
     }
 
-    /// Returns whether an ACK must be sent immediately: the marking has changed, or UNTOLD marked packets are
+    /// Returns whether an ACK must be sent immediately: the marking has changed, or MARKS_PER_ACK marked packets are
     /// unreported.
     pub fn is_due(&self) -> bool {
         self.is_due
@@ -84,8 +84,8 @@ impl Counter {
 
     /// Records that an ACK is sent; returns its ACE field.
     pub fn next_ace(&mut self) -> u8 {
-        (self.untold, self.is_due) = (0, false);
-        (self.packets % CYCLE) as u8
+        (self.unreported, self.is_due) = (0, false);
+        (self.packets % DIVACE) as u8
     }
 }
 
@@ -97,7 +97,7 @@ pub struct Feedback {
     /// s.ceb: marked bytes known to the sender.
     marked: u64,
     /// End of the data that ACKs have covered so far [byte].
-    told: u64,
+    covered: u64,
     /// Moving average of packets per ACK; None before the first ACK.
     each: Option<f64>,
 }
@@ -105,9 +105,9 @@ pub struct Feedback {
 impl Default for Feedback {
     fn default() -> Feedback {
         Feedback {
-            packets: FIRST,
+            packets: INITIAL_CEP,
             marked: 0,
-            told: 0,
+            covered: 0,
             each: None,
         }
     }
@@ -128,15 +128,15 @@ impl Feedback {
         } else {
             None
         };
-        let least = (u64::from(ack.ace) + CYCLE - self.packets % CYCLE) % CYCLE;
-        let newly = self.newly_told(ack, flight);
-        let thinned = self.each.is_some_and(|each| each > THINNED);
+        let least = (u64::from(ack.ace) + DIVACE - self.packets % DIVACE) % DIVACE;
+        let newly = self.newly_covered(ack, flight);
+        let may_have_wrapped = self.each.is_some_and(|each| each > MAX_PACKETS_PER_ACK);
         let each = self.each.get_or_insert(newly as f64);
-        *each += WEIGHT * (newly as f64 - *each);
+        *each += AVERAGE_WEIGHT * (newly as f64 - *each);
         let safest = safest(newly, least);
         let marked = match bytes {
             Some(bytes) => likely(bytes, mss, least, safest),
-            None if thinned => least,
+            None if may_have_wrapped => least,
             None => safest,
         };
         self.packets += marked;
@@ -145,27 +145,27 @@ impl Feedback {
 
     /// Returns the number of marked packets that ACKs have reported.
     #[cfg(test)]
-    pub fn counted(&self) -> u64 {
-        self.packets - FIRST
+    pub fn marked_packets(&self) -> u64 {
+        self.packets - INITIAL_CEP
     }
 
     /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
-    pub fn counted_bytes(&self) -> u64 {
+    pub fn marked_bytes(&self) -> u64 {
         self.marked
     }
 
     /// Returns the number of packets that this ACK newly covers, assuming full-sized segments.
-    fn newly_told(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
+    fn newly_covered(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
         let mss = u64::from(flight.mss);
         let beyond: u64 = ack.sack_blocks().map(|(start, end)| end - start).sum();
-        let before = self.told;
-        self.told = before.max(ack.acknowledgement + beyond);
+        let before = self.covered;
+        self.covered = before.max(ack.acknowledgement + beyond);
         if ack.acknowledgement == flight.una {
             // A duplicate ACK reports one more packet, whose position is unknown.
-            self.told = self.told.max(before + mss).min(flight.max);
+            self.covered = self.covered.max(before + mss).min(flight.max);
         }
-        (self.told - before).div_ceil(mss)
+        (self.covered - before).div_ceil(mss)
     }
 }
 
@@ -173,7 +173,7 @@ impl Feedback {
 /// (dSafer.cep of appendix A.2.1).
 fn safest(newly: u64, least: u64) -> u64 {
     match newly.checked_sub(least) {
-        Some(more) => newly - more % CYCLE,
+        Some(more) => newly - more % DIVACE,
         None => least,
     }
 }
@@ -188,7 +188,7 @@ fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
 
 /// Uses the number of marked bytes to choose between the two possible numbers of marked packets (appendix A.2.2).
 fn likely(bytes: u64, mss: u64, least: u64, safest: u64) -> u64 {
-    let fits = bytes <= mss * least && LEAST_SHARE * bytes < mss * safest;
+    let fits = bytes <= mss * least && SAFETY_FACTOR * bytes < mss * safest;
     if fits {
         least
     } else {

@@ -30,14 +30,14 @@ pub struct CcState {
 impl CcState {
     /// Returns the state of a new connection.
     pub fn new(wants: Wants, config: &TcpConfig) -> CcState {
-        let most = config.pacing_burst_segments.map_or(u64::MAX, u64::from);
+        let max_segments = config.pacing_burst_segments.map_or(u64::MAX, u64::from);
         CcState {
             rtx_queue: (wants.records || wants.losses).then(|| RetransmissionQueue::new(wants)),
             least_rtt: None,
             usage: Usage::default(),
             pacing: None,
             pacer: (config.pacing || wants.pacing)
-                .then(|| Pacer::new(most.saturating_mul(u64::from(config.mss_bytes)))),
+                .then(|| Pacer::new(max_segments.saturating_mul(u64::from(config.mss_bytes)))),
             by_window: config.pacing && !wants.pacing,
             reports_transmissions: wants.sending,
         }
@@ -59,7 +59,7 @@ impl CcState {
 
     /// Stores the pacing rate that the controller returned.
     #[inline]
-    pub fn pace(&mut self, pacing: Option<Pacing>) {
+    pub fn set_pacing(&mut self, pacing: Option<Pacing>) {
         if pacing.is_some() {
             self.pacing = pacing;
         }
@@ -67,7 +67,7 @@ impl CcState {
 
     /// Updates a window-derived pacing rate after an ACK changed cwnd.
     #[inline]
-    pub fn pace_by_window(&mut self, flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) {
+    pub fn update_window_pacing(&mut self, flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) {
         if self.by_window {
             self.pacing = pacer::by_window(flight, srtt, least_rtt);
         }
@@ -75,15 +75,15 @@ impl CcState {
 
     /// Returns the time from `now` until the next segment may be sent.
     #[inline]
-    pub fn held(&self, now: Time) -> Span {
-        self.pacer.as_ref().map_or(Span(0), |pacer| pacer.held(now))
+    pub fn pacing_delay(&self, now: Time) -> Span {
+        self.pacer.as_ref().map_or(Span(0), |pacer| pacer.delay(now))
     }
 
     /// Returns whether a segment of `length` bytes has to wait for the pacer.
     #[inline]
-    pub fn holds(&mut self, now: Time, length: u32) -> bool {
+    pub fn must_wait(&mut self, now: Time, length: u32) -> bool {
         self.pacer
             .as_mut()
-            .is_some_and(|pacer| pacer.holds(now, u64::from(length)))
+            .is_some_and(|pacer| pacer.must_wait(now, u64::from(length)))
     }
 }

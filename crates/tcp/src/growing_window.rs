@@ -285,7 +285,7 @@ mod tests {
     /// Compares with Linux 6.1 over 10 Mbit/s and 100 ms: the bounds are 168, 288 and 558 segments, and ACKs are
     /// immediate from the 31st segment on until about 288 segments have arrived.
     #[test]
-    fn the_bound_follows_what_is_read_in_a_round_trip() {
+    fn the_bound_follows_the_data_read_per_rtt() {
         let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83]);
         assert_eq!(bounds[..5], [45, 45, 168, 288, 528]);
         let first = at_once.iter().position(|&at_once| at_once);
@@ -312,7 +312,7 @@ mod tests {
     /// Advertised windows follow tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later
     /// ACKs multiples of 2048, and the right edge never moves back.
     #[test]
-    fn the_advertised_window_is_rounded_up_and_its_edge_stays() {
+    fn the_advertised_window_is_rounded_up_and_its_edge_never_moves_back() {
         assert_eq!(
             (first(32 << 20, 1448), first(10_000, 1448), first(1000, 1448)),
             (65_160, 8688, 1448)
@@ -381,7 +381,7 @@ mod tests {
     /// and ends with a queue. The bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and 633 to
     /// 1115 are acknowledged one by one.
     #[test]
-    fn a_shorter_round_trip_counts_at_once() {
+    fn a_shorter_rtt_is_adopted_at_once() {
         let mut window = GrowingWindow::new(MSS as u32, true);
         let (packet, half) = (1081.43e-6, 0.2535);
         let (mut segment, mut at_once) = (0, vec![]);

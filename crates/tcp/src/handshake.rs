@@ -17,7 +17,7 @@ pub struct Handshake {
     pub bytes: u8,
     /// Time at which the first SYN was sent, and the number of its retransmissions.
     pub first: Option<Time>,
-    pub again: u32,
+    pub retransmissions: u32,
     pub due: Due,
     /// Whether other features need the slow path for every ACK once the connection is established.
     pub slow_path: bool,
@@ -29,7 +29,7 @@ impl Handshake {
         Handshake {
             bytes,
             first: None,
-            again: 0,
+            retransmissions: 0,
             due: Due::Syn,
             slow_path: false,
         }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_threshold_is_the_round_trip_over_the_spacing_of_the_second_and_third_ack() {
+    fn the_threshold_is_the_rtt_divided_by_the_spacing_of_the_second_and_third_ack() {
         let mut hoe = HoeEstimator::First { sent: None };
         hoe.on_sent(Time(100));
         hoe.on_sent(Time(500));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_at_one_instant_tell_nothing() {
+    fn simultaneous_acks_give_no_estimate() {
         let mut hoe = HoeEstimator::Third {
             rtt: 7,
             second: Time(1),

@@ -11,9 +11,9 @@ pub struct Marks {
     /// SND.MAX at the last reduction; marks on earlier data cause no further reduction.
     reduced_at: u64,
     /// Whether the next new segment carries CWR.
-    owes_word: bool,
+    sends_cwr: bool,
     /// Whether a mark reduces the window less than a loss (ABE, RFC 8511).
-    pub costs_less: bool,
+    pub abe: bool,
     /// The receiver's counters, with Accurate ECN.
     feedback: Option<Feedback>,
     /// Maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
@@ -25,7 +25,7 @@ pub struct Marks {
 impl Marks {
     /// Returns the initial ECN state, or None without ECN.
     pub fn new(config: EcnConfig) -> Option<Marks> {
-        let (costs_less, counts) = match config {
+        let (abe, counts) = match config {
             EcnConfig::Off {} => return None,
             EcnConfig::Classic { abe } => (abe, false),
             EcnConfig::Dctcp {} => (false, false),
@@ -33,8 +33,8 @@ impl Marks {
         };
         Some(Marks {
             reduced_at: 0,
-            owes_word: false,
-            costs_less,
+            sends_cwr: false,
+            abe,
             feedback: counts.then(Feedback::default),
             marked: 0,
             marks_retransmissions: config == EcnConfig::Dctcp {},
@@ -57,14 +57,14 @@ impl Marks {
 
     /// Returns the number of marked packets that ACKs have reported, with Accurate ECN.
     #[cfg(test)]
-    pub fn counted(&self) -> u64 {
-        self.feedback.map_or(0, |feedback| feedback.counted())
+    pub fn marked_packets(&self) -> u64 {
+        self.feedback.map_or(0, |feedback| feedback.marked_packets())
     }
 
     /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
-    pub fn counted_bytes(&self) -> u64 {
-        self.feedback.map_or(0, |feedback| feedback.counted_bytes())
+    pub fn marked_bytes(&self) -> u64 {
+        self.feedback.map_or(0, |feedback| feedback.marked_bytes())
     }
 
     /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window.
@@ -73,15 +73,15 @@ impl Marks {
         let first = flight.una > self.reduced_at;
         if first {
             // With Accurate ECN, the CWR flag is part of the ACE field.
-            (self.reduced_at, self.owes_word) = (flight.max, self.feedback.is_none());
+            (self.reduced_at, self.sends_cwr) = (flight.max, self.feedback.is_none());
         }
         first
     }
 
     /// Returns the ECN fields of the next segment. Retransmissions cannot be marked (RFC 3168 section 6.1.5), except
     /// with DCTCP.
-    pub fn on_sent(&mut self, again: bool) -> Ecn {
-        if again {
+    pub fn on_sent(&mut self, retransmission: bool) -> Ecn {
+        if retransmission {
             return Ecn {
                 capable: self.marks_retransmissions,
                 ..Ecn::default()
@@ -90,7 +90,7 @@ impl Marks {
         Ecn {
             capable: true,
             marked: false,
-            reduced: std::mem::take(&mut self.owes_word),
+            reduced: std::mem::take(&mut self.sends_cwr),
         }
     }
 }

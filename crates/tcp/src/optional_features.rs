@@ -52,7 +52,7 @@ impl OptionalFeatures {
 
     /// Records the departure of a segment, for senders whose only feature is the idle restart.
     #[inline]
-    pub fn leave(&mut self, now: Time) {
+    pub fn on_sent_if_restart_only(&mut self, now: Time) {
         if let Some((_, latest)) = &mut self.idle_restart {
             *latest = now;
         }
@@ -61,7 +61,7 @@ impl OptionalFeatures {
     /// Records the departure of a segment, for all other senders.
     #[cold]
     pub fn on_sent(&mut self, now: Time) {
-        self.leave(now);
+        self.on_sent_if_restart_only(now);
         if let Some(hoe) = &mut self.hoe {
             hoe.on_sent(now);
         }

@@ -14,56 +14,57 @@ pub struct Pacer {
     began: Time,
     left: u64,
     /// Upper limit of a quantum [byte].
-    most: u64,
+    max_quantum: u64,
     /// Time by which the latest quantum left after `next` [ps]; the following waits are shortened by it.
-    late: f64,
+    lateness: f64,
     /// Remaining segments at the start of the connection that are not paced.
-    free: u32,
+    unpaced: u32,
     /// Time at which the waiting segment may leave; None while no segment waits.
     resume: MaybeTime,
 }
 
 /// Number of segments at the start of a connection that are not paced (Linux).
-const FREE_SEGMENTS: u32 = 10;
-/// The pacing rate is cwnd/srtt times FAST while cwnd < ssthresh/2, and times SLOW otherwise (Linux).
-const FAST: f64 = 2.0;
-const SLOW: f64 = 1.2;
+const UNPACED_SEGMENTS: u32 = 10;
+/// The pacing rate is cwnd/srtt times SLOW_START_FACTOR while cwnd < ssthresh/2, and times AVOIDANCE_FACTOR otherwise
+/// (Linux).
+const SLOW_START_FACTOR: f64 = 2.0;
+const AVOIDANCE_FACTOR: f64 = 1.2;
 /// A quantum is the data sent in 1/1024 s at the pacing rate (sk_pacing_shift). On short paths it also includes a share
 /// of the largest burst, which halves for each 512 µs of the RTT (tcp_tso_rtt_log).
 const QUANTA_PER_SECOND: u64 = 1024;
-const HALVES_EACH: Span = Span::micros(512);
+const BURST_SHARE_HALF_LIFE: Span = Span::micros(512);
 /// Largest burst of segments [byte].
-const MOST_BYTES: u64 = 65_536;
+const MAX_BURST_BYTES: u64 = 65_536;
 /// Conversion factor: bits per byte times picoseconds per second.
 const PS_TIMES_BITS: f64 = 8e12;
 
 impl Pacer {
-    /// Returns a pacer for a new connection whose quantum is at most `most` bytes.
-    pub fn new(most: u64) -> Pacer {
+    /// Returns a pacer for a new connection whose quantum is at most `max_quantum` bytes.
+    pub fn new(max_quantum: u64) -> Pacer {
         Pacer {
             next: Time::ZERO,
             began: Time::ZERO,
             left: 0,
-            most,
-            late: 0.0,
-            free: FREE_SEGMENTS,
+            max_quantum,
+            lateness: 0.0,
+            unpaced: UNPACED_SEGMENTS,
             resume: MaybeTime::NONE,
         }
     }
 
     /// Returns whether a segment of `length` bytes has to wait; `resume` then contains the end of the wait.
     #[inline]
-    pub fn holds(&mut self, now: Time, length: u64) -> bool {
-        let goes = now >= self.next || (now == self.began && length <= self.left);
-        if !goes {
+    pub fn must_wait(&mut self, now: Time, length: u64) -> bool {
+        let may_leave = now >= self.next || (now == self.began && length <= self.left);
+        if !may_leave {
             self.resume = self.next.into();
         }
-        !goes
+        !may_leave
     }
 
     /// Returns the time from `now` to the departure of the next quantum.
     #[inline]
-    pub fn held(&self, now: Time) -> Span {
+    pub fn delay(&self, now: Time) -> Span {
         Span(self.next.0.saturating_sub(now.0))
     }
 
@@ -77,22 +78,22 @@ impl Pacer {
     #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, pacing: Option<Pacing>) {
         self.resume = MaybeTime::NONE;
-        if self.free > 0 {
-            self.free -= 1;
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
             return;
         }
         let Some(pacing) = pacing.filter(|pacing| pacing.rate_bps > 0) else {
             return;
         };
         if now >= self.next {
-            self.late = (now - self.next).0 as f64;
-            let quantum = u64::from(pacing.quantum_bytes).min(self.most);
+            self.lateness = (now - self.next).0 as f64;
+            let quantum = u64::from(pacing.quantum_bytes).min(self.max_quantum);
             (self.next, self.began, self.left) = (now, now, quantum);
         }
-        let lasts = length as f64 * PS_TIMES_BITS / pacing.rate_bps as f64;
-        let sooner = self.late.min(lasts / 2.0);
-        self.late -= sooner;
-        self.next = Time(self.next.0.saturating_add((lasts - sooner) as u64));
+        let duration = length as f64 * PS_TIMES_BITS / pacing.rate_bps as f64;
+        let catch_up = self.lateness.min(duration / 2.0);
+        self.lateness -= catch_up;
+        self.next = Time(self.next.0.saturating_add((duration - catch_up) as u64));
         self.left = self.left.saturating_sub(length);
     }
 
@@ -113,9 +114,9 @@ impl Pacer {
 /// Returns the pacing rate for a congestion controller that sets none: cwnd/srtt times a factor above 1.
 pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
     let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
-        FAST
+        SLOW_START_FACTOR
     } else {
-        SLOW
+        AVOIDANCE_FACTOR
     };
     let window = flight.cwnd().max(flight.outstanding() as f64);
     let rate = ratio * window * PS_TIMES_BITS / srtt?.0 as f64;
@@ -126,9 +127,9 @@ pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -
 pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flight: &Flight) -> Pacing {
     let rate_bps = rate_bps as u64;
     let halved = least_rtt
-        .map_or(u64::MAX, |rtt| rtt.0 / HALVES_EACH.0)
+        .map_or(u64::MAX, |rtt| rtt.0 / BURST_SHARE_HALF_LIFE.0)
         .min(u64::from(u64::BITS) - 1);
-    let bytes = (rate_bps / 8 / QUANTA_PER_SECOND).saturating_add(MOST_BYTES >> halved);
+    let bytes = (rate_bps / 8 / QUANTA_PER_SECOND).saturating_add(MAX_BURST_BYTES >> halved);
     Pacing {
         rate_bps,
         quantum_bytes: quantum(bytes, least_segments, flight),
@@ -138,7 +139,7 @@ pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flig
 /// Rounds a quantum of `bytes` to whole segments, at least `least_segments`; returns bytes.
 fn quantum(bytes: u64, least_segments: u64, flight: &Flight) -> u32 {
     let mss = u64::from(flight.mss);
-    ((bytes.min(MOST_BYTES) / mss).max(least_segments) * mss) as u32
+    ((bytes.min(MAX_BURST_BYTES) / mss).max(least_segments) * mss) as u32
 }
 
 #[cfg(test)]
@@ -151,9 +152,9 @@ mod tests {
         quantum_bytes: 2000,
     };
 
-    fn warm(most: u64) -> Pacer {
-        let mut pacer = Pacer::new(most);
-        for _ in 0..FREE_SEGMENTS {
+    fn warm(max_quantum: u64) -> Pacer {
+        let mut pacer = Pacer::new(max_quantum);
+        for _ in 0..UNPACED_SEGMENTS {
             pacer.on_sent(Time::ZERO, 1000, Some(RATE));
         }
         pacer
@@ -164,7 +165,7 @@ mod tests {
         let mut now = Time::ZERO;
         let mut left = vec![];
         while left.len() < count {
-            if pacer.holds(now, 1000) {
+            if pacer.must_wait(now, 1000) {
                 now = pacer.resume().get().expect("it tells when");
                 pacer.on_timeout(now);
             } else {
@@ -176,20 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_leaves_at_one_instant_and_the_next_one_when_the_rate_allows() {
+    fn the_segments_of_a_quantum_are_sent_together_and_the_next_quantum_waits() {
         assert_eq!(instants(warm(u64::MAX), 6), [0, 0, 2, 2, 4, 4]);
         assert_eq!(instants(warm(1000), 6), [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]
-    fn who_comes_late_makes_up_for_half_of_a_gap_at_most() {
+    fn a_late_segment_shortens_later_gaps_by_at_most_half() {
         let mut pacer = warm(u64::MAX);
         pacer.on_sent(Time::ZERO, 1000, Some(RATE));
-        assert!(pacer.holds(Time(1), 2000));
-        assert_eq!(pacer.held(Time(1)), Span(Span::millis(1).0 - 1));
+        assert!(pacer.must_wait(Time(1), 2000));
+        assert_eq!(pacer.delay(Time(1)), Span(Span::millis(1).0 - 1));
         let late = Time(Span::micros(1200).0);
-        assert_eq!(pacer.held(late), Span(0));
-        assert!(!pacer.holds(late, 1000));
+        assert_eq!(pacer.delay(late), Span(0));
+        assert!(!pacer.must_wait(late, 1000));
         pacer.on_sent(late, 1000, Some(RATE));
         assert_eq!(pacer.next, Time(Span::millis(2).0));
         let later = Time(Span::millis(100).0);
@@ -198,20 +199,20 @@ mod tests {
     }
 
     #[test]
-    fn the_first_ten_segments_and_those_without_a_rate_are_held_back_by_nothing() {
+    fn the_first_ten_segments_and_segments_without_a_rate_are_not_paced() {
         let mut pacer = Pacer::new(u64::MAX);
-        for _ in 0..FREE_SEGMENTS {
-            assert!(!pacer.holds(Time::ZERO, 1000));
+        for _ in 0..UNPACED_SEGMENTS {
+            assert!(!pacer.must_wait(Time::ZERO, 1000));
             pacer.on_sent(Time::ZERO, 1000, Some(RATE));
         }
         for _ in 0..5 {
-            assert!(!pacer.holds(Time::ZERO, 1000));
+            assert!(!pacer.must_wait(Time::ZERO, 1000));
             pacer.on_sent(Time::ZERO, 1000, None);
         }
     }
 
     #[test]
-    fn the_rate_is_twice_the_window_in_a_round_trip_until_half_of_the_threshold_then_six_fifths() {
+    fn the_rate_is_twice_cwnd_per_srtt_below_half_of_ssthresh_and_six_fifths_above() {
         let rate = |cwnd, ssthresh| {
             let flight = Flight::new(Limits::new(cwnd, ssthresh), 1 << 30, 1000);
             by_window(&flight, Some(Span::millis(100)), None).expect("a round trip is known")
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_short_path_more_leaves_at_once() {
+    fn on_a_short_path_the_quantum_is_larger() {
         let flight = Flight::new(Limits::new(1e4, 1e4), 1 << 30, 1000);
         let quantum = |micros| at_rate(1e6, 2, Some(Span::micros(micros)), &flight).quantum_bytes;
         assert_eq!([100, 600, 1100, 10_000].map(quantum), [65_000, 32_000, 16_000, 2_000]);

@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_agree_with_a_set_of_numbers(
+        fn ranges_agree_with_a_set_of_bytes(
             inserted in prop::collection::vec((0u64..60, 1u64..12), 0..20),
             absorbed in 0u64..80,
             from in 0u64..80,

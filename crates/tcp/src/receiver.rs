@@ -35,8 +35,8 @@ pub struct Receiver {
     sack_blocks: u8,
     pending: bool,
     /// Whether every segment is acknowledged at once, without a timestamp echo.
-    at_once: bool,
-    /// Whether `at_once` holds and no data lie beyond a hole.
+    acks_immediately: bool,
+    /// Whether `acks_immediately` holds and no data lie beyond a hole.
     fast_path: bool,
     /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,
@@ -46,11 +46,11 @@ pub struct Receiver {
     /// Whether ACKs of in-order data report only received data and possibly an echo, and no observer needs every segment.
     in_order_fast_path: bool,
     /// Data beyond a hole.
-    beyond: Ranges,
+    out_of_order: Ranges,
     /// Time at which a delayed ACK is due.
     deadline: MaybeTime,
     /// Number of segments for which an ACK waits, and maximum wait.
-    each: u32,
+    ack_every: u32,
     timeout: Span,
     /// Linux's delayed ACKs, instead of `timeout`.
     delays: Option<Delays>,
@@ -81,15 +81,15 @@ pub struct Receiver {
     /// SACK blocks of the previous ACK, most recent first.
     reported: [(u64, u64); MAX_SACK_BLOCKS],
     /// The segment stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are several.
-    put: u64,
+    stored: u64,
     /// Bytes beyond a hole, for window autotuning.
-    waiting: u64,
+    out_of_order_bytes: u64,
 }
 
 /// Value that represents more than one segment.
 const SEVERAL: u64 = u64::MAX;
 /// Number of segments for which Linux sends at least one ACK.
-const EACH: u32 = 2;
+const ACK_EVERY: u32 = 2;
 
 /// Returns the number of segments for which an ACK waits, the maximum wait [ps], and the number of initial segments that are
 /// acknowledged at once.
@@ -101,7 +101,7 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
             timeout_ps,
             quick,
         } => (segments, timeout_ps, quick),
-        AckConfig::Linux { timeout_ps, quick, .. } => (EACH, timeout_ps, quick),
+        AckConfig::Linux { timeout_ps, quick, .. } => (ACK_EVERY, timeout_ps, quick),
     }
 }
 
@@ -118,8 +118,8 @@ fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
 impl Receiver {
     /// Creates a receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
-        let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
-        let (each, timeout_ps, quick) = rule(&config.ack);
+        let acks_immediately = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
+        let (ack_every, timeout_ps, quick) = rule(&config.ack);
         let (delays, window, compression, writes) = match config.ack {
             AckConfig::Linux {
                 least_round_trip,
@@ -139,8 +139,8 @@ impl Receiver {
         Receiver {
             next: 0,
             highest: 0,
-            beyond: Ranges::default(),
-            each,
+            out_of_order: Ranges::default(),
+            ack_every,
             timeout: Span(timeout_ps),
             delays,
             slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
@@ -161,21 +161,21 @@ impl Receiver {
             duplicate: None,
             opening: Opening::Over,
             reported: [(0, 0); MAX_SACK_BLOCKS],
-            put: 0,
-            waiting: 0,
+            stored: 0,
+            out_of_order_bytes: 0,
             unacknowledged: 0,
             deadline: MaybeTime::NONE,
             acknowledged: 0,
             echo: MaybeTime::NONE,
             pending: false,
-            at_once,
-            fast_path: at_once,
+            acks_immediately,
+            fast_path: acks_immediately,
         }
     }
 
     /// Disables the fast path because an observer needs every segment.
     pub fn disable_fast_path(&mut self) {
-        (self.at_once, self.fast_path, self.in_order_fast_path) = (false, false, false);
+        (self.acks_immediately, self.fast_path, self.in_order_fast_path) = (false, false, false);
     }
 
     /// Disables all shortcuts of the receiver: each segment takes the slow path.
@@ -207,7 +207,7 @@ impl Receiver {
     #[inline]
     pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
         let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0);
-        if !(expected && self.beyond.is_empty() && self.duplicate.is_none()) {
+        if !(expected && self.out_of_order.is_empty() && self.duplicate.is_none()) {
             return false;
         }
         if sequence == self.acknowledged {
@@ -215,7 +215,7 @@ impl Receiver {
         }
         self.latest = sequence;
         self.next = sequence + u64::from(length);
-        let grew = self.window_grows(now, stamp.get(), self.next, 0);
+        let grew = self.grow_window(now, stamp.get(), self.next, 0);
         self.measure_gap(now);
         if self.use_quick_ack() | grew {
             self.pending = true;
@@ -229,16 +229,17 @@ impl Receiver {
     /// Processes an intact segment.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &DataSegment) {
-        if !self.slow_path_only & (segment.sequence == self.next) & (segment.length > 0) && self.beyond.is_empty() {
-            self.take_next(now, segment);
+        if !self.slow_path_only & (segment.sequence == self.next) & (segment.length > 0) && self.out_of_order.is_empty()
+        {
+            self.on_expected_segment(now, segment);
         } else {
-            self.take_any(now, segment);
+            self.on_other_segment(now, segment);
         }
     }
 
     /// Processes an expected segment if only the number of segments determines its ACK.
     #[inline(always)]
-    fn take_next(&mut self, now: Time, segment: &DataSegment) {
+    fn on_expected_segment(&mut self, now: Time, segment: &DataSegment) {
         if segment.sequence == self.acknowledged {
             self.echo = segment.timestamp;
         }
@@ -251,7 +252,7 @@ impl Receiver {
     #[inline(always)]
     fn acknowledge_or_wait(&mut self, now: Time) {
         self.unacknowledged += 1;
-        if self.unacknowledged < self.each {
+        if self.unacknowledged < self.ack_every {
             let due = match &self.delays {
                 Some(delays) => delays.deadline(now, self.round_trip()),
                 None => now + self.timeout,
@@ -263,30 +264,30 @@ impl Receiver {
     }
 
     #[inline(always)]
-    fn take_any(&mut self, now: Time, segment: &DataSegment) {
+    fn on_other_segment(&mut self, now: Time, segment: &DataSegment) {
         if self.slow_path_only {
-            return self.take_in_full(now, *segment);
+            return self.on_slow_path_segment(now, *segment);
         }
-        let (in_order, filled) = self.place(segment);
-        if in_order && !filled && self.beyond.is_empty() {
+        let (in_order, filled) = self.store(segment);
+        if in_order && !filled && self.out_of_order.is_empty() {
             self.acknowledge_or_wait(now);
         } else {
             self.unacknowledged += 1;
             self.pending = true;
         }
-        self.fast_path = self.at_once && self.beyond.is_empty();
+        self.fast_path = self.acks_immediately && self.out_of_order.is_empty();
     }
 
     /// Processes a segment whose ACK depends on more than the number of segments.
     #[inline(never)]
-    fn take_in_full(&mut self, now: Time, segment: DataSegment) {
+    fn on_slow_path_segment(&mut self, now: Time, segment: DataSegment) {
         if segment.opening != Opening::Over {
             return self.open(&segment);
         }
         let marks = self.echoes_mark;
         self.take_mark(segment.ecn, segment.length);
-        let fresh = self.beyond.is_empty();
-        let (in_order, filled) = self.place(&segment);
+        let fresh = self.out_of_order.is_empty();
+        let (in_order, filled) = self.store(&segment);
         let range = match &mut self.compression {
             Some(compression) if !in_order => compression.take(self.next, (segment.sequence, segment.end())),
             _ => 0,
@@ -294,12 +295,12 @@ impl Receiver {
         if self.delays.is_some() {
             self.start_quick_acks(now, &segment, (in_order, marks));
         }
-        let at_once = self.answers_at_once(now, &segment, in_order);
-        if in_order && !filled && !at_once && self.beyond.is_empty() {
+        let acks_immediately = self.must_ack_immediately(now, &segment, in_order);
+        if in_order && !filled && !acks_immediately && self.out_of_order.is_empty() {
             self.acknowledge_or_wait(now);
         } else {
             self.unacknowledged += 1;
-            let waits = !at_once && self.compression.is_some();
+            let waits = !acks_immediately && self.compression.is_some();
             let wait = if waits { self.compressed(range, fresh) } else { None };
             match wait {
                 Some(wait) => self.deadline = self.deadline.min((now + wait).into()),
@@ -307,13 +308,13 @@ impl Receiver {
             }
         }
         self.stamp_ack(now);
-        self.wait_for_mark();
-        self.fast_path = self.at_once && self.beyond.is_empty();
+        self.schedule_ack_before_mark();
+        self.fast_path = self.acks_immediately && self.out_of_order.is_empty();
     }
 
     /// Stores a segment. Returns whether it was expected, and whether it filled a hole.
     #[inline(always)]
-    fn place(&mut self, segment: &DataSegment) -> (bool, bool) {
+    fn store(&mut self, segment: &DataSegment) -> (bool, bool) {
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
             self.echo = segment.timestamp;
@@ -323,12 +324,12 @@ impl Receiver {
         let filled = in_order && self.advance(segment.end());
         if !in_order {
             if self.window.is_some() && segment.sequence > self.next {
-                let known = self.beyond.covered(segment.sequence, segment.end());
-                self.waiting += u64::from(segment.length) - known;
+                let known = self.out_of_order.covered(segment.sequence, segment.end());
+                self.out_of_order_bytes += u64::from(segment.length) - known;
             }
-            let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
-            if news {
-                self.put = if self.put == 0 { segment.sequence } else { SEVERAL };
+            let is_new = segment.sequence > self.next && self.out_of_order.insert(segment.sequence, segment.end());
+            if is_new {
+                self.stored = if self.stored == 0 { segment.sequence } else { SEVERAL };
             } else if self.sends_dsack {
                 self.duplicate = Some((segment.sequence, segment.end()));
             }
@@ -347,10 +348,10 @@ impl Receiver {
 
     /// Returns whether a segment is acknowledged at once: because it is one of the first, the window grew, it ends a
     /// write, or it is marked.
-    fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
-        let beyond = self.waiting;
+    fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
+        let beyond = self.out_of_order_bytes;
         let grew = if in_order {
-            self.window_grows(now, segment.timestamp.get(), segment.end(), beyond)
+            self.grow_window(now, segment.timestamp.get(), segment.end(), beyond)
         } else {
             if let (Some(window), Some(sent)) = (&mut self.window, segment.timestamp.get()) {
                 window.measure(now, sent);
@@ -359,8 +360,8 @@ impl Receiver {
             new && self.window.as_mut().is_some_and(|window| window.grow(beyond))
         };
         let first = self.use_quick_ack();
-        let place = (segment.sequence, segment.end());
-        let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, place);
+        let range = (segment.sequence, segment.end());
+        let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, range);
         // Only in-order data are read, and only their PSH flag is examined (tcp_event_data_recv).
         let pushed = self.writes.as_mut().is_some_and(ends) && in_order;
         first || grew || pushed || self.counter.is_due()
@@ -369,7 +370,7 @@ impl Receiver {
     /// Returns the delay of a segment's ACK while data lie beyond a hole.
     fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
         // The last hole was filled.
-        if self.beyond.is_empty() {
+        if self.out_of_order.is_empty() {
             return None;
         }
         let round_trip = self.round_trip();
@@ -381,17 +382,17 @@ impl Receiver {
     }
 
     /// Schedules an ACK of the data received before the marking changed, to be sent first.
-    fn wait_for_mark(&mut self) {
+    fn schedule_ack_before_mark(&mut self) {
         if let Some((_, due)) = &mut self.before_mark {
             *due = std::mem::replace(&mut self.pending, true);
         }
     }
 
-    /// Returns whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond`
-    /// bytes lie beyond a hole. If the segment filled a hole, the data beyond it are read afterwards
-    /// (tcp_rcv_space_adjust is called for each packet).
+    /// Lets autotuning enlarge the window for an in-order segment that ends at byte `end`, while `beyond` bytes lie
+    /// beyond a hole. Returns whether the window grew. If the segment filled a hole, the data beyond it are read
+    /// afterwards (tcp_rcv_space_adjust is called for each packet).
     #[inline]
-    fn window_grows(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
+    fn grow_window(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
         match (&mut self.window, sent) {
             (Some(window), Some(sent)) => window.on_segment(now, sent, end, beyond),
             _ => false,
@@ -408,12 +409,12 @@ impl Receiver {
 
     /// Advances RCV.NXT to `end` and over stored data. Returns whether a hole was filled.
     fn advance(&mut self, end: u64) -> bool {
-        let filled = self.beyond.absorb(end);
+        let filled = self.out_of_order.absorb(end);
         self.next = filled.map_or(end, |reached| reached.max(end));
-        self.waiting = if self.beyond.is_empty() {
+        self.out_of_order_bytes = if self.out_of_order.is_empty() {
             0
         } else {
-            self.waiting.saturating_sub(self.next - end)
+            self.out_of_order_bytes.saturating_sub(self.next - end)
         };
         filled.is_some()
     }
@@ -424,7 +425,7 @@ impl Receiver {
             self.pending = true;
             self.stamp_ack(now);
             let round_trip = self.round_trip();
-            if let (true, Some(delays)) = (self.beyond.is_empty(), &mut self.delays) {
+            if let (true, Some(delays)) = (self.out_of_order.is_empty(), &mut self.delays) {
                 delays.on_timeout(round_trip);
             }
         }

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_losses_causes_one_reduction_and_each_single_loss_one() {
+    fn a_burst_of_losses_and_each_single_loss_cause_one_reduction() {
         let mut reductions = Reductions::default();
         for segment in 0..452 {
             reductions.note_loss(1000 * segment, second(1), OVERFLOW, 0);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_to_come_an_acknowledged_one_and_an_undo_do_not_count() {
+    fn a_future_loss_an_acknowledged_loss_and_an_undone_reduction_do_not_count() {
         let mut reductions = Reductions::default();
         reductions.note_loss(1000, second(10), RANDOM, 0);
         reductions.note_loss(9000, second(100), OVERFLOW, 0);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_segment_that_was_lost_twice_the_latest_loss_counts() {
+    fn the_latest_loss_of_a_segment_counts() {
         let mut reductions = Reductions::default();
         reductions.note_loss(1000, second(10), OVERFLOW, 0);
         reductions.note_loss(1000, second(20), RANDOM, 0);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_of_what_an_earlier_loss_let_repeat_have_its_cause() {
+    fn duplicates_caused_by_go_back_n_have_the_cause_of_the_earlier_loss() {
         let mut reductions = Reductions::default();
         reductions.note_loss(1000, second(1), OVERFLOW, 0);
         assert_eq!(
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_without_a_reduction_is_forgotten() {
+    fn losses_acknowledged_without_a_reduction_are_forgotten() {
         let mut reductions = Reductions::default();
         for segment in 0..10_000 {
             reductions.note_loss(1000 * segment, Time(segment), RANDOM, 1000 * segment);

@@ -8,7 +8,7 @@ use crate::ranges::Ranges;
 pub struct Scoreboard {
     sacked: Ranges,
     /// All holes below this byte have been retransmitted.
-    resent: u64,
+    retransmitted_until: u64,
 }
 
 impl Scoreboard {
@@ -17,11 +17,11 @@ impl Scoreboard {
     #[inline(always)]
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
         self.sacked.absorb(una);
-        let mut news = false;
+        let mut is_new = false;
         for (start, end) in blocks {
-            news |= self.sacked.insert(start, end);
+            is_new |= self.sacked.insert(start, end);
         }
-        news
+        is_new
     }
 
     /// Returns whether no block beyond SND.UNA is known.
@@ -31,24 +31,24 @@ impl Scoreboard {
 
     /// Starts a recovery; its first retransmission covers the bytes from SND.UNA to `end`.
     pub fn begin(&mut self, end: u64) {
-        self.resent = end;
+        self.retransmitted_until = end;
     }
 
     /// Returns the first byte and the length, at most `mss`, of the first hole not yet retransmitted.
     pub fn next_hole(&self, una: u64, mss: u32) -> Option<(u64, u32)> {
-        let (start, end) = self.sacked.gap_from(self.resent.max(una))?;
+        let (start, end) = self.sacked.gap_from(self.retransmitted_until.max(una))?;
         Some((start, (end - start).min(u64::from(mss)) as u32))
     }
 
     /// Records that the holes below `end` have been retransmitted.
-    pub fn on_resent(&mut self, end: u64) {
-        self.resent = end;
+    pub fn on_retransmitted(&mut self, end: u64) {
+        self.retransmitted_until = end;
     }
 
     /// Discards the SACK information after a timeout, because the receiver may have discarded the data (RFC 2018 section 8).
     pub fn clear(&mut self) {
         self.sacked.clear();
-        self.resent = 0;
+        self.retransmitted_until = 0;
     }
 }
 
@@ -65,13 +65,13 @@ mod tests {
         let mut holes = vec![];
         while let Some((start, length)) = board.next_hole(0, 8) {
             holes.push((start, length));
-            board.on_resent(start + u64::from(length));
+            board.on_retransmitted(start + u64::from(length));
         }
         assert_eq!(holes, [(10, 8), (18, 2), (30, 8), (38, 2)]);
     }
 
     #[test]
-    fn a_cumulative_ack_and_a_timeout_clear_the_board() {
+    fn a_cumulative_ack_and_a_timeout_clear_the_scoreboard() {
         let mut board = Scoreboard::default();
         board.update(0, [(20, 30), (40, 50)].into_iter());
         board.update(30, [].into_iter());

@@ -7,7 +7,7 @@ pub const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of an IPv4 header without options.
 pub const IP_HEADER_BYTES: u32 = 20;
 /// Maximum length of the TCP options [byte].
-const MOST_OPTION_BYTES: u32 = 40;
+const MAX_OPTION_BYTES: u32 = 40;
 /// Lengths of an AccECN option with three and with two counters, padding included [byte] (RFC 9768 section 3.2.3).
 const COUNTS_OPTION_BYTES: u32 = 12;
 const SHORT_COUNTS_OPTION_BYTES: u32 = 8;
@@ -240,7 +240,7 @@ impl AckSegment {
         let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
         match self.counts.is_some() {
             false => 0,
-            true if others + COUNTS_OPTION_BYTES <= MOST_OPTION_BYTES => COUNTS_OPTION_BYTES,
+            true if others + COUNTS_OPTION_BYTES <= MAX_OPTION_BYTES => COUNTS_OPTION_BYTES,
             true => SHORT_COUNTS_OPTION_BYTES,
         }
     }
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ack_grows_by_its_options_and_stays_within_two_cells() {
+    fn options_enlarge_an_ack_up_to_two_cells() {
         let mut ack = AckSegment::default();
         let mut bytes = vec![ack.packet_bytes()];
         for block in 0..MAX_SACK_BLOCKS {

@@ -82,12 +82,12 @@ impl RttEstimator {
 
     /// Resets the RTO after a lost SYN without an RTT sample: to 3 s (RFC 6298 rule 5.7), or to a coarse timer's initial
     /// value.
-    pub fn begin_anew(&mut self) {
+    pub fn reset_after_lost_syn(&mut self) {
         match self {
             RttEstimator::Coarse(timer) => timer.backoff = 0,
             RttEstimator::Fine(timer) => {
                 timer.backoff = 0;
-                timer.estimate = timer.estimate.max(AFTER_A_LOST_SYN.0);
+                timer.estimate = timer.estimate.max(RTO_AFTER_LOST_SYN.0);
                 timer.limit();
             }
         }
@@ -130,13 +130,13 @@ impl RttEstimator {
 }
 
 /// RTO for the first data after a lost SYN (RFC 6298 rule 5.7).
-const AFTER_A_LOST_SYN: Span = Span::seconds(3);
+const RTO_AFTER_LOST_SYN: Span = Span::seconds(3);
 
 /// Maximum exponent of the RTO's exponential backoff (4.4BSD).
 pub const MAX_BACKOFF: u32 = 6;
 
 /// Maximum RTT in ticks: eight times this must fit in 31 bits.
-const MOST_TICKS: u64 = (1 << 28) - 2;
+const MAX_TICKS: u64 = (1 << 28) - 2;
 
 /// RTO in whole ticks: srtt scaled by 8, rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl CoarseTimer {
     }
 
     fn measure(&mut self, sent: Time, now: Time) {
-        let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MOST_TICKS) as i32;
+        let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MAX_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
             // BSD's counter of a running measurement starts at 1, and BSD subtracts 1 from every measurement except the
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn off_the_ticks_a_coarse_timer_expires_whole_ticks_after_it_was_armed() {
+    fn a_coarse_timer_off_the_ticks_expires_whole_ticks_after_it_was_armed() {
         let mut timer = coarse(TICK / 4);
         let RttEstimator::Coarse(state) = &mut timer else {
             unreachable!()
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_that_do_not_count_from_one_count_at_least_one() {
+    fn rtt_samples_that_do_not_count_from_one_are_at_least_one_tick() {
         let mut timer = coarse(0);
         let RttEstimator::Coarse(state) = &mut timer else {
             unreachable!()

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_keeps_the_checksum_right() {
+    fn a_mark_updates_the_checksum() {
         for address in 0..=255 {
             let mut packet = PACKET;
             packet[19] = address;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn other_frames_are_none_of_a_host() {
+    fn other_frames_belong_to_no_host() {
         let mut frame = Vec::new();
         put_control(&mut frame, &[7, 8]);
         assert_eq!(parse(&frame[4..]), Frame::Answer(&[7, 8]));

@@ -119,13 +119,13 @@ pub struct Guest {
 }
 
 /// Maximum length of the frames of a message [byte]; `MOST_BYTES` of `lockstep.c`.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
 /// Real time within which the guest must send its next message.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of messages before an answer.
-const MOST_MESSAGES: u32 = 100_000;
+const MAX_MESSAGES: u32 = 100_000;
 /// Interval at which the state of senders is read [ps].
 const SAMPLE_PS: u64 = 100_000_000_000;
 /// Time 0 of a run is a multiple of this on the guest's clock [ns].
@@ -153,7 +153,7 @@ const BOOT: [&str; 10] = [
 ];
 /// Disabled parts of the kernel: a choice by measured speed, the random numbers of the machine, and block devices,
 /// whose thread would outlive the kernel.
-const LEFT_OUT: &str = "initcall_blacklist=raid6_select_algo,rng_init,ubd_driver_init";
+const DISABLED_INITCALLS: &str = "initcall_blacklist=raid6_select_algo,rng_init,ubd_driver_init";
 
 mod request {
     pub const ADD_HOST: u16 = 1;
@@ -169,12 +169,12 @@ impl Guest {
     pub fn boot(kernel: &Kernel, seed: u64, mtu: u32) -> Result<Guest, String> {
         let failed = |error: std::io::Error| format!("{}: does not start ({error})", kernel.program.display());
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        ours.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        ours.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(failed)?;
         let console = console().map_err(failed)?;
         let mut command = Command::new(&kernel.program);
         command
             .args(BOOT)
-            .arg(LEFT_OUT)
+            .arg(DISABLED_INITCALLS)
             .arg(format!(
                 "vec0:transport=fd,fd=100,vec=0,gro=0,mtu={mtu},mac=02:00:00:00:00:00"
             ))
@@ -361,18 +361,18 @@ impl Guest {
 
     /// Lets the guest run until it has answered. Returns an error if the answer is one.
     fn wait_for_answer(&mut self) -> Result<(), String> {
-        for _ in 0..MOST_MESSAGES {
+        for _ in 0..MAX_MESSAGES {
             if let Some(answer) = self.answer.take() {
                 return self.take_answer(&answer);
             }
             self.exchange(self.due_ns.max(self.now_ns))?;
         }
-        Err(format!("the guest does not answer: {}", self.last_words()))
+        Err(format!("the guest does not answer: {}", self.console_error()))
     }
 
     /// Sends the next frames and the time to which the clock advances, and reads until the guest is idle.
     fn exchange(&mut self, clock_ns: u64) -> Result<(), String> {
-        let bytes = whole_frames(&self.pending, MOST_BYTES);
+        let bytes = whole_frames(&self.pending, MAX_MESSAGE_BYTES);
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(&clock_ns.to_le_bytes());
         head[16..20].copy_from_slice(&(bytes as u32).to_le_bytes());
@@ -449,8 +449,8 @@ impl Guest {
         if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
             return format!(
                 "the guest does not answer within {} s: {}",
-                PATIENCE.as_secs(),
-                self.last_words()
+                ANSWER_TIMEOUT.as_secs(),
+                self.console_error()
             );
         }
         let _ = self.child.kill();
@@ -458,11 +458,11 @@ impl Guest {
             .child
             .wait()
             .map_or_else(|error| error.to_string(), |status| status.to_string());
-        format!("the guest has ended ({status}): {}", self.last_words())
+        format!("the guest has ended ({status}): {}", self.console_error())
     }
 
     /// Returns the line of the guest's console that reports a kernel panic; otherwise the last line.
-    fn last_words(&mut self) -> String {
+    fn console_error(&mut self) -> String {
         let mut told = Vec::new();
         let read = self.console.rewind().and_then(|()| self.console.read_to_end(&mut told));
         let lines = String::from_utf8_lossy(&told);

@@ -166,8 +166,7 @@ impl<P: Probe> Hosts<P> {
         let window = self.flows[flow.index()].sender.flight();
         self.probe.window(now, flow, window.cwnd(), window.ssthresh());
         if self.probe.wants_control() {
-            self.probe
-                .control(now, flow, &self.flows[flow.index()].sender.watched());
+            self.probe.control(now, flow, &self.flows[flow.index()].sender.state());
         }
         if self.probe.wants_events() {
             self.report_events(flow);

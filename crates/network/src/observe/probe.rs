@@ -6,7 +6,7 @@ use crate::packets::contents::{Contents, Datagram};
 use crate::packets::{Circuit, Flow, Link};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::journal::SenderEvent;
-use longpipe_tcp::sender::Watched;
+use longpipe_tcp::sender::SenderState;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 /// Transmission time of a cell or packet on a link.
@@ -41,7 +41,7 @@ pub trait Probe {
         false
     }
     /// Reports the state of a sender after an event that may have changed it.
-    fn control(&mut self, _now: Time, _flow: Flow, _watched: &Watched) {}
+    fn control(&mut self, _now: Time, _flow: Flow, _sender: &SenderState) {}
     /// Reports a sender's timer after an event that may have changed it: the RTT sample, if any, SRTT and RTO.
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
     /// Returns whether the probe uses `queue`.
@@ -117,9 +117,9 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.0.wants_control() || self.1.wants_control()
     }
 
-    fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
-        self.0.control(now, flow, watched);
-        self.1.control(now, flow, watched);
+    fn control(&mut self, now: Time, flow: Flow, sender: &SenderState) {
+        self.0.control(now, flow, sender);
+        self.1.control(now, flow, sender);
     }
 
     fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
@@ -230,9 +230,9 @@ impl<A: Probe> Probe for Option<A> {
         self.as_ref().is_some_and(A::wants_control)
     }
 
-    fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
+    fn control(&mut self, now: Time, flow: Flow, sender: &SenderState) {
         if let Some(probe) = self {
-            probe.control(now, flow, watched);
+            probe.control(now, flow, sender);
         }
     }
 

@@ -17,7 +17,7 @@ use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::segment::Opening;
-use longpipe_tcp::sender::Watched;
+use longpipe_tcp::sender::SenderState;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 const SENT: u8 = 0;
@@ -37,7 +37,7 @@ pub struct Recorder {
     owners: Vec<Flow>,
     latest: Vec<(f64, f64)>,
     latest_rto: Vec<Span>,
-    latest_control: Vec<Option<Watched>>,
+    latest_control: Vec<Option<SenderState>>,
     /// Congestion windows over time.
     pub windows: WindowTrace,
     /// States of senders over time.
@@ -273,32 +273,30 @@ impl Probe for Recorder {
         self.wanted.control || self.wanted.flight
     }
 
-    fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
+    fn control(&mut self, now: Time, flow: Flow, sender: &SenderState) {
         if !self.is_own(flow) {
             return;
         }
-        let before = self.latest_control[flow.index()].replace(*watched);
-        if self.wanted.flight && before.is_none_or(|before| before.sending != watched.sending) {
+        let before = self.latest_control[flow.index()].replace(*sender);
+        if self.wanted.flight && before.is_none_or(|before| before.sending != sender.sending) {
             self.flights.time.put(now.0);
             self.flights.flow.put(flow.0);
-            self.flights.in_flight.put(watched.sending.in_flight);
-            self.flights.limit.put(watched.sending.limit as u8);
+            self.flights.in_flight.put(sender.sending.in_flight);
+            self.flights.limit.put(sender.sending.limit as u8);
         }
-        let sending = watched.sending;
-        if !self.wanted.control || before.map(|before| Watched { sending, ..before }) == Some(*watched) {
+        let sending = sender.sending;
+        if !self.wanted.control || before.map(|before| SenderState { sending, ..before }) == Some(*sender) {
             return;
         }
         let trace = &mut self.controls;
         trace.time.put(now.0);
         trace.flow.put(flow.0);
-        trace.stage.put(watched.model.map_or(-1, |model| model.stage as i8));
-        trace.state.put(watched.state as i8);
-        trace
-            .pacing
-            .put(watched.pacing_bps.map_or(f64::NAN, |rate| rate as f64));
+        trace.stage.put(sender.model.map_or(-1, |model| model.stage as i8));
+        trace.state.put(sender.state as i8);
+        trace.pacing.put(sender.pacing_bps.map_or(f64::NAN, |rate| rate as f64));
         trace
             .bandwidth
-            .put(watched.model.map_or(f64::NAN, |model| model.bandwidth_bps));
+            .put(sender.model.map_or(f64::NAN, |model| model.bandwidth_bps));
     }
 
     fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {

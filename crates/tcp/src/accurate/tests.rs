@@ -37,7 +37,7 @@ fn of(marked: bool) -> Ecn {
 }
 
 #[test]
-fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back() {
+fn rfc_9768_appendix_a_1_byte_counters_wrap_at_2_24_and_never_decrease() {
     // Columns: s.ceb, counter in the option, increase.
     let table = [
         (0, 1_460, 1_460),
@@ -52,7 +52,7 @@ fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back()
 }
 
 #[test]
-fn rfc_9768_appendix_a_2_2_bytes_tell_whether_the_field_went_round() {
+fn rfc_9768_appendix_a_2_2_bytes_show_whether_the_field_has_wrapped() {
     let mss = 1_000;
     // Columns: marked bytes, d.cep, dSafer.cep, and the number chosen with the bytes.
     let table = [
@@ -72,10 +72,10 @@ fn rfc_9768_appendix_a_2_2_bytes_tell_whether_the_field_went_round() {
 }
 
 #[test]
-fn rfc_9768_section_3_2_1_counts_bytes_of_payload_from_their_first_values() {
+fn rfc_9768_section_3_2_1_byte_counters_count_payload_from_their_initial_values() {
     let mut counter = Counter::new(true);
-    let told = |counter: &Counter| (counter.counts().unmarked(), counter.counts().marked());
-    assert_eq!(told(&counter), (1, 0));
+    let reported = |counter: &Counter| (counter.counts().unmarked(), counter.counts().marked());
+    assert_eq!(reported(&counter), (1, 0));
     for (ecn, bytes) in [
         (of(false), 1_460),
         (of(true), 400),
@@ -84,23 +84,23 @@ fn rfc_9768_section_3_2_1_counts_bytes_of_payload_from_their_first_values() {
     ] {
         counter.take(ecn, bytes);
     }
-    assert_eq!(told(&counter), (1_461, 1_860));
+    assert_eq!(reported(&counter), (1_461, 1_860));
 }
 
 #[test]
-fn rfc_9768_section_3_2_1_counts_from_five_and_goes_round_at_eight() {
+fn rfc_9768_section_3_2_1_the_packet_counter_starts_at_five_and_wraps_at_eight() {
     let mut counter = Counter::new(false);
-    let told: Vec<u8> = [false, true, true, true, true, false, true]
+    let reported: Vec<u8> = [false, true, true, true, true, false, true]
         .map(|marked| {
             counter.take(of(marked), 1);
             counter.next_ace()
         })
         .to_vec();
-    assert_eq!(told, [5, 6, 7, 0, 1, 1, 2]);
+    assert_eq!(reported, [5, 6, 7, 0, 1, 1, 2]);
 }
 
 #[test]
-fn rfc_9768_section_3_2_2_5_1_an_ack_leaves_where_marks_begin_and_at_the_second_of_which_none_told() {
+fn rfc_9768_section_3_2_2_5_1_the_first_mark_and_two_unreported_marks_trigger_acks() {
     let mut counter = Counter::new(false);
     let mut due = |marked| {
         counter.take(of(marked), 1);
@@ -115,7 +115,7 @@ fn rfc_9768_section_3_2_2_5_1_an_ack_leaves_where_marks_begin_and_at_the_second_
 }
 
 #[test]
-fn rfc_9768_section_3_2_3_3_with_the_option_an_ack_leaves_where_marks_end_too() {
+fn rfc_9768_section_3_2_3_3_with_the_option_the_end_of_marks_triggers_an_ack() {
     let mut counter = Counter::new(true);
     let mut due = |ecn| {
         counter.take(ecn, 1);
@@ -141,7 +141,7 @@ fn rfc_9768_section_3_2_3_3_with_the_option_an_ack_leaves_where_marks_end_too() 
 }
 
 #[test]
-fn the_answer_to_a_syn_has_no_counters() {
+fn a_syn_ack_has_no_counters() {
     let mut receiver = Receiver::new(&config(1, true, true));
     let mut answer = |opening| {
         receiver.on_segment(
@@ -213,12 +213,12 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
     if let Some(ack) = receiver.poll_transmit(now) {
         sender.on_ack(now, &ack);
     }
-    [arrived, (sender.marks_told(), sender.marked_bytes_told())]
+    [arrived, (sender.reported_marks(), sender.reported_marked_bytes())]
 }
 
 proptest! {
     #[test]
-    fn where_no_ack_is_lost_the_sender_counts_what_the_receiver_saw(
+    fn without_lost_acks_the_sender_counts_what_the_receiver_counted(
         segments in 1u32..=7,
         sack in any::<bool>(),
         fates in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.05)), 1..200),
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn where_acks_of_fewer_than_eight_packets_are_lost_nothing_is(
+    fn no_mark_is_missed_if_lost_acks_cover_fewer_than_eight_packets(
         which in prop::collection::vec(any::<bool>(), 200),
         fates in prop::collection::vec((any::<bool>(), Just(false)), 1..200),
     ) {
@@ -245,13 +245,13 @@ proptest! {
     }
 
     #[test]
-    fn where_more_are_lost_it_counts_no_fewer(run in 8usize..40, fates in prop::collection::vec((any::<bool>(), Just(false)), 64)) {
+    fn with_more_lost_acks_the_sender_never_counts_too_few_marks(run in 8usize..40, fates in prop::collection::vec((any::<bool>(), Just(false)), 64)) {
         let [arrived, counted] = counts(&config(1, true, false), &fates, |ack| !(5..5 + run).contains(&ack));
         prop_assert!(counted.0 >= arrived.0, "{} {}", counted.0, arrived.0);
     }
 
     #[test]
-    fn options_tell_of_all_marked_bytes_whichever_acks_are_lost(
+    fn options_report_all_marked_bytes_regardless_of_lost_acks(
         segments in 1u32..=7,
         sack in any::<bool>(),
         which in prop::collection::vec(prop::bool::weighted(0.2), 200),

@@ -451,7 +451,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn rfc_7323_section_2_a_window_is_16_bits_shifted() {
+    fn rfc_7323_section_2_the_window_field_has_16_bits_and_a_shift() {
         let window = |receiver_window_bytes, window_scale| {
             let config = TcpConfig {
                 receiver_window_bytes,

@@ -102,7 +102,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
 
     #[test]
-    fn an_ack_counts_by_its_bytes_and_as_one_segment_at_most() {
+    fn an_ack_counts_its_bytes_but_at_most_one_segment() {
         let flight = |cwnd| Flight::new(Limits::new(cwnd, 8000.0), 9000, 1000);
         let (below, above) = (flight(4000.0), flight(8000.0));
         assert_eq!(
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_window_is_as_4_4_bsd_counts_it_in_integers() {
+    fn half_of_a_window_is_computed_in_integers_as_in_4_4_bsd() {
         for mss in [1, 333, 1000, 65_000] {
             for bytes in (0..1 << 30).step_by(1_234_567).chain(0..10_000) {
                 let flight = Flight::new(Limits::new(f64::from(bytes), 0.0), 1 << 30, mss);
@@ -128,7 +128,7 @@ mod tests {
 
     /// Mathis, Semke, Mahdavi and Ott 1997: the mean window is √(3/2) divided by the square root of the loss rate.
     #[test]
-    fn the_mean_window_is_in_proportion_to_the_root_of_the_segments_from_loss_to_loss() {
+    fn the_mean_window_is_proportional_to_the_square_root_of_the_loss_interval() {
         for period in [1_000, 10_000, 100_000] {
             let config = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
             let ratio = Trial::new(&config, 100.0).mean_window(period) / (1.5 * period as f64).sqrt();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_doubles_in_a_round_trip_of_slow_start_and_then_grows_by_a_segment() {
+    fn the_window_doubles_per_rtt_in_slow_start_and_then_grows_by_a_segment_per_rtt() {
         let config = CongestionConfig::Aimd(AimdConfig { byte_counting: true });
         assert_eq!(Trial::with_threshold(&config, 8.0, 100.0).round_trip(), 16.0);
         let past = Trial::new(&config, 100.0).round_trip();

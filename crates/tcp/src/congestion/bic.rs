@@ -153,28 +153,28 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_adds_a_quarter_of_the_distance_sixteen_at_most_and_little_around_the_maximum() {
+    fn growth_per_rtt_is_a_quarter_of_the_distance_at_most_16_and_small_near_the_maximum() {
         let each = |cwnd| bic(1000).each(cwnd);
         assert_eq!([800, 960, 990, 997].map(each), [50, 96, 495, 4985]);
         assert_eq!([1003, 1012, 2000, 10].map(each), [5015, 253, 125, 10]);
     }
 
     #[test]
-    fn a_loss_leaves_four_fifths_or_half_of_a_small_window() {
+    fn a_loss_reduces_the_window_to_four_fifths_or_half_if_it_is_small() {
         let reduce =
             |window: f64| Trial::new(&CongestionConfig::Bic(BicConfig {}), window).reduce(Cause::FastRetransmit);
         assert_eq!([1000.0, 14.0].map(|window| reduce(window).0), [799.0, 7.0]);
     }
 
     #[test]
-    fn as_if_each_ack_told_of_two_segments_the_window_grows_twice_as_fast() {
+    fn with_one_segment_per_ack_the_delayed_ack_estimate_doubles_growth() {
         let mut trial = Trial::new(&CongestionConfig::Bic(BicConfig {}), 1000.0);
         trial.reduce(Cause::FastRetransmit);
         assert_eq!(trial.round_trip() - 799.0, 31.0);
     }
 
     #[test]
-    fn before_the_first_loss_a_round_trip_adds_five_percent() {
+    fn before_the_first_loss_the_window_grows_by_five_percent_per_rtt() {
         assert_eq!(bic(0).each(1000), 20);
     }
 }

@@ -543,7 +543,7 @@ mod tests {
     /// packet sent since is lost. PipeSize is 63, and the window is 31 whole packets. With the literal rules, PipeSize
     /// is 92.
     #[test]
-    fn rfc_9959_a_loss_leaves_half_of_pipe_size() {
+    fn rfc_9959_a_loss_reduces_the_window_to_half_of_pipe_size() {
         for (pipe_size, window) in [(PipeSize::SentSince, 31.5), (PipeSize::AllAcknowledged, 46.0)] {
             let mut script = Script::new(RTT, pipe_size);
             assert_eq!(script.ack(10, 39), 150.0);
@@ -572,7 +572,7 @@ mod tests {
 
     /// A sender whose data do not fill the window after the jump keeps the validated window (section 4.3).
     #[test]
-    fn a_sender_with_few_data_leaves_with_pipe_size() {
+    fn a_sender_with_few_data_keeps_pipe_size() {
         let mut script = Script::new(RTT, PipeSize::SentSince);
         script.ack(10, 39);
         // There are 50 packets in total. At the first ACK of a new packet 10 are in flight, and PipeSize is 30.

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sliding_minimum_is_that_of_the_samples_in_the_period() {
+    fn a_sliding_minimum_is_the_minimum_of_the_samples_in_the_period() {
         let (mut minimum, mut samples) = (SlidingMinimum::default(), vec![]);
         for number in 0..500u64 {
             let (now, sample) = (Time(7 * number), (number * number * 37 % 101) as i64);
@@ -247,7 +247,7 @@ mod tests {
     /// The velocity doubles once the window has changed in one direction for three RTTs, and is 1 after a change of
     /// direction (section 2.1).
     #[test]
-    fn the_velocity_doubles_after_three_round_trips_in_one_direction() {
+    fn the_velocity_doubles_after_three_rtts_in_one_direction() {
         let mut copa = Copa::new(&CopaConfig {
             delta: 0.5,
             competitive: false,

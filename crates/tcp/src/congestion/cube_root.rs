@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cube_root_is_right_to_the_last_bits() {
+    fn a_cube_root_is_exact_to_the_last_bits() {
         for x in (1..3000).map(|n| f64::from(n) * 0.37).chain([1e-9, 1e9, 75.0]) {
             assert!((cube_root(x) / x.cbrt() - 1.0).abs() < 1e-15, "{x}");
         }

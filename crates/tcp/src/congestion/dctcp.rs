@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_costs_half_of_alpha_and_a_loss_half_of_the_window() {
+    fn a_mark_reduces_the_window_by_half_of_alpha_and_a_loss_by_half() {
         let mark = Cause::Mark { abe: false };
         assert_eq!(Trial::new(&config(1.0), 100.0).reduce(mark), (50.0, 50.0));
         assert_eq!(Trial::new(&config(0.2), 100.0).reduce(mark), (90.0, 90.0));
@@ -140,7 +140,7 @@ mod tests {
     /// tcp_ack of Linux 6.1.192 counts the data that an ACK acknowledges before in_ack_event ends the observation
     /// window. The last of ten segments is marked, so alpha is 1024 - 64 + 64/10.
     #[test]
-    fn linux_the_ack_that_ends_an_observation_window_counts_in_it() {
+    fn linux_the_last_ack_of_an_observation_window_counts_in_it() {
         let (mut module, mut socket) = (
             DctcpModule::new(&DctcpConfig {
                 gain: 1.0 / 16.0,

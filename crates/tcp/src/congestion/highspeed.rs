@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_rows_a_and_b_are_those_of_the_formulas_within_two_percent_and_a_hundredth() {
+    fn interpolated_a_and_b_are_within_two_percent_and_a_hundredth_of_the_formulas() {
         for w in (38..94_717).step_by(7).map(f64::from) {
             let ((a, b), (increase, decrease)) = (formulas(w), response(w));
             assert!((increase / a - 1.0).abs() < 0.02 || w < 118.0, "{w}: {increase} {a}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_grows_by_a_of_w_in_a_round_trip_and_loses_b_of_w() {
+    fn a_window_grows_by_a_of_w_per_rtt_and_is_reduced_by_b_of_w() {
         // 1058 segments are a row of the table.
         let window = trial(1058.0).round_trip();
         assert!((1065.9..1066.1).contains(&window), "{window}");
@@ -230,7 +230,7 @@ mod tests {
 
     /// Compares the response function of section 5, .12 / p^.835, with the values of table 1 of RFC 9438.
     #[test]
-    fn rfc_3649_the_mean_window_at_a_share_of_segments_lost() {
+    fn rfc_3649_the_mean_window_at_given_loss_rates() {
         for (period, expected) in [(1_000, 38.0), (10_000, 263.0), (100_000, 1795.0)] {
             let mean = trial(100.0).mean_window(period);
             assert!((mean / expected - 1.0).abs() < 0.05, "{period}: {mean}");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_takes_half_at_a_loss_that_ends_slow_start_and_its_row_s_share_later() {
+    fn linux_halves_the_window_at_the_end_of_slow_start_and_uses_the_row_later() {
         let config = CongestionConfig::Highspeed(HighspeedConfig {
             rules: HighspeedRules::Linux,
         });

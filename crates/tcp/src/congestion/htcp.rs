@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_rises_with_the_time_since_the_latest_loss_and_with_the_round_trip() {
+    fn growth_increases_with_the_time_since_the_last_loss_and_with_the_rtt() {
         let alpha = |min_rtt, seconds| {
             let (mut module, socket) = after(min_rtt, min_rtt, seconds);
             module.update_alpha(&socket);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_is_the_ratio_of_round_trips_once_rates_are_steady() {
+    fn beta_is_the_ratio_of_rtts_once_throughput_is_steady() {
         let (mut module, socket) = after(10, 16, 0);
         let mut beta = |largest, max_rtt| {
             (module.throughput.largest, module.max_rtt) = (largest, max_rtt);

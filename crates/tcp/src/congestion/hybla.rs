@@ -144,7 +144,7 @@ mod tests {
     /// ns-3's test vectors for 2^ρ - 1 and ρ²: with an RTT of 100 ms, 15 segments per ACK in slow start and 16 per RTT
     /// in congestion avoidance.
     #[test]
-    fn a_round_trip_of_four_references_grows_by_sixteen_segments() {
+    fn with_four_times_the_reference_rtt_growth_is_sixteen_segments_per_rtt() {
         let mut trial = Trial::new(&config(), 1000.0).over(Span::millis(100));
         // 2048 / 1000 is rounded to 2/128 of a segment per ACK.
         assert_eq!(trial.round_trip(), 1000.0 + 2.0 * 1000.0 / 128.0 - 0.625);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn shorter_than_the_reference_it_is_reno_and_in_geostationary_orbit_one_ack_opens_the_window() {
+    fn short_rtts_grow_like_reno_and_on_a_geo_path_one_ack_opens_the_window() {
         // Each ACK adds 1/128 of a segment, so a segment takes 128 ACKs.
         let mut near = Trial::new(&config(), 100.0).over(Span::millis(10));
         let windows: Vec<f64> = (0..128).map(|_| near.ack()).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eighth_of_the_reference_counts() {
+    fn rho_is_counted_in_eighths() {
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::micros(28_125));
         // 2 · 139 - 128, in 128ths.
         let windows: Vec<f64> = (0..7).map(|_| trial.ack()).collect();

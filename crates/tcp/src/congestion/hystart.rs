@@ -357,7 +357,7 @@ mod tests {
 
     /// The kernel's own test of an increased RTT: the ninth sample ends slow start, at 36 segments.
     #[test]
-    fn linux_the_ninth_of_samples_an_eighth_longer_ends_slow_start() {
+    fn linux_the_ninth_sample_of_an_rtt_increased_by_an_eighth_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         assert_eq!(script.ack(Span::millis(200), 10, 200), (20, None));
         assert_eq!(script.ack(Span::millis(240), 2, 240), (22, None));
@@ -380,7 +380,7 @@ mod tests {
 
     /// A timeout calls bictcp_hystart_reset, as in Linux 6.1.
     #[test]
-    fn linux_a_timeout_begins_a_round_of_all_that_was_sent() {
+    fn linux_a_timeout_starts_a_round_of_all_data_sent() {
         let mut hystart = Hystart::new(HystartConfig::Linux);
         hystart.on_timeout(Time(7), 50_000);
         let Hystart::Linux(trains) = hystart else {
@@ -392,7 +392,7 @@ mod tests {
 
     /// The kernel's own test of a decreased RTT, which first lowers the minimum of the round.
     #[test]
-    fn linux_a_round_trip_that_falls_at_the_ninth_sample_ends_nothing() {
+    fn linux_an_rtt_that_decreases_at_the_ninth_sample_does_not_end_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         script.ack(Span::millis(200), 10, 200);
         for _ in 0..8 {
@@ -405,7 +405,7 @@ mod tests {
     /// tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round. Before
     /// the fix it ended at 48 segments.
     #[test]
-    fn linux_a_bottleneck_of_two_segments_in_100_ms_ends_slow_start_at_36() {
+    fn linux_a_bottleneck_of_two_segments_per_100_ms_ends_slow_start_at_36() {
         let mut script = Script::new(HystartConfig::Linux);
         let mut found = vec![];
         for number in 1..=30 {
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_a_train_longer_than_half_a_round_trip_ends_slow_start() {
+    fn linux_a_train_longer_than_half_an_rtt_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         script.ack(Span::millis(100), 10, 100);
         // Rounds of 20 and 40 ACKs are too short; the 51 ms of the third round exceed half an RTT plus .5 ms for a
@@ -438,7 +438,7 @@ mod tests {
     /// RFC 9406 section 4.2: after eight samples whose RTT is 4 ms or 1/8 longer, cwnd grows by a quarter of the usual
     /// amount for five rounds; then slow start ends.
     #[test]
-    fn rfc_9406_growth_slows_for_five_rounds_and_slow_start_ends() {
+    fn rfc_9406_slow_start_ends_after_five_rounds_of_css() {
         let mut script = Script::new(HystartConfig::PlusPlus);
         let (mut rounds, mut windows) = (0, vec![]);
         while rounds < 20 {
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9406_a_round_trip_shorter_than_that_which_slowed_growth_lets_it_double_again() {
+    fn rfc_9406_an_rtt_below_the_css_baseline_resumes_slow_start() {
         let mut script = Script::new(HystartConfig::PlusPlus);
         let mut windows = [0; 3];
         for (window, rtt) in windows.iter_mut().zip([100, 113, 100]) {

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_falls_from_ten_to_three_tenths_and_the_cut_rises_from_an_eighth_to_half() {
+    fn alpha_falls_from_ten_to_three_tenths_and_beta_rises_from_an_eighth_to_half() {
         let mut illinois = IllinoisModule::new(&IllinoisConfig {});
         let alphas = [500, 100_000].map(|delay| illinois.alpha_at(delay, 100_000));
         assert_eq!(alphas, [ALPHA_MAX, ALPHA_MIN]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn after_long_delays_growth_is_fast_again_in_the_fifth_short_round_trip() {
+    fn growth_is_fast_again_in_the_fifth_rtt_with_short_delays() {
         let mut illinois = IllinoisModule::new(&IllinoisConfig {});
         illinois.alpha = illinois.alpha_at(100_000, 100_000);
         let alphas: Vec<u32> = (0..5)

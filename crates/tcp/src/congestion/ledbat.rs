@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_6817_section_2_4_2_the_window_moves_by_gain_times_what_the_queue_is_off_its_target() {
+    fn rfc_6817_section_2_4_2_the_window_changes_in_proportion_to_off_target() {
         // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: the window changes by 1, .5, 0, -.5 and -1
         // segments per window.
         for (queueing, off) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (200, -1.0)] {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_6817_the_window_stays_a_segment_above_what_was_under_way_and_is_two_at_least() {
+    fn rfc_6817_the_window_is_at_most_a_segment_above_flightsize_and_at_least_two() {
         // One segment was in flight.
         let mut eager = settled(
             LedbatConfig {
@@ -210,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn rfc_6817_a_loss_leaves_half_and_a_timeout_a_segment() {
+    fn rfc_6817_a_loss_halves_the_window_and_a_timeout_sets_it_to_a_segment() {
         assert_eq!(settled(config(), 100.0).reduce(Cause::FastRetransmit).0.floor(), 50.0);
         assert_eq!(settled(config(), 3.0).reduce(Cause::FastRetransmit).0, 2.0);
         assert_eq!(settled(config(), 100.0).reduce(Cause::Timeout).0, 1.0);
     }
 
     #[test]
-    fn rfc_6817_section_2_4_2_the_least_delay_is_forgotten_after_base_history_minutes() {
+    fn rfc_6817_section_2_4_2_the_base_delay_expires_after_base_history_minutes() {
         let mut ledbat = Ledbat::new(&LedbatConfig {
             base_history: 2,
             ..config()
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_delay_nothing_moves() {
+    fn without_a_delay_sample_the_window_is_unchanged() {
         let mut trial = Trial::new(&CongestionConfig::Ledbat(config()), 10.0);
         assert_eq!(trial.ack(), 10.0);
     }

@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn the_window_grows_by_a_segment_in_a_round_trip_and_a_loss_halves_it() {
+    fn the_window_grows_by_a_segment_per_rtt_and_a_loss_halves_it() {
         assert_eq!(trial(100.0).round_trip(), 101.0);
         assert_eq!(trial(101.5).reduce(Cause::FastRetransmit), (50.0, 50.0));
         assert_eq!(trial(101.5).reduce(Cause::Timeout), (1.0, 50.0));
     }
 
     #[test]
-    fn slow_start_ends_at_the_threshold_and_a_window_that_is_not_used_stays() {
+    fn slow_start_ends_at_ssthresh_and_an_unused_window_does_not_grow() {
         let config = CongestionConfig::LinuxReno(LinuxRenoConfig::default());
         let mut trial = Trial::with_threshold(&config, 10.0, 12.0);
         assert_eq!([trial.ack(), trial.ack()], [11.0, 12.0]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_of_eleven_rounds_is_the_peak() {
+    fn the_maximum_covers_eleven_rounds() {
         let mut peak = MaxFilter::default();
         let peaks: Vec<f64> = [9.0, 5.0, 7.0, 6.0]
             .into_iter()
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_round_the_largest_stays() {
+    fn the_largest_sample_of_a_round_is_kept() {
         let mut peak = MaxFilter::default();
         [3.0, 8.0, 2.0].into_iter().for_each(|sample| peak.add(4, sample, 10));
         assert_eq!(peak.get(), 8.0);

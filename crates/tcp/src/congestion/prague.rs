@@ -439,7 +439,7 @@ mod tests {
     const WITNESS: &str = include_str!("prague_witness.csv");
 
     #[test]
-    fn windows_alpha_and_pacing_are_those_of_the_kernels_module_ack_by_ack() {
+    fn windows_alpha_and_pacing_match_the_kernel_module_at_every_ack() {
         let (mut case, mut script) = ("", Script::new(10, Span::millis(1)));
         for row in WITNESS.lines().skip(1) {
             let fields: Vec<&str> = row.split(',').collect();
@@ -507,7 +507,7 @@ mod tests {
     /// Tests alpha' = alpha - alpha/16 + F/16, where F is the share of marks of a round. The stored value is 16 alpha
     /// in units of 2^-24, truncated as in `prague_update_alpha`.
     #[test]
-    fn alpha_follows_its_recurrence_to_the_bit() {
+    fn alpha_follows_its_recurrence_exactly() {
         let mut script = Script::new(200, Span::millis(50));
         // The first ACK ends the round of the empty connection.
         script.ack(false, false);
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mark_halves_the_window_and_later_ones_cost_half_of_alpha() {
+    fn the_first_mark_halves_the_window_and_later_marks_reduce_it_by_half_of_alpha() {
         let mut script = Script::new(100, Span::millis(50));
         script.ack(true, true);
         assert_eq!(script.window(), 50.0);
@@ -549,7 +549,7 @@ mod tests {
     /// The increase per round is (RTT / 25 ms)² packets below 25 ms, and one packet above. With a share p of marks it
     /// is multiplied by 1 - p.
     #[test]
-    fn growth_per_round_depends_on_rtts_below_the_target_alone() {
+    fn growth_per_round_depends_only_on_rtts_below_the_target() {
         for (rtt, expected) in [(5, 0.04), (10, 0.16), (25, 1.0), (80, 1.0), (200, 1.0)] {
             let mut script = Script::new(500, Span::millis(rtt));
             for _ in 0..5 {
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn below_the_target_reductions_are_as_far_apart_as_the_target() {
+    fn at_short_rtts_reductions_are_at_least_the_rtt_target_apart() {
         let mut script = Script::new(500, Span::millis(5));
         for _ in 0..8 {
             script.round(1);
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_the_window_which_does_not_grow_until_it_is_repaired() {
+    fn a_loss_halves_the_window_and_stops_growth_until_it_is_repaired() {
         let mut script = Script::new(100, Span::millis(50));
         let update = script
             .prague
@@ -596,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pacing_rate_is_the_window_per_round_trip_and_a_burst_lasts_a_quarter_of_a_millisecond() {
+    fn the_pacing_rate_is_one_window_per_rtt_and_a_burst_lasts_a_quarter_of_a_millisecond() {
         let mut script = Script::new(1000, Span::millis(100));
         script.ack(false, false);
         let windows = Windows::of(&script.flight);

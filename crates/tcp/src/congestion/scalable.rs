@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_adds_a_hundredth_of_a_segment_to_any_window_above_the_legacy_window() {
+    fn an_ack_adds_a_hundredth_of_a_segment_to_windows_above_the_legacy_window() {
         let after = |window| trial(window).ack();
         assert_eq!([17.0, 100.0, 10_000.0].map(after), [17.01, 100.01, 10_000.01]);
         assert_eq!([10.0, 16.0].map(after), [10.1, 16.0625]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_an_eighth_of_a_window_above_the_legacy_window_else_half() {
+    fn a_loss_reduces_large_windows_by_an_eighth_and_small_ones_by_half() {
         let after = |window| trial(window).reduce(Cause::FastRetransmit).0;
         assert_eq!([1000.0, 17.0, 16.0, 3.0].map(after), [875.0, 14.0, 8.0, 2.0]);
         assert_eq!(trial(1000.0).reduce(Cause::Timeout), (1.0, 875.0));
@@ -184,7 +184,7 @@ mod tests {
 
     /// Recovery from a loss takes log(1 - b) / log(1 + a) RTTs according to Kelly, which is 13.4.
     #[test]
-    fn a_recovery_takes_fourteen_round_trips_at_any_window() {
+    fn a_recovery_takes_fourteen_rtts_at_any_window() {
         for window in [800.0, 8_000.0, 80_000.0] {
             let mut trial = trial(window);
             trial.reduce(Cause::FastRetransmit);
@@ -196,7 +196,7 @@ mod tests {
     /// The mean window is a / log(1 / (1 - b)) divided by the loss rate, or about Kelly's a / b divided by the loss
     /// rate if b is small. AIMD's mean window is inversely proportional to the square root of the loss rate.
     #[test]
-    fn the_mean_window_is_in_proportion_to_the_segments_from_loss_to_loss() {
+    fn the_mean_window_is_proportional_to_the_loss_interval() {
         for period in [1_000, 10_000, 100_000] {
             let expected = KELLY.increase / -(1.0 - KELLY.decrease).ln() * period as f64;
             let ratio = trial(100.0).mean_window(period) / expected;
@@ -206,7 +206,7 @@ mod tests {
 
     /// Checks the constants of tcp_scalable.c: TCP_SCALABLE_AI_CNT = 100, TCP_SCALABLE_MD_SCALE = 3.
     #[test]
-    fn linux_grows_as_reno_below_100_segments_and_always_cuts_an_eighth() {
+    fn linux_grows_like_reno_below_100_segments_and_always_reduces_by_an_eighth() {
         let linux = |window| {
             let rules = ScalableRules::Linux;
             Trial::new(&CongestionConfig::Scalable(ScalableConfig { rules, ..KELLY }), window)
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_and_cut_are_shares_of_a_window() {
+    fn growth_and_reduction_are_fractions_of_the_window() {
         assert_eq!(KELLY.problem(), None);
         for config in [
             ScalableConfig { increase: 0.0, ..KELLY },

@@ -160,7 +160,7 @@ mod tests {
     const WITNESS: &str = include_str!("search_witness.csv");
 
     #[test]
-    fn every_bin_and_decision_is_as_in_neqo() {
+    fn every_bin_and_decision_matches_neqo() {
         let (mut case, mut search, mut exits) = ("", Search::default(), 0);
         for row in WITNESS.lines().skip(1) {
             let fields: Vec<&str> = row.split(',').collect();
@@ -187,7 +187,7 @@ mod tests {
     /// Repeats neqo-transport's unit tests: a bin ends with the first ACK later than its end, a bin without an ACK
     /// repeats the previous values, and after more than ten bins without an ACK, new bins start with the next RTT.
     #[test]
-    fn bins_end_and_are_missed_as_in_the_tests_of_neqo() {
+    fn bins_end_and_are_skipped_as_in_neqo_s_tests() {
         let (rtt, bin) = (Span::millis(100), Span::millis(35));
         let begun = || {
             let mut search = Search::default();

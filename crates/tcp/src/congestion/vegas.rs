@@ -338,7 +338,7 @@ mod tests {
     /// With the integer arithmetic of tcp_vegas.c, a window of 100 segments and an RTT of 10 ms, an increase of .1 ms
     /// means 1 queued segment, .3 ms means 2, and .6 ms means 5.
     #[test]
-    fn linux_moves_a_segment_per_round_trip_below_alpha_and_above_beta() {
+    fn linux_changes_cwnd_by_a_segment_per_rtt_below_alpha_and_above_beta() {
         for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {
             let mut trial = Trial::new(&linux(), 100.0).over(Span::millis(10));
             trial.ack();

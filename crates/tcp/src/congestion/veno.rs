@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn three_segments_in_queues_halve_growth_and_make_a_loss_cost_half() {
+    fn three_queued_segments_halve_growth_and_a_loss_halves_the_window() {
         // The backlogs are 101 · 4/104 = 3.9 and 101 · 2/102 = 2 segments.
         for (longer, growth, left) in [(4, 1.0, 51.0), (2, 2.0, 82.0)] {
             let mut trial = queued(longer);
@@ -183,7 +183,7 @@ mod tests {
 
     /// tcp_veno.c: `diff` is 0 until it is computed, in the first congestion avoidance with three RTT samples.
     #[test]
-    fn a_loss_before_the_first_estimate_leaves_four_fifths() {
+    fn a_loss_before_the_first_estimate_reduces_the_window_to_four_fifths() {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
         assert_eq!(Trial::new(&config, 100.0).reduce(Cause::FastRetransmit).0, 80.0);
     }

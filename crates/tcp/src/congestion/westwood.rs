@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recovery_ends_with_what_the_path_took_in_a_round_trip() {
+    fn a_recovery_ends_with_the_estimated_bdp() {
         let mut trial = settled();
         assert_eq!(trial.reduce(Cause::FastRetransmit), (50.0, 50.0));
         let (window, threshold) = trial.recover();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_the_same_threshold_and_forgets_the_round_trip() {
+    fn a_timeout_sets_the_same_threshold_and_resets_the_minimum_rtt() {
         let mut trial = settled();
         let (window, threshold) = trial.reduce(Cause::Timeout);
         assert!(

@@ -43,7 +43,7 @@ impl Receiver {
     /// Creates an ACK of all received data.
     #[inline(always)]
     fn acknowledge(&mut self) -> AckSegment {
-        let blocks = if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
+        let blocks = if self.sack_blocks == 0 || (self.out_of_order.is_empty() && self.duplicate.is_none()) {
             [SackBlock::NONE; MAX_SACK_BLOCKS]
         } else {
             self.blocks()
@@ -110,7 +110,7 @@ impl Receiver {
 
     /// Returns the window for an ACK of all received data, if the window grows; a SYN-ACK advertises the initial one.
     fn advertised_window(&mut self) -> u32 {
-        let (next, beyond) = (self.next, self.waiting);
+        let (next, beyond) = (self.next, self.out_of_order_bytes);
         match &mut self.window {
             Some(window) if !self.opening.is_syn() => window.advertise(next, beyond),
             _ => 0,

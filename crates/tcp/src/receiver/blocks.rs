@@ -11,9 +11,9 @@ impl Receiver {
             return self.blocks_after(duplicate);
         }
         // Usually there is only one block.
-        match self.beyond.only() {
+        match self.out_of_order.only() {
             Some(only) if (only.0..only.1).contains(&self.latest) => {
-                (self.reported, self.put) = ([only, (0, 0), (0, 0)], 0);
+                (self.reported, self.stored) = ([only, (0, 0), (0, 0)], 0);
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
             _ => {
@@ -43,15 +43,15 @@ impl Receiver {
         let latest = if self.latest < self.next {
             None
         } else {
-            self.beyond.containing(self.latest)
+            self.out_of_order.containing(self.latest)
         };
         if let Some(latest) = latest {
             (self.reported[0], count) = (latest, 1);
         }
         // If no other segment arrived, a previously reported block is unchanged, contains the latest segment, or is
         // acknowledged.
-        let put = std::mem::take(&mut self.put);
-        let known = compressed.is_none() && (put == 0 || put == self.latest);
+        let stored = std::mem::take(&mut self.stored);
+        let known = compressed.is_none() && (stored == 0 || stored == self.latest);
         for &(start, end) in before {
             if count == usize::from(self.sack_blocks) {
                 break;
@@ -62,7 +62,7 @@ impl Receiver {
                     self.reported[count] = (start, end);
                     count += 1;
                 }
-            } else if let Some(block) = self.beyond.containing(start) {
+            } else if let Some(block) = self.out_of_order.containing(start) {
                 if !self.reported[..count].contains(&block) {
                     self.reported[count] = block;
                     count += 1;

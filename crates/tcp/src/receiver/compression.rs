@@ -4,41 +4,41 @@
 use longpipe_events::Span;
 
 /// Number of ACKs that are sent at once, for senders that count duplicate ACKs (TCP_FASTRETRANS_THRESH).
-const AT_ONCE: u32 = 3;
+const IMMEDIATE_ACKS: u32 = 3;
 /// Number of additional segments after which an ACK is sent (tcp_comp_sack_nr).
-const MOST: u32 = 44;
+const COMP_SACK_NR: u32 = 44;
 /// Inverse of the maximum wait of an ACK, which is 1/20 of the RTT.
-const SHARE: u64 = 20;
+const RTT_DIVISOR: u64 = 20;
 
 /// Number of ranges beyond the first hole that the receiver keeps: those with the latest segments (TCP_NUM_SACKS).
-const RANGES: usize = 4;
+const NUM_SACKS: usize = 4;
 /// Index of the first range whose segments cause the waiting ACK to be sent (TCP_SACK_BLOCKS_EXPECTED).
-const EXPECTED: usize = 2;
+const SACK_BLOCKS_EXPECTED: usize = 2;
 
 /// State of the compression.
 #[derive(Clone, Debug)]
 pub struct Compression {
-    longest: Span,
+    max_wait: Span,
     /// Next byte expected, and the number of ACKs sent since it last advanced.
     next: u64,
-    left: u32,
+    immediate_acks: u32,
     /// Number of segments whose ACKs are waiting (`compressed_ack`).
     waiting: u32,
     /// Number of segments whose ACKs will still be waiting after the next ACK.
-    remain: u32,
+    waiting_after_ack: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
 }
 
 impl Compression {
     /// Creates the compression with a maximum wait; None for 0, because ACKs then never wait.
-    pub fn new(longest_ps: u64) -> Option<Compression> {
-        (longest_ps > 0).then_some(Compression {
-            longest: Span(longest_ps),
+    pub fn new(max_wait_ps: u64) -> Option<Compression> {
+        (max_wait_ps > 0).then_some(Compression {
+            max_wait: Span(max_wait_ps),
             next: 0,
-            left: 0,
+            immediate_acks: 0,
             waiting: 0,
-            remain: 0,
+            waiting_after_ack: 0,
             ranges: Vec::new(),
         })
     }
@@ -48,29 +48,29 @@ impl Compression {
     pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
         // An ACK has room for three ranges. Linux sends an ACK that reports the segments before this one and delays
         // this segment's own ACK; in this simulation, the ACK also reports this segment.
-        if self.waiting > 0 && range >= EXPECTED {
-            self.remain = 1;
+        if self.waiting > 0 && range >= SACK_BLOCKS_EXPECTED {
+            self.waiting_after_ack = 1;
             return None;
         }
         // Linux 6.1.176 sends four immediate ACKs at a new hole, but three if another hole was filled before.
-        if fresh || self.waiting >= MOST {
+        if fresh || self.waiting >= COMP_SACK_NR {
             return None;
         }
         if self.next != next {
-            (self.next, self.left) = (next, 0);
+            (self.next, self.immediate_acks) = (next, 0);
         }
-        if self.left < AT_ONCE {
-            self.left += 1;
+        if self.immediate_acks < IMMEDIATE_ACKS {
+            self.immediate_acks += 1;
             return None;
         }
-        let wait = self.longest.min(Span(round_trip?.0 / SHARE));
+        let wait = self.max_wait.min(Span(round_trip?.0 / RTT_DIVISOR));
         self.waiting += 1;
         Some(wait)
     }
 
     /// Records that an ACK was sent since the previous segment.
     pub fn on_ack(&mut self) {
-        self.waiting = std::mem::take(&mut self.remain);
+        self.waiting = std::mem::take(&mut self.waiting_after_ack);
     }
 
     /// Adds a segment to the ranges beyond the hole at `next`. Returns the index of the range that it extends, or the number
@@ -90,7 +90,7 @@ impl Compression {
             !touches(range)
         });
         self.ranges.insert(0, whole);
-        self.ranges.truncate(RANGES);
+        self.ranges.truncate(NUM_SACKS);
         place.unwrap_or(before)
     }
 
@@ -107,7 +107,7 @@ mod tests {
     const RTT: Option<Span> = Some(Span::millis(100));
 
     #[test]
-    fn four_leave_at_once_and_then_none_before_a_millisecond_or_44_segments() {
+    fn four_acks_are_immediate_and_the_next_waits_for_a_millisecond_or_44_segments() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
         assert_eq!(compression.on_segment(1000, 0, true, RTT), None);
         let waits: Vec<_> = (0..48).map(|_| compression.on_segment(1000, 0, false, RTT)).collect();
@@ -123,7 +123,7 @@ mod tests {
     /// tcp_sack_new_ofo_skb of Linux 6.1: a segment that starts or extends a third range triggers the waiting ACK; the
     /// ACK of a segment that extends the first or second range waits.
     #[test]
-    fn a_third_range_beyond_the_hole_lets_the_acks_leave_that_wait() {
+    fn a_third_range_beyond_the_hole_triggers_the_waiting_ack() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
         let mut waits = |sequence: u64, acked: bool| {
             let range = compression.take(0, (sequence, sequence + 1));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn over_a_short_path_they_wait_a_twentieth_of_the_round_trip() {
+    fn on_a_short_path_acks_wait_a_twentieth_of_the_rtt() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
         for _ in 0..3 {
             compression.on_segment(0, 0, false, None);

@@ -14,18 +14,18 @@ const MAX_QUICK_ACKS: u32 = 16;
 /// Number of segments acknowledged at once when ECN marks begin, or after a retransmission on a connection with ECN.
 const ECN_QUICK_ACKS: u32 = 2;
 /// Minimum RTO (TCP_RTO_MIN).
-const LEAST_RTO: Span = Span::millis(200);
+const MIN_RTO: Span = Span::millis(200);
 /// RTO before the first RTT sample (TCP_TIMEOUT_INIT).
 const INITIAL_RTO: Span = Span::seconds(1);
 /// Inverse of the maximum delay of an ACK [1/s], which is half a second (tcp_send_delayed_ack).
-const MOST_PER_SECOND: u64 = 2;
+const MAX_DELAYS_PER_SECOND: u64 = 2;
 
 /// Delayed ACKs of one receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
     tick: u64,
     /// Minimum timeout [tick] (TCP_ATO_MIN, TCP_DELACK_MIN).
-    least: u64,
+    min_ato: u64,
     /// Timeout [tick].
     ato: u64,
     /// Arrival of the latest segment in order.
@@ -33,14 +33,14 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Creates the state for a clock with `hz` ticks per second; `least` is the minimum timeout.
-    pub fn new(least: Span, hz: u32) -> Delays {
+    /// Creates the state for a clock with `hz` ticks per second; `min_ato` is the minimum timeout.
+    pub fn new(min_ato: Span, hz: u32) -> Delays {
         let tick = PS_PER_SECOND / u64::from(hz);
-        let least = (least.0 / tick).max(1);
+        let min_ato = (min_ato.0 / tick).max(1);
         Delays {
             tick,
-            least,
-            ato: least,
+            min_ato,
+            ato: min_ato,
             latest: None,
         }
     }
@@ -51,22 +51,22 @@ impl Delays {
     pub fn on_segment(&mut self, now: Time, round_trip: Option<Span>) -> u32 {
         let regular = self
             .latest
-            .is_some_and(|latest| now.since(latest).0 <= self.least / 2 * self.tick);
-        if regular && self.ato == self.least {
+            .is_some_and(|latest| now.since(latest).0 <= self.min_ato / 2 * self.tick);
+        if regular && self.ato == self.min_ato {
             self.latest = Some(now);
             return 0;
         }
-        self.adapt(now, round_trip)
+        self.update_ato(now, round_trip)
     }
 
     #[cold]
-    fn adapt(&mut self, now: Time, round_trip: Option<Span>) -> u32 {
+    fn update_ato(&mut self, now: Time, round_trip: Option<Span>) -> u32 {
         let Some(latest) = self.latest.replace(now) else {
             return 0;
         };
         let gap = now.0 / self.tick - latest.0 / self.tick;
-        if gap <= self.least / 2 {
-            self.ato = self.ato / 2 + self.least / 2;
+        if gap <= self.min_ato / 2 {
+            self.ato = self.ato / 2 + self.min_ato / 2;
         } else if gap < self.ato {
             self.ato = (self.ato / 2 + gap).min(self.rto(round_trip));
         } else if gap > self.rto(round_trip) {
@@ -79,12 +79,12 @@ impl Delays {
     /// expires n + 1 ticks after the current tick began.
     pub fn deadline(&self, now: Time, round_trip: Option<Span>) -> Time {
         let mut ato = self.ato;
-        if ato > self.least {
-            let half_second = PS_PER_SECOND / MOST_PER_SECOND / self.tick;
-            let most = round_trip.map_or(half_second, |rtt| {
-                rtt.0.div_ceil(self.tick).max(self.least).min(half_second)
+        if ato > self.min_ato {
+            let half_second = PS_PER_SECOND / MAX_DELAYS_PER_SECOND / self.tick;
+            let max_ato = round_trip.map_or(half_second, |rtt| {
+                rtt.0.div_ceil(self.tick).max(self.min_ato).min(half_second)
             });
-            ato = ato.min(most);
+            ato = ato.min(max_ato);
         }
         Time((now.0 / self.tick + ato + 1) * self.tick)
     }
@@ -97,12 +97,12 @@ impl Delays {
     /// Sets the timeout to its minimum, at the start and at the end of a phase of immediate ACKs (tcp_enter_quickack_mode,
     /// tcp_dec_quickack_mode).
     pub fn reset(&mut self) {
-        self.ato = self.least;
+        self.ato = self.min_ato;
     }
 
     /// Returns the RTO [tick] of a connection whose handshake gave the only RTT sample.
     fn rto(&self, round_trip: Option<Span>) -> u64 {
-        let rto = round_trip.map_or(INITIAL_RTO, |rtt| rtt + Span(2 * rtt.0).max(LEAST_RTO));
+        let rto = round_trip.map_or(INITIAL_RTO, |rtt| rtt + Span(2 * rtt.0).max(MIN_RTO));
         rto.0.div_ceil(self.tick)
     }
 }
@@ -149,10 +149,10 @@ impl Receiver {
         );
         let begin = classic && segment.ecn.marked && !marks;
         // Retransmissions are not ECN-capable.
-        let again = classic && segment.retransmission;
+        let retransmission = classic && segment.retransmission;
         let (more, reset) = if duplicate {
             (MAX_QUICK_ACKS, true)
-        } else if begin || again {
+        } else if begin || retransmission {
             (ECN_QUICK_ACKS, true)
         } else {
             // The segment with CWR, and the first segment whose mark differs from the previous one's, are acknowledged
@@ -181,7 +181,7 @@ mod tests {
     /// tick, and its ACK was sent 48.11 ms later; on one it arrived 5.14 ms after a tick, and its ACK was sent 44.86 ms
     /// later.
     #[test]
-    fn linux_a_delayed_ack_leaves_at_the_fifth_tick_of_ten_milliseconds() {
+    fn linux_a_delayed_ack_is_sent_at_the_fifth_tick_of_ten_milliseconds() {
         let delays = Delays::new(Span::millis(40), 100);
         assert_eq!(delays.deadline(at(401_890), RTT), at(450_000));
         assert_eq!(delays.deadline(at(405_140), RTT), at(450_000));
@@ -193,7 +193,7 @@ mod tests {
     /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each delayed ACK that is sent by the timer,
     /// but the delay is at most SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
     #[test]
-    fn linux_the_timeout_doubles_with_each_missed_ack_and_regular_segments_bring_it_back() {
+    fn linux_the_timeout_doubles_with_each_expiration_and_regular_segments_reduce_it() {
         let mut delays = Delays::new(Span::millis(40), 100);
         let ticks = |delays: &Delays| (delays.deadline(at(0), RTT).0 / Span::millis(10).0) - 1;
         assert_eq!(delays.on_segment(at(0), RTT), 0);

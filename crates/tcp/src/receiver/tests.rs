@@ -35,7 +35,7 @@ fn acks(receiver: &mut Receiver, segments: &[(u64, u32)]) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn what_most_segments_touch_fits_a_line_of_cache_beside_24_bytes() {
+fn the_fields_used_by_most_segments_fit_into_a_cache_line_with_24_other_bytes() {
     assert!(std::mem::offset_of!(Receiver, fast_path) < 40);
 }
 
@@ -70,7 +70,7 @@ fn a_delayed_ack_waits_for_two_segments_but_not_past_a_hole() {
 }
 
 #[test]
-fn the_first_segments_are_acknowledged_at_once_if_that_is_asked_for() {
+fn the_first_segments_are_acknowledged_at_once_if_configured() {
     let ack = AckConfig::Delayed {
         segments: 2,
         timeout_ps: 200,
@@ -84,7 +84,7 @@ fn the_first_segments_are_acknowledged_at_once_if_that_is_asked_for() {
 }
 
 #[test]
-fn rfc_2018_section_4_blocks_come_most_recent_first_and_are_repeated() {
+fn rfc_2018_section_4_the_most_recent_block_is_first_and_blocks_are_repeated() {
     let mut receiver = receiver(AckConfig::Immediate {}, 3);
     let mut seen = vec![];
     for sequence in [0, 20, 40, 60, 80, 30, 10] {
@@ -111,7 +111,7 @@ fn rfc_2018_section_4_blocks_come_most_recent_first_and_are_repeated() {
 
 proptest! {
     #[test]
-    fn any_order_of_segments_delivers_all(order in Just((0u64..30).collect::<Vec<_>>()).prop_shuffle(), extra in prop::collection::vec(0u64..30, 0..30)) {
+    fn segments_in_any_order_are_all_delivered(order in Just((0u64..30).collect::<Vec<_>>()).prop_shuffle(), extra in prop::collection::vec(0u64..30, 0..30)) {
         let mut receiver = receiver(AckConfig::Immediate {}, 0);
         let mut held = std::collections::BTreeSet::new();
         for i in extra.into_iter().chain(order) {
@@ -121,12 +121,12 @@ proptest! {
             prop_assert_eq!(receiver.delivered(), prefix * 10);
             prop_assert_eq!(receiver.highest(), (held.last().unwrap() + 1) * 10);
         }
-        prop_assert!(receiver.beyond.is_empty());
+        prop_assert!(receiver.out_of_order.is_empty());
     }
 
     /// Each segment has a length, may overlap others, and may or may not trigger an ACK.
     #[test]
-    fn blocks_that_stayed_as_they_were_are_those_that_would_be_found(
+    fn cached_sack_blocks_equal_those_found_by_a_search(
         segments in prop::collection::vec((0u64..40, 1u32..4, prop::bool::weighted(0.8)), 1..60),
         most in 1u8..4,
     ) {
@@ -135,7 +135,7 @@ proptest! {
             receiver.on_segment(Time(0), &segment(start * 10, length * 10));
             if answered {
                 let mut searching = receiver.clone();
-                searching.put = SEVERAL;
+                searching.stored = SEVERAL;
                 prop_assert_eq!(receiver.poll_transmit(Time(0)), searching.poll_transmit(Time(0)));
             }
         }
@@ -143,7 +143,7 @@ proptest! {
 }
 
 #[test]
-fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
+fn linux_acks_beyond_a_hole_are_combined_after_the_fourth() {
     let ack = |sack_delay_ps| AckConfig::Linux {
         timeout_ps: Span::millis(40).0,
         quick: 0,
@@ -153,19 +153,19 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
         growing_window: false,
     };
     // Segments are sent at intervals of .1 ms, each with a delay of 50 ms; the fifth segment is lost.
-    let told = |sack_delay_ps| {
+    let reported = |sack_delay_ps| {
         let mut receiver = Receiver::new(&TcpConfig {
             ack: ack(sack_delay_ps),
             recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack: false }),
             ..crate::config::tests::config()
         });
-        let mut told = vec![];
+        let mut reported = vec![];
         for number in (0..40).filter(|&number| number != 4) {
             let sent = Time(Span::millis(1).0 / 10 * number);
             let now = sent + Span::millis(50);
             if receiver.next_timeout() <= now.into() {
                 receiver.on_timeout(now);
-                told.extend(
+                reported.extend(
                     receiver
                         .poll_transmit(now)
                         .map(|ack| (number, ack.sack_blocks().count())),
@@ -178,26 +178,27 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
                     ..segment(number * 512, 512)
                 },
             );
-            told.extend(
+            reported.extend(
                 receiver
                     .poll_transmit(now)
                     .map(|ack| (number, ack.sack_blocks().count())),
             );
         }
-        told.into_iter()
+        reported
+            .into_iter()
             .filter(|&(_, blocks)| blocks > 0)
             .map(|(number, _)| number)
             .collect::<Vec<_>>()
     };
-    assert_eq!(told(0), (5..40).collect::<Vec<_>>());
+    assert_eq!(reported(0), (5..40).collect::<Vec<_>>());
     // The fifth ACK waits and is combined with the ACKs of the following millisecond, as in a capture of Linux 6.1.176.
-    assert_eq!(told(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
+    assert_eq!(reported(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }
 
 /// tcp_sack_new_ofo_skb of Linux 6.1 reports each range at least once: here every second one of 200 segments, sent at
 /// intervals of .2 ms, is lost.
 #[test]
-fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
+fn linux_compressed_acks_report_every_range_beyond_a_hole() {
     let mut receiver = Receiver::new(&TcpConfig {
         ack: AckConfig::Linux {
             timeout_ps: Span::millis(40).0,
@@ -210,7 +211,7 @@ fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
         recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack: false }),
         ..crate::config::tests::config()
     });
-    let mut told = std::collections::BTreeSet::new();
+    let mut reported = std::collections::BTreeSet::new();
     for number in (0..200).filter(|number| number % 2 == 0 || *number < 5) {
         let sent = Time(Span::micros(200 * number).0);
         let now = sent + Span::millis(50);
@@ -228,10 +229,10 @@ fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
                 receiver.on_segment(now, &stamped);
             }
             if let Some(ack) = receiver.poll_transmit(at) {
-                told.extend(ack.sack_blocks().map(|(start, _)| start / 512));
+                reported.extend(ack.sack_blocks().map(|(start, _)| start / 512));
             }
         }
     }
     let expected: std::collections::BTreeSet<u64> = (6..198).filter(|number| number % 2 == 0).collect();
-    assert!(told.is_superset(&expected), "{:?}", expected.difference(&told));
+    assert!(reported.is_superset(&expected), "{:?}", expected.difference(&reported));
 }

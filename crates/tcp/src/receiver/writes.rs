@@ -97,7 +97,7 @@ mod tests {
     /// Compares with Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: the numbers (from 1) of the
     /// segments with PSH.
     #[test]
-    fn linux_sets_psh_once_in_each_call_of_the_first_write_and_at_the_end_of_each_later_write() {
+    fn linux_sets_psh_once_per_call_of_the_first_write_and_at_the_end_of_later_writes() {
         const LINUX: [u64; 35] = [
             23, 68, 114, 159, 204, 249, 295, 340, 385, 430, 476, 521, 566, 611, 657, 702, 747, 792, 838, 883, 928, 973,
             1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,

@@ -161,7 +161,7 @@ impl Recover for Sack {
     fn on_sent(&mut self, flight: &Flight, _length: u32, hole_end: Option<u64>) {
         self.pipe += i64::from(flight.mss);
         if let Some(end) = hole_end {
-            self.board.on_resent(end);
+            self.board.on_retransmitted(end);
         }
     }
 

@@ -13,11 +13,11 @@ impl RetransmissionQueue {
     ) -> AckSummary {
         let before = self.delivered;
         let echoed = echo.filter(|_| una > self.una).map(|echo| now - echo);
-        let (mut acked, mut retransmitted) = (Trips::default(), false);
-        let mut arrivals = Arrivals {
+        let (mut acked, mut retransmitted) = (RttSamples::default(), false);
+        let mut deliveries = Deliveries {
             highest: self.highest,
             least_rtt: self.least_rtt(),
-            ..Arrivals::default()
+            ..Deliveries::default()
         };
         while let Some(segment) = self.segments.front().filter(|segment| segment.end <= una) {
             let length = segment.end - self.una;
@@ -30,7 +30,7 @@ impl RetransmissionQueue {
             } else {
                 self.delivered += length;
                 let departure = self.departures.as_ref().and_then(VecDeque::front);
-                arrivals.take(now, segment, departure, echo);
+                deliveries.take(now, segment, departure, echo);
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
@@ -48,13 +48,16 @@ impl RetransmissionQueue {
         for (block, place) in blocks.zip(0..) {
             // Usually all blocks except the first were in the previous ACK.
             if !before_blocks.contains(&block) {
-                self.on_block(now, block.0, block.1, &mut arrivals);
+                self.on_block(now, block.0, block.1, &mut deliveries);
             }
             self.latest[place] = block;
         }
-        self.highest = self.highest.max(arrivals.end);
+        self.highest = self.highest.max(deliveries.end);
         // Karn's algorithm: an ACK of retransmitted data alone gives no RTT sample.
-        let (acked, sacked) = (if retransmitted { Trips::default() } else { acked }, arrivals.sacked);
+        let (acked, sacked) = (
+            if retransmitted { RttSamples::default() } else { acked },
+            deliveries.sacked,
+        );
         let rtt = sacked.last().or(acked.last()).or(echoed);
         if let Some(rtt) = rtt {
             self.min_rtt.take(now, rtt);
@@ -64,22 +67,22 @@ impl RetransmissionQueue {
             least_rtt: self.least_rtt(),
             delivered: self.delivered - before,
             lost: std::mem::take(&mut self.retransmitted_bytes),
-            rate: arrivals
+            rate: deliveries
                 .newest
                 .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
-            first_rtt: acked.first().or(sacked.first()).or(echoed),
-            latest: arrivals.latest,
-            reordered: arrivals.reordered,
-            original_end: arrivals.original_end.unwrap_or(u64::MAX),
+            seq_rtt: acked.first().or(sacked.first()).or(echoed),
+            latest: deliveries.latest,
+            reordered: deliveries.reordered,
+            original_end: deliveries.original_end.unwrap_or(u64::MAX),
             sacked: self.delivered > in_order,
         }
     }
 
     /// Marks the segments that a SACK block newly covers.
-    pub(super) fn on_block(&mut self, now: Time, start: u64, end: u64, arrivals: &mut Arrivals) {
+    pub(super) fn on_block(&mut self, now: Time, start: u64, end: u64, deliveries: &mut Deliveries) {
         let mut from = start;
         while let Some((begin, until)) = self.sacked.missing(from, end) {
-            self.on_arrived(now, begin, until, arrivals);
+            self.on_arrived(now, begin, until, deliveries);
             from = until;
             if until == end {
                 break;
@@ -107,7 +110,7 @@ impl RetransmissionQueue {
         (place, start(place))
     }
 
-    pub(super) fn on_arrived(&mut self, now: Time, from: u64, until: u64, arrivals: &mut Arrivals) {
+    pub(super) fn on_arrived(&mut self, now: Time, from: u64, until: u64, deliveries: &mut Deliveries) {
         let (first, mut start) = self.place_of(from);
         for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
             if segment.end > until {
@@ -120,10 +123,10 @@ impl RetransmissionQueue {
                 self.beyond += length;
                 let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
                 if !segment.retransmitted {
-                    arrivals.sacked.add(segment.end, now - segment.sent);
+                    deliveries.sacked.add(segment.end, now - segment.sent);
                 }
                 // TSecr belongs to the segment at the left edge, not to a SACKed one.
-                arrivals.take(now, segment, departure, None);
+                deliveries.take(now, segment, departure, None);
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }

@@ -23,10 +23,10 @@ impl RetransmissionQueue {
     pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> AckSummary {
         debug_assert!(self.is_in_order(una));
         let first = self.una;
-        let (mut first_rtt, mut newest, mut departure) = (None, None, None);
+        let (mut seq_rtt, mut newest, mut departure) = (None, None, None);
         while let Some(segment) = self.segments.front().filter(|segment| segment.end <= una) {
             if newest.is_none() {
-                first_rtt = Some(now - segment.sent);
+                seq_rtt = Some(now - segment.sent);
             }
             self.una = segment.end;
             self.passed += 1;
@@ -52,7 +52,7 @@ impl RetransmissionQueue {
             least_rtt: self.least_rtt(),
             delivered,
             lost: std::mem::take(&mut self.retransmitted_bytes),
-            first_rtt,
+            seq_rtt,
             latest: newest,
             rate: newest
                 .zip(departure)

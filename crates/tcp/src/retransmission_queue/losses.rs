@@ -19,7 +19,7 @@ pub struct Losses {
     /// Cumulative bytes declared lost, counting repeats.
     total: u64,
     /// Newly declared losses, for a controller that requests each.
-    each: Option<Vec<LostSegment>>,
+    newly_lost: Option<Vec<LostSegment>>,
     /// For an observer: first byte and length of every segment declared lost since `take_declared_losses` was last
     /// called.
     declared: Option<Vec<(u64, u64)>>,
@@ -27,9 +27,9 @@ pub struct Losses {
 
 impl Losses {
     /// Creates the state without losses. If `each` is true, a controller requests each loss.
-    pub fn new(each: bool) -> Losses {
+    pub fn new(newly_lost: bool) -> Losses {
         Losses {
-            each: each.then(Vec::new),
+            newly_lost: newly_lost.then(Vec::new),
             ..Losses::default()
         }
     }
@@ -61,8 +61,8 @@ impl Losses {
         if let Some(declared) = &mut self.declared {
             declared.put((place.start, length));
         }
-        if let (Some(each), Some(departure)) = (&mut self.each, departure) {
-            each.push(LostSegment {
+        if let (Some(newly_lost), Some(departure)) = (&mut self.newly_lost, departure) {
+            newly_lost.push(LostSegment {
                 sequence: place.start,
                 end: place.start + length,
                 tx_in_flight: departure.tx_in_flight,
@@ -255,10 +255,10 @@ impl RetransmissionQueue {
     }
 
     /// Returns the losses declared since the last call, for a controller that requests each.
-    pub fn take_each_loss(&mut self) -> Vec<LostSegment> {
+    pub fn take_losses(&mut self) -> Vec<LostSegment> {
         let delivered = self.delivered;
-        let each = self.losses.as_mut().and_then(|losses| losses.each.as_mut());
-        let mut found = each.map(std::mem::take).unwrap_or_default();
+        let newly_lost = self.losses.as_mut().and_then(|losses| losses.newly_lost.as_mut());
+        let mut found = newly_lost.map(std::mem::take).unwrap_or_default();
         for lost in &mut found {
             lost.delivered = delivered;
         }
@@ -310,7 +310,7 @@ impl RetransmissionQueue {
     }
 
     /// Returns the number of segments known to have arrived beyond a hole, at most `most`.
-    pub fn arrived_beyond(&self, most: usize) -> usize {
+    pub fn sacked_segments(&self, most: usize) -> usize {
         if self.beyond == 0 {
             return 0;
         }

@@ -50,7 +50,7 @@ mod tests {
 
     /// minmax_running_min of Linux 6.1: the RTT of a path is 20 ms, then 50 ms after 10 s, and 40 ms after 200 s.
     #[test]
-    fn linux_a_minimum_is_forgotten_after_300_seconds() {
+    fn linux_a_minimum_expires_after_300_seconds() {
         let mut min = MinRttFilter::default();
         assert_eq!(min.get(), None);
         let mut seen = vec![];

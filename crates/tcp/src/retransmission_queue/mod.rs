@@ -79,7 +79,7 @@ pub struct AckSummary {
     pub rate: Option<RateSample>,
     /// RTT sample for SRTT and RTO, which includes the delay of the ACK. It is taken from the first segment newly
     /// acknowledged, otherwise from the first newly SACKed, otherwise from the timestamp echo (Linux: `seq_rtt_us`).
-    pub first_rtt: Option<Span>,
+    pub seq_rtt: Option<Span>,
     /// Latest newly delivered transmission, unless it may be confused with another transmission of the same segment.
     pub latest: Option<LatestDelivery>,
     /// Whether a segment that was not retransmitted was delivered after a segment sent later (reordering).
@@ -185,7 +185,7 @@ impl RetransmissionQueue {
     }
 
     /// Records that the sender is application-limited: the application has no more data, but the window has room.
-    pub fn limit_by_app(&mut self, max: u64) {
+    pub fn set_app_limited(&mut self, max: u64) {
         self.app_limited = (self.delivered + self.in_flight(max)).max(1);
     }
 
@@ -294,14 +294,14 @@ impl RetransmissionQueue {
 
 /// Deliveries reported by one ACK.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrivals {
+struct Deliveries {
     /// End of the data delivered before this ACK, and the minimum RTT.
     highest: u64,
     least_rtt: Option<Span>,
     /// Latest delivered transmission, if delivery rates are requested.
     newest: Option<(SentSegment, Departure)>,
     /// RTTs of segments that this ACK newly SACKed.
-    sacked: Trips,
+    sacked: RttSamples,
     /// Latest delivered transmission that cannot be confused with another transmission of the same segment.
     latest: Option<LatestDelivery>,
     end: u64,
@@ -312,12 +312,12 @@ struct Arrivals {
 /// RTTs of segments that one ACK covers and that were sent once: the RTT of the first and of the last one in sequence
 /// order, each with the end of the segment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trips {
+struct RttSamples {
     first: Option<(u64, Span)>,
     last: Option<(u64, Span)>,
 }
 
-impl Trips {
+impl RttSamples {
     fn add(&mut self, end: u64, rtt: Span) {
         if self.first.is_none_or(|(first, _)| end < first) {
             self.first = Some((end, rtt));
@@ -336,7 +336,7 @@ impl Trips {
     }
 }
 
-impl Arrivals {
+impl Deliveries {
     /// Records a newly delivered segment. `echo` is TSecr, if it belongs to this segment or an earlier one.
     fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, echo: Option<Time>) {
         if let Some(departure) = departure {

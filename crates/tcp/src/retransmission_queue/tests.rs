@@ -18,7 +18,7 @@ fn sent(rtx_queue: &mut RetransmissionQueue, segments: std::ops::Range<u64>, at:
 }
 
 #[test]
-fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_again() {
+fn the_rtt_is_that_of_the_latest_segment_acknowledged_unless_retransmitted() {
     let mut rtx_queue = rtx_queue();
     sent(&mut rtx_queue, 0..2, 100);
     sent(&mut rtx_queue, 2..4, 130);
@@ -45,8 +45,8 @@ fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_ag
 /// RTT samples follow tcp_clean_rtx_queue and tcp_sacktag_one of Linux 6.1: `first_ackt`, `last_ackt`, `first_sackt`,
 /// `last_sackt`.
 #[test]
-fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
-    let sampled = |summary: AckSummary| (summary.first_rtt.map(|rtt| rtt.0), summary.rtt.map(|rtt| rtt.0));
+fn linux_rtt_samples_come_from_newly_reported_segments() {
+    let sampled = |summary: AckSummary| (summary.seq_rtt.map(|rtt| rtt.0), summary.rtt.map(|rtt| rtt.0));
     let begun = || {
         let mut rtx_queue = with_losses();
         sent_apart(&mut rtx_queue, 0..6, 100);
@@ -85,7 +85,7 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
 }
 
 #[test]
-fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
+fn the_delivery_rate_is_the_rate_of_the_bottleneck() {
     // Four segments leave at once and arrive at intervals of 25; each ACK releases two more, which wait in the queue.
     let mut rtx_queue = rtx_queue();
     sent(&mut rtx_queue, 0..4, 0);
@@ -155,7 +155,7 @@ fn with_losses() -> RetransmissionQueue {
 }
 
 #[test]
-fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
+fn segments_lost_before_an_undone_timeout_are_detected_afterwards() {
     let mut rtx_queue = with_losses();
     sent(&mut rtx_queue, 0..4, 100);
     rtx_queue.lose_by_timeout(Time(150), Span(0));
@@ -170,7 +170,7 @@ fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
 /// A timeout marks segments as tcp_timeout_mark_lost of Linux 6.1 does (RFC 8985 section 6.3): segments 0 to 3 were
 /// sent at 100 to 103, and segment 1 again at 180.
 #[test]
-fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the_first_segment() {
+fn a_timeout_keeps_segments_sent_within_an_rtt_in_flight_except_the_first() {
     for (rtt, lost) in [
         (0, vec![0, 1, 2, 3]),
         (98, vec![0, 2]),
@@ -200,7 +200,7 @@ fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the
 /// RFC 8985 section 6.2, step 2, condition 1: TSecr shows that the ACK was triggered by a transmission before the
 /// latest one.
 #[test]
-fn an_ack_of_the_first_transmission_does_not_date_the_segments_sent_before_the_second() {
+fn an_ack_of_the_first_transmission_does_not_update_rack_with_the_second() {
     for (echo, lost) in [(None, 30), (Some(Time(500)), 30), (Some(Time(100)), 0)] {
         let mut rtx_queue = with_losses();
         sent(&mut rtx_queue, 0..4, 100);
@@ -244,7 +244,7 @@ proptest! {
     /// RFC 8985 section 6.2, step 5: regardless of the events before an undo, the ACK of a later transmission reveals
     /// the loss of every segment in flight that was sent more than an RTT earlier.
     #[test]
-    fn after_an_undo_every_unacknowledged_segment_is_judged_again(events in prop::collection::vec(event(), 1..60)) {
+    fn after_an_undo_loss_detection_covers_every_unacknowledged_segment(events in prop::collection::vec(event(), 1..60)) {
         let mut rtx_queue = with_losses();
         let (mut una, mut max, mut now) = (0, 0, 0);
         for event in events {

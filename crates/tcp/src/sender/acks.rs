@@ -79,7 +79,7 @@ impl BeforeAck {
             least_rtt: summary.least_rtt,
             delay: self.delay,
             rate: summary.rate,
-            held: cc_state.held(now),
+            held: cc_state.pacing_delay(now),
             paced: cc_state.pacer.is_some(),
             reordered: summary.reordered,
         }
@@ -188,16 +188,16 @@ impl Sender {
 
     /// Returns the number of marked packets that ACKs have reported, with Accurate ECN.
     #[cfg(test)]
-    pub(crate) fn marks_told(&self) -> u64 {
+    pub(crate) fn reported_marks(&self) -> u64 {
         let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
-        marks.map_or(0, Marks::counted)
+        marks.map_or(0, Marks::marked_packets)
     }
 
     /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
-    pub(crate) fn marked_bytes_told(&self) -> u64 {
+    pub(crate) fn reported_marked_bytes(&self) -> u64 {
         let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
-        marks.map_or(0, Marks::counted_bytes)
+        marks.map_or(0, Marks::marked_bytes)
     }
 
     /// Returns the cause of a window reduction if the ACK reports ECN marks, at most once per window.
@@ -208,7 +208,7 @@ impl Sender {
         }
         let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut())?;
         let first = marks.on_echo(&self.flight);
-        first.then_some(Cause::Mark { abe: marks.costs_less })
+        first.then_some(Cause::Mark { abe: marks.abe })
     }
 
     /// Reduces the window because of ECN marks, unless a loss recovery has already reduced it.
@@ -420,8 +420,8 @@ impl Sender {
         let in_flight = cc_state.in_flight(&self.flight);
         let (flight, srtt) = ((&self.flight, in_flight), self.rtt.srtt());
         let ack = before.report(now, flight, (summary, turn), srtt, cc_state);
-        cc_state.pace(self.congestion.on_ack(&ack, &mut self.flight));
-        cc_state.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
+        cc_state.set_pacing(self.congestion.on_ack(&ack, &mut self.flight));
+        cc_state.update_window_pacing(&self.flight, ack.srtt, ack.least_rtt);
     }
 
     /// Performs a retransmission, which starts a recovery if `begins` is true.

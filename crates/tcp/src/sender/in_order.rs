@@ -43,7 +43,7 @@ impl Sender {
         let sample = before.sample(now, flight, &summary, false);
         self.congestion.on_sample(&sample, flight);
         rack.take_latest(summary.latest);
-        if let Some(sent) = summary.first_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
+        if let Some(sent) = summary.seq_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
             self.rtt.measure(sent, now);
             self.rto = self.rtt.constant_rto();
             self.measured = Some(now - sent);
@@ -61,8 +61,8 @@ impl Sender {
         } else {
             expiry(self.rto, &mut self.rtt, now)
         };
-        cc_state.pace(pacing);
-        cc_state.pace_by_window(flight, srtt, summary.least_rtt);
+        cc_state.set_pacing(pacing);
+        cc_state.update_window_pacing(flight, srtt, summary.least_rtt);
         true
     }
 
@@ -97,11 +97,11 @@ impl Sender {
         if self.optional.is_some() && sequence == flight.una {
             return None;
         }
-        if cc_state.pacer.as_mut().is_some_and(|pacer| pacer.holds(now, mss)) {
+        if cc_state.pacer.as_mut().is_some_and(|pacer| pacer.must_wait(now, mss)) {
             return None;
         }
         if let Some(optional) = &mut self.optional {
-            optional.leave(now);
+            optional.on_sent_if_restart_only(now);
         }
         (flight.nxt, flight.max) = (end, end);
         rtx_queue.on_sent_next(now, end);
@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sent_is_what_would_be_without_the_short_way(
+        fn transmissions_with_and_without_shortcuts_are_equal(
             (control, pacing, idle_restart, timestamps) in (0..4, any::<bool>(), any::<bool>(), any::<bool>()),
             (ack, probe) in (0..3, any::<bool>()),
             lost in prop::collection::vec(1u64..300, 0..12),

@@ -5,7 +5,7 @@ mod in_order;
 mod journal_entries;
 pub(crate) mod opening;
 mod records;
-mod standing;
+mod state;
 mod timers;
 mod transmit;
 
@@ -24,7 +24,7 @@ use crate::recovery::trigger::Triggers;
 use crate::recovery::Recovery;
 use crate::timer::RttEstimator;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
-pub use standing::{Standing, Watched};
+pub use state::{SenderState, TcpInfo};
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 use timers::{Timer, Timers};
@@ -388,13 +388,13 @@ impl Sender {
     }
 
     /// Returns the state as in Linux's TCP_INFO.
-    pub fn standing(&mut self) -> Standing {
+    pub fn tcp_info(&mut self) -> TcpInfo {
         let state = self.recovery.rack_mut().map(|rack| rack.state());
         let rtx_queue = self
             .cc_state
             .as_deref()
             .and_then(|cc_state| cc_state.rtx_queue.as_ref());
-        Standing {
+        TcpInfo {
             cwnd: self.flight.cwnd(),
             ssthresh: self.flight.ssthresh(),
             written: self.written,
@@ -439,7 +439,7 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn what_most_acks_touch_fits_two_lines_of_cache_beside_16_bytes() {
+    fn the_fields_used_by_most_acks_fit_into_two_cache_lines_with_16_other_bytes() {
         assert!(offset_of!(Sender, uniform_segments) < 112);
     }
 
@@ -503,7 +503,7 @@ mod tests {
     /// Linux restarts a connection that was idle for an RTO after its handshake with 10 segments (tcp_cwnd_restart);
     /// Hybla's initial window with an RTT of 351 ms is 14.
     #[test]
-    fn a_connection_that_was_idle_since_its_handshake_restarts() {
+    fn a_connection_that_is_idle_after_its_handshake_restarts() {
         let first = |preconnect_ps, idle_restart| {
             let config = TcpConfig {
                 congestion: CongestionConfig::Hybla(HyblaConfig {

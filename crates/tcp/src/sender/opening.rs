@@ -64,7 +64,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     sender.rto = sender.rtt.constant_rto();
     sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
     if let Some(handshake) = handshake(sender) {
-        handshake.again += 1;
+        handshake.retransmissions += 1;
         handshake.due = Due::Syn;
     }
 }
@@ -81,14 +81,14 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
     };
     handshake.due = Due::Ack;
     // Without timestamps it is not known which of several SYNs was answered.
-    let sent = ack.echo.get().or((handshake.again == 0).then_some(first));
+    let sent = ack.echo.get().or((handshake.retransmissions == 0).then_some(first));
     let late = ack.echo.get() == Some(first);
-    let lost = handshake.again > FORGIVEN && !late;
+    let lost = handshake.retransmissions > FORGIVEN && !late;
     sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
     match sent {
         Some(sent) => sender.measure(sent, now),
         None => {
-            sender.rtt.begin_anew();
+            sender.rtt.reset_after_lost_syn();
             sender.rto = sender.rtt.constant_rto();
         }
     }
@@ -136,8 +136,8 @@ pub(super) fn begin_with(
     known: Span,
 ) {
     if let Some(cc_state) = cc_state {
-        cc_state.pace(congestion.on_start(known, flight));
-        cc_state.pace_by_window(flight, srtt, Some(known));
+        cc_state.set_pacing(congestion.on_start(known, flight));
+        cc_state.update_window_pacing(flight, srtt, Some(known));
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9293_section_3_5_data_leave_a_round_trip_after_the_syn_and_the_timer_knows_it() {
+    fn rfc_9293_section_3_5_data_follow_the_syn_by_an_rtt_which_the_timer_measures() {
         let (mut sender, sent, data) = play(&opens(true), 0, Span(0));
         assert_eq!(sent, [(Time(0), Opening::Syn(8)), (Time(RTT.0), Opening::Ack)]);
         assert_eq!((data, sender.timer().srtt()), (10, Some(RTT)));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_6298_section_5_a_lost_syn_is_sent_again_after_a_second_then_two_then_four() {
+    fn rfc_6298_section_5_a_lost_syn_is_retransmitted_after_one_two_and_four_seconds() {
         let (sender, sent, _) = play(&opens(true), 3, Span(0));
         let at: Vec<u64> = sent.iter().map(|(at, _)| at.0 / Span::millis(1).0).collect();
         assert_eq!(at, [0, 1_000, 3_000, 7_000, 7_100]);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_6298_section_5_7_without_a_round_trip_data_begin_with_three_seconds() {
+    fn rfc_6298_section_5_7_without_an_rtt_sample_data_start_with_an_rto_of_three_seconds() {
         let (sender, ..) = play(&opens(false), 1, Span(0));
         assert_eq!((sender.timer().srtt(), sender.timer().rto()), (None, Span::seconds(3)));
         let (sender, ..) = play(&opens(false), 0, Span(0));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_initial_window_is_a_segment_once_two_syns_got_lost_unless_they_had_not() {
+    fn the_initial_window_is_a_segment_if_two_syns_were_really_lost() {
         let data = |lost, late| play(&opens(true), lost, late).2;
         let none = Span(0);
         assert_eq!(

@@ -65,29 +65,29 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     let slow = !advanced
         && rtx_queue
             .oldest()
-            .is_some_and(|oldest| summary.first_rtt > Some(now - oldest));
-    let (lost, in_all) = (rtx_queue.lost(), rtx_queue.total_lost());
-    let mut turn = rack.on_ack(now, &summary, ack, advanced, rtx_queue, &mut handle);
+            .is_some_and(|oldest| summary.seq_rtt > Some(now - oldest));
+    let (lost, total_lost_before) = (rtx_queue.lost(), rtx_queue.total_lost());
+    let mut step = rack.on_ack(now, &summary, ack, advanced, rtx_queue, &mut handle);
     summary.lost = rtx_queue.lost().saturating_sub(lost);
     if let Some(rate) = &mut summary.rate {
-        rate.lost += rtx_queue.total_lost() - in_all;
+        rate.lost += rtx_queue.total_lost() - total_lost_before;
     }
     report_losses(sender, now, EventCause::Rack);
-    if turn.begins {
+    if step.begins {
         sender.on_recovery_begin(now);
     }
-    if let Some(rtt) = summary.first_rtt {
+    if let Some(rtt) = summary.seq_rtt {
         sender.measure(Time(now.0 - rtt.0), now);
     }
     let mark = if sender.optional.is_some() { sender.mark() } else { None };
-    let falls = mark.filter(|_| sender.recovery.rack_mut().is_some_and(|rack| rack.reacts_to_marks()));
-    turn.grows &= falls.is_none();
-    sender.report_ack(now, &summary, before, turn);
-    if let Some(cause) = falls {
+    let reduction = mark.filter(|_| sender.recovery.rack_mut().is_some_and(|rack| rack.reacts_to_marks()));
+    step.grows &= reduction.is_none();
+    sender.report_ack(now, &summary, before, step);
+    if let Some(cause) = reduction {
         on_mark(sender, now, cause, &summary, advanced);
     }
     // The start of a recovery restarts the timer (Linux).
-    set_timers_after_ack(sender, now, advanced || slow || turn.begins);
+    set_timers_after_ack(sender, now, advanced || slow || step.begins);
 }
 
 /// Reduces the window because of ECN marks; the ACK that reports them already counts towards the proportional reduction
@@ -146,8 +146,8 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
         sender.rto = sender.rtt.constant_rto();
         set_rto(sender, now);
     } else if rack.reorder_is_due(now) {
-        let turn = rack.on_reorder_timeout(now, rtx_queue, least_rtt, &mut handle);
-        if turn.begins {
+        let step = rack.on_reorder_timeout(now, rtx_queue, least_rtt, &mut handle);
+        if step.begins {
             sender.on_recovery_begin(now);
         }
     }
@@ -165,7 +165,7 @@ fn report_losses(sender: &mut Sender, now: Time, cause: EventCause) {
     else {
         return;
     };
-    for lost in rtx_queue.take_each_loss() {
+    for lost in rtx_queue.take_losses() {
         sender.congestion.on_lost(&lost, now, &sender.flight);
     }
 }
@@ -225,7 +225,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
             } else if probes {
                 let Parts { rack, rtx_queue, .. } = parts(sender, now)?;
                 let (sequence, length) = rtx_queue.last()?;
-                rack.probe_is_copy();
+                rack.mark_probe_retransmitted();
                 sender.next_cause = Some(EventCause::TailLossProbe);
                 sender.emit(now, sequence, length)
             } else {
@@ -234,7 +234,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
             }
         }
     };
-    sender.follow(now, &segment);
+    sender.report_transmission(now, &segment);
     set_timers_after_sending(sender, now, &segment, probes);
     Some(segment)
 }
@@ -248,7 +248,11 @@ fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     let (length, max) = (sender.room(sender.flight.rwnd()), sender.flight.max);
     let fits = (in_flight + u64::from(length)) as i64 as f64 <= sender.flight.cwnd();
     let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
-    (whole && fits) || !sender.recovery.rack_mut().is_some_and(|rack| rack.give_up_forward(max))
+    (whole && fits)
+        || !sender
+            .recovery
+            .rack_mut()
+            .is_some_and(|rack| rack.end_frto_without_new_data(max))
 }
 
 /// Returns whether a segment must wait for the pacer.
@@ -256,7 +260,7 @@ fn has_to_wait(sender: &mut Sender, now: Time, length: u32) -> bool {
     sender
         .cc_state
         .as_mut()
-        .is_some_and(|cc_state| cc_state.holds(now, length))
+        .is_some_and(|cc_state| cc_state.must_wait(now, length))
 }
 
 /// Records that the sender is application-limited: nothing is sent although the window has room.
@@ -269,7 +273,7 @@ fn update_app_limited(sender: &mut Sender, in_flight: f64) {
             .as_mut()
             .and_then(|cc_state| cc_state.rtx_queue.as_mut())
         {
-            rtx_queue.limit_by_app(flight.max);
+            rtx_queue.set_app_limited(flight.max);
         }
     }
 }

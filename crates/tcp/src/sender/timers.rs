@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_the_earliest_is_next() {
+    fn the_earliest_timer_is_next() {
         let mut timers = Timers([Time(7).into(), MaybeTime::NONE, Time(5).into()]);
         assert_eq!(timers.next(), Time(5).into());
         timers.set(Timer::Retransmission, Time(3).into());

@@ -92,7 +92,7 @@ impl Sender {
             return opening::poll(self, now);
         }
         if !self.reports_transmissions {
-            return self.poll_by_recovery(now);
+            return self.poll_after_idle_check(now);
         }
         if self.uses_rack() {
             if self.waits_for_pacer(now) {
@@ -110,19 +110,23 @@ impl Sender {
             return records::poll(self, now);
         }
         let mss = self.flight.mss;
-        if self.cc_state.as_mut().is_some_and(|cc_state| cc_state.holds(now, mss)) {
+        if self
+            .cc_state
+            .as_mut()
+            .is_some_and(|cc_state| cc_state.must_wait(now, mss))
+        {
             return None;
         }
-        let segment = self.poll_by_recovery(now)?;
-        self.follow(now, &segment);
+        let segment = self.poll_after_idle_check(now)?;
+        self.report_transmission(now, &segment);
         Some(segment)
     }
 
     #[inline(always)]
-    fn poll_by_recovery(&mut self, now: Time) -> Option<DataSegment> {
+    fn poll_after_idle_check(&mut self, now: Time) -> Option<DataSegment> {
         if self.optional.is_some() {
             self.check_idle(now);
-            return self.poll_as_recovery_says(now);
+            return self.poll_recovery(now);
         }
         self.poll_in_recovery(now)
     }
@@ -133,11 +137,11 @@ impl Sender {
         if self.shortcuts & !self.resend_first & !self.recovery.is_on() {
             return self.poll_new_data(now);
         }
-        self.poll_as_recovery_says(now)
+        self.poll_recovery(now)
     }
 
     #[inline(always)]
-    fn poll_as_recovery_says(&mut self, now: Time) -> Option<DataSegment> {
+    fn poll_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.resend_first {
             self.resend_first = false;
             let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
@@ -153,8 +157,12 @@ impl Sender {
                 self.recovery.on_sent(&self.flight, segment.length, None);
                 Some(segment)
             }
-            Next::Hole { sequence, length } => Some(self.fill(now, sequence, length, EventCause::Scoreboard)),
-            Next::Lost { sequence, length } => Some(self.fill_untimed(now, sequence, length, EventCause::Scoreboard)),
+            Next::Hole { sequence, length } => {
+                Some(self.retransmit_hole(now, sequence, length, EventCause::Scoreboard))
+            }
+            Next::Lost { sequence, length } => {
+                Some(self.retransmit_untimed(now, sequence, length, EventCause::Scoreboard))
+            }
             Next::Unsent { otherwise } => {
                 // All data in between have arrived.
                 self.flight.nxt = self.flight.max;
@@ -162,14 +170,14 @@ impl Sender {
                     self.recovery.on_sent(&self.flight, segment.length, None);
                     return Some(segment);
                 }
-                otherwise.map(|(sequence, length)| self.fill_untimed(now, sequence, length, EventCause::Rescue))
+                otherwise.map(|(sequence, length)| self.retransmit_untimed(now, sequence, length, EventCause::Rescue))
             }
             Next::Nothing => None,
         }
     }
 
     /// Retransmits a hole.
-    fn fill(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
+    fn retransmit_hole(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         self.next_cause = Some(cause);
         let end = sequence + u64::from(length);
         self.recovery.on_sent(&self.flight, length, Some(end));
@@ -178,11 +186,11 @@ impl Sender {
     }
 
     /// Retransmits a hole without timing it, because its ACK would be ambiguous (Karn and Partridge 1987).
-    fn fill_untimed(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
+    fn retransmit_untimed(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         if (sequence..sequence + u64::from(length)).contains(&self.timed) {
             self.timed = NOTHING;
         }
-        self.fill(now, sequence, length, cause)
+        self.retransmit_hole(now, sequence, length, cause)
     }
 
     /// Resets the window if nothing was sent for longer than the RTO.
@@ -254,7 +262,7 @@ impl Sender {
 
     /// Reports a transmission to the retransmission queue and the congestion controller.
     #[inline(never)]
-    pub(super) fn follow(&mut self, now: Time, segment: &DataSegment) {
+    pub(super) fn report_transmission(&mut self, now: Time, segment: &DataSegment) {
         let (sequence, end) = (segment.sequence, segment.sequence + u64::from(segment.length));
         let Some(cc_state) = &mut self.cc_state else {
             return;
@@ -275,7 +283,7 @@ impl Sender {
                     .is_some_and(RetransmissionQueue::is_app_limited),
             };
             let pacing = self.congestion.on_sent(&sent, &self.flight);
-            cc_state.pace(pacing);
+            cc_state.set_pacing(pacing);
         }
         if let Some(pacer) = &mut cc_state.pacer {
             pacer.on_sent(now, end - sequence, cc_state.pacing);

@@ -7,7 +7,7 @@ use strum::IntoEnumIterator;
 use RecoveryKind::{Newreno, Rack, Reno, Sack, Tahoe};
 
 #[test]
-fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
+fn rfc_2582_section_5_a_guard_prevents_repeated_fast_retransmits() {
     // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs that its
     // retransmissions after a timeout trigger as a loss, and so does Tahoe with its own retransmissions.
     for (kind, lost, unguarded, guarded) in [
@@ -34,7 +34,7 @@ fn tahoe(guard: bool, more: &[u64]) -> Script {
 }
 
 #[test]
-fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
+fn a_guard_prevents_tahoe_from_reacting_to_duplicates_of_its_own_slow_start() {
     // Slow start retransmits 9 to 12, which the receiver has: this causes four duplicate ACKs, which trigger another
     // retransmit without the guard.
     let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
@@ -53,7 +53,7 @@ fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
 }
 
 #[test]
-fn a_guard_holds_for_tahoe_after_a_timeout() {
+fn a_guard_applies_to_tahoe_after_a_timeout() {
     // All but two of the duplicate ACKs are lost, so a timeout occurs first.
     let play = |guard| {
         let trace = tahoe(guard, &[]).lose_acks(3..15).play();
@@ -65,7 +65,7 @@ fn a_guard_holds_for_tahoe_after_a_timeout() {
 }
 
 #[test]
-fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_first_segment() {
+fn a_guard_allows_tahoe_to_retransmit_data_sent_after_its_recovery_except_the_first_segment() {
     // Segment 22 is packet 32; it is the first segment whose duplicate ACKs may be caused by retransmissions. Segment
     // 23 follows.
     for (lost, fast_retransmits, timeouts) in [(32, 1, 1), (33, 2, 0)] {
@@ -79,7 +79,7 @@ fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_fir
 }
 
 #[test]
-fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
+fn a_guard_for_timeouts_only_allows_consecutive_fast_retransmits() {
     // Segments 2 and 4 of one window are lost; a timeout follows, whose go-back-N causes duplicate ACKs.
     let fast = |lost: &[u64], guard, guard_timeouts_only| {
         let script = Script::new(Reno)
@@ -97,7 +97,7 @@ fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
 }
 
 #[test]
-fn fast_retransmits_keep_their_interval() {
+fn fast_retransmits_have_a_minimum_interval() {
     // Both losses are in one window for recoveries that handle each loss separately, and in two windows for the others.
     for (kind, lost) in [
         (Tahoe, &[3, 60][..]),

@@ -54,7 +54,7 @@ fn one_two_three_and_four_losses_in_a_window() {
 }
 
 #[test]
-fn losses_side_by_side() {
+fn four_adjacent_losses() {
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla | Reno => Timeout,
@@ -82,7 +82,7 @@ fn reno_fills_one_hole_and_then_waits_for_duplicates_that_never_come() {
 }
 
 #[test]
-fn newreno_fills_a_hole_per_round_trip_and_sends_a_segment_per_two_duplicates() {
+fn newreno_fills_a_hole_per_rtt_and_sends_a_segment_per_two_duplicates() {
     let trace = Script::new(Newreno).lose(&[3, 6, 9]).segments(32).play();
     assert_trace(
         &trace,
@@ -105,7 +105,7 @@ fn newreno_without_the_flywheel_sends_what_the_inflated_window_allows() {
 }
 
 #[test]
-fn a_burst_limit_holds_for_each_ack_of_a_newreno_recovery() {
+fn a_burst_limit_applies_to_each_ack_of_a_newreno_recovery() {
     // The ACK of segment 3 advances to 14, which opens the window far beyond the data sent so far.
     let play = |max_burst| {
         Script::new(Newreno)
@@ -142,7 +142,7 @@ fn a_lost_retransmission_ends_in_a_timeout() {
 }
 
 #[test]
-fn a_timeout_in_recovery_clears_the_board_and_goes_back() {
+fn a_timeout_in_recovery_clears_the_scoreboard_and_goes_back_n() {
     let trace = Script::new(Sack).lose(&[3, 6, 22]).segments(24).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3* 6*", "2.0 22-23", "11.0 3*"]);
     // If the scoreboard is cleared, segments that the receiver holds are retransmitted.
@@ -160,7 +160,7 @@ fn a_second_timeout_waits_twice_as_long() {
 }
 
 #[test]
-fn lost_acks_cost_no_retransmission_while_a_later_one_arrives() {
+fn lost_acks_cause_no_retransmission_if_a_later_ack_arrives() {
     for kind in RecoveryKind::iter() {
         let trace = Script::new(kind).lose_acks([0, 1, 2, 5, 7, 8, 9, 10]).play();
         assert!(trace.sent.iter().all(|sent| !sent.again), "{kind:?}\n{trace}");
@@ -169,7 +169,7 @@ fn lost_acks_cost_no_retransmission_while_a_later_one_arrives() {
 }
 
 #[test]
-fn rfc_2018_section_4_repeated_blocks_make_up_for_lost_acks() {
+fn rfc_2018_section_4_repeated_blocks_compensate_for_lost_acks() {
     let play = |blocks| {
         let script = Script::new(Sack).segments(16).lose(&[3, 6, 9]).lose_acks([5, 6]);
         let script = script.with(|tcp| (tcp.sack.blocks, tcp.sack.pipe) = (blocks, PipeStart::Outstanding));
@@ -189,7 +189,7 @@ fn reordered(kind: RecoveryKind, before: u64) -> Trace {
 }
 
 #[test]
-fn reordering_by_two_is_taken_for_no_loss_and_by_three_it_is() {
+fn reordering_by_three_but_not_by_two_segments_counts_as_a_loss() {
     for kind in RecoveryKind::iter() {
         let trace = reordered(kind, 2);
         assert_eq!(
@@ -249,7 +249,7 @@ fn a_timeout_halves_the_window_with_or_without_its_inflation() {
 }
 
 #[test]
-fn the_receivers_window_binds_as_its_scaled_field_says() {
+fn the_scaled_window_field_limits_the_sender() {
     for kind in RecoveryKind::iter() {
         // 16 bits without scaling: 65 segments of 1000 bytes, independent of the receiver's buffer.
         let script = Script::new(kind).segments(300).with(|tcp| {
@@ -280,7 +280,7 @@ fn any_one_or_two_losses_are_repaired() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn any_losses_delays_and_options_let_the_file_through(
+    fn the_file_is_delivered_with_any_losses_delays_and_options(
         lost in prop::collection::vec(0u64..120, 0..30),
         lost_acks in prop::collection::vec(0u64..120, 0..30),
         late in prop::collection::vec((0u64..120, 0.0f64..3.0), 0..10),
@@ -319,7 +319,7 @@ proptest! {
 }
 
 #[test]
-fn vegas_doubles_every_other_round_trip_while_no_queue_builds() {
+fn vegas_doubles_every_other_rtt_while_no_queue_builds() {
     let trace = Script::new(Reno)
         .segments(30)
         .with(|tcp| (tcp.congestion, tcp.initial_window_segments) = (VEGAS, 1))

@@ -24,7 +24,7 @@ fn stamped(undo: bool) -> Script {
 }
 
 #[test]
-fn each_ack_lets_a_segment_out_until_the_loss_is_known_and_then_as_many_as_keep_the_pipe_at_the_threshold() {
+fn each_ack_releases_a_segment_until_the_loss_is_detected_and_then_prr_keeps_the_pipe_at_ssthresh() {
     // Three ACKs open the window by six segments, two more release one segment each (RFC 3042), and the third reveals
     // the loss.
     let trace = Script::new(Rack).lose(&[3]).play();
@@ -42,7 +42,7 @@ fn rfc_9937_many_losses_are_repaired_at_the_rate_at_which_data_arrives() {
 }
 
 #[test]
-fn after_a_timeout_all_that_was_lost_is_sent_again_in_slow_start_and_what_arrived_is_not() {
+fn after_a_timeout_only_lost_segments_are_retransmitted_in_slow_start() {
     let trace = Script::new(Rack).lose(&(0..16).collect::<Vec<_>>()).play();
     let start = ["0.0 0-15", "10.0 0*", "11.0 1-2*", "12.0 3-6*", "13.0 7-14*"];
     assert_eq!(trace.to_string().lines().take(5).collect::<Vec<_>>(), start, "{trace}");
@@ -52,13 +52,13 @@ fn after_a_timeout_all_that_was_lost_is_sent_again_in_slow_start_and_what_arrive
 }
 
 #[test]
-fn rfc_8985_section_3_4_a_copy_that_is_lost_again_costs_a_round_trip_and_no_timeout() {
+fn rfc_8985_section_3_4_a_lost_retransmission_costs_an_rtt_and_no_timeout() {
     let trace = Script::new(Rack).lose(&[3, 22]).play();
     assert_eq!((trace.timeouts, repair(&trace)), (0, Repair::In(2.0)), "{trace}");
 }
 
 #[test]
-fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_round_trips_later() {
+fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_rtts_later() {
     // The repair takes two RTTs plus 200 ms for the delayed ACK of a single segment; with the retransmission timer it
     // would take ten RTTs.
     assert_trace(&probing().lose(&[15]).play(), &["0.0 0-15", "5.0 15*"]);
@@ -70,7 +70,7 @@ fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_round_trips_later()
 }
 
 #[test]
-fn rfc_8985_section_6_2_reordering_once_seen_is_waited_for() {
+fn rfc_8985_section_6_2_after_reordering_the_window_delays_loss_detection() {
     let script = || stamped(true).delay(3, 0.1);
     let once = script().play();
     assert_eq!(once.fast_retransmits, 1, "{once}");
@@ -82,7 +82,7 @@ fn rfc_8985_section_6_2_reordering_once_seen_is_waited_for() {
 }
 
 #[test]
-fn rfc_3522_an_ack_of_the_first_copy_takes_the_reduction_back() {
+fn rfc_3522_an_ack_of_the_original_transmission_undoes_the_reduction() {
     let rounds = |undo| stamped(undo).delay(3, 0.1).play();
     let (taken_back, kept) = (rounds(true), rounds(false));
     let after = |trace: &Trace| {
@@ -105,7 +105,7 @@ fn unstamped(dsack: bool, frto: bool) -> Script {
 }
 
 #[test]
-fn rfc_2883_a_reduction_whose_only_copy_came_twice_is_taken_back_a_round_trip_later() {
+fn rfc_2883_a_reduction_is_undone_an_rtt_later_if_its_only_retransmission_was_a_duplicate() {
     // The fourth packet is .4 RTT late: a recovery starts, and its retransmission arrives as a duplicate.
     let late = |dsack| unstamped(dsack, false).delay(3, 0.4).play();
     let (told, untold) = (late(true), late(false));
@@ -117,7 +117,7 @@ fn rfc_2883_a_reduction_whose_only_copy_came_twice_is_taken_back_a_round_trip_la
 }
 
 #[test]
-fn rfc_5682_a_timeout_too_soon_sends_one_segment_again_then_new_ones_and_is_taken_back() {
+fn rfc_5682_a_spurious_timeout_retransmits_one_segment_sends_new_data_and_is_undone() {
     // The second flight is delayed for longer than the RTO.
     let late = |frto| {
         (16..36)
@@ -131,7 +131,7 @@ fn rfc_5682_a_timeout_too_soon_sends_one_segment_again_then_new_ones_and_is_take
 }
 
 #[test]
-fn rfc_5682_after_a_timeout_that_was_due_all_that_is_lost_is_sent_again() {
+fn rfc_5682_after_a_genuine_timeout_all_lost_segments_are_retransmitted() {
     let flight: Vec<u64> = (4..16).collect();
     let lost = |frto| unstamped(false, frto).lose(&flight).play();
     let (asked, unasked) = (lost(true), lost(false));
@@ -141,7 +141,7 @@ fn rfc_5682_after_a_timeout_that_was_due_all_that_is_lost_is_sent_again() {
 }
 
 #[test]
-fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followed_by_another() {
+fn linux_a_recovery_that_ends_before_a_retransmission_is_delivered_is_followed_by_another() {
     // The fourth segment is lost twice, and so is a segment sent after its first retransmission: one of the two second
     // retransmissions arrives before the other.
     let play = |successive| {
@@ -167,7 +167,7 @@ fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followe
 /// Eifel, D-SACK and F-RTO each undo a timeout caused by a delayed flight. RACK then detects the segments of the flight
 /// that were lost (RFC 8985 section 6.2), without a second timeout.
 #[test]
-fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() {
+fn segments_lost_before_an_undone_timeout_are_repaired_without_another_timeout() {
     let held_up = |script: Script| {
         (16..36)
             .filter(|packet| ![24, 25, 26].contains(packet))
@@ -193,7 +193,7 @@ fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() 
 /// Undoing a fast recovery also clears the loss marks of segments that are really lost; their loss is detected again
 /// without a timeout.
 #[test]
-fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
+fn segments_lost_in_an_undone_recovery_are_repaired_without_a_timeout() {
     for lost in 5..12 {
         let trace = stamped(true).delay(3, 0.1).lose(&(5..=lost).collect::<Vec<_>>()).play();
         assert_eq!(trace.timeouts, 0, "5 to {lost}\n{trace}");
@@ -204,7 +204,7 @@ fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
 /// recovery and leaves no SACKed segment. RACK declares segment 29 lost after a quarter of the minimum RTT, plus 2 ms
 /// and up to two ticks of 4 ms as in Linux. The retransmission timer would expire after ten RTTs.
 #[test]
-fn a_segment_sent_before_the_retransmission_that_ends_a_recovery_is_judged_without_a_hole() {
+fn a_loss_before_the_retransmission_that_ends_a_recovery_is_detected_without_a_hole() {
     let trace = Script::new(Rack).segments(30).lose(&[3, 24, 30]).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-29 3*", "3.3 29*"]);
 }

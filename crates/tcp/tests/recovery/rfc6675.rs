@@ -14,14 +14,14 @@ fn both(change: impl Fn(Script) -> Script) -> [Trace; 2] {
 }
 
 #[test]
-fn section_5_step_3_a_duplicate_lets_a_new_segment_out_until_the_loss_is_known() {
+fn section_5_step_3_a_duplicate_ack_releases_a_new_segment_until_the_loss_is_detected() {
     let [rfc, sack] = both(|script| settled(script).segments(24).lose(&[0]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-17 0* 18-22", "2.0 23"]);
     assert_trace(&sack, &["0.0 0-15", "1.0 0* 16-22", "2.0 23"]);
 }
 
 #[test]
-fn section_5_step_2_one_ack_that_tells_of_enough_data_beyond_is_enough() {
+fn section_5_step_2_one_ack_with_enough_sacked_data_starts_a_recovery() {
     // All duplicate ACKs but the last two are lost; the first remaining one covers twelve segments.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(3..13));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-18 3* 19-22", "2.0 23-29"]);
@@ -30,7 +30,7 @@ fn section_5_step_2_one_ack_that_tells_of_enough_data_beyond_is_enough() {
 }
 
 #[test]
-fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_tell_of_a_loss() {
+fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_indicate_a_loss() {
     // Segments 4, 6 and 8 have arrived, so there are three ranges beyond segment 3, and also beyond segments 5 and 7;
     // beyond segment 9, six consecutive segments have arrived.
     let [rfc, _] = both(|script| script.lose(&[3, 5, 7, 9]).lose_acks([3, 4]));
@@ -38,7 +38,7 @@ fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_tell_of_a_loss
 }
 
 #[test]
-fn section_5_pipe_counts_what_is_neither_lost_nor_here_and_what_was_sent_again() {
+fn section_5_pipe_counts_data_in_flight_and_retransmissions() {
     // Nine of 24 segments are lost and twelve have arrived. Including the retransmission, four are in flight, which is
     // five fewer than half of the window.
     let [rfc, sack] = both(|script| script.segments(40).lose(&(3..12).collect::<Vec<_>>()));
@@ -48,7 +48,7 @@ fn section_5_pipe_counts_what_is_neither_lost_nor_here_and_what_was_sent_again()
 }
 
 #[test]
-fn nextseg_rule_3_where_nothing_new_is_left_a_hole_leaves_that_is_not_known_to_be_lost() {
+fn nextseg_rule_3_without_new_data_a_hole_not_known_to_be_lost_is_retransmitted() {
     // One segment arrived beyond 14. Once 3 is filled, the rescue retransmission sends 14 needlessly, because its original
     // is still in flight.
     let [rfc, _] = both(|script| script.segments(16).lose(&[3, 14]));
@@ -56,7 +56,7 @@ fn nextseg_rule_3_where_nothing_new_is_left_a_hole_leaves_that_is_not_known_to_b
 }
 
 #[test]
-fn nextseg_rule_4_a_lost_tail_is_rescued_once_the_first_copy_is_acknowledged() {
+fn nextseg_rule_4_a_lost_tail_is_rescued_once_the_first_retransmission_is_acknowledged() {
     let [rfc, sack] = both(|script| script.segments(16).lose(&[3, 15]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3*", "2.0 15*"]);
     assert_trace(&sack, &["0.0 0-15", "1.0 3*", "12.0 15*"]);
@@ -67,13 +67,13 @@ fn nextseg_rule_4_a_lost_tail_is_rescued_once_the_first_copy_is_acknowledged() {
 }
 
 #[test]
-fn nextseg_rule_4_there_is_one_rescue_in_a_recovery() {
+fn nextseg_rule_4_there_is_one_rescue_per_recovery() {
     let [rfc, _] = both(|script| script.segments(16).lose(&[3, 15, 17]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3*", "2.0 15*", "12.0 15*"]);
 }
 
 #[test]
-fn section_5_1_after_a_timeout_what_arrived_since_is_not_sent_again() {
+fn section_5_1_after_a_timeout_segments_that_arrived_since_are_not_retransmitted() {
     // The ACK of the retransmission after the timeout shows that only the last of the last 14 segments arrived.
     let [rfc, sack] = both(|script| script.segments(16).lose(&(2..15).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().last(), Some("14.0 9-14*"), "{rfc}");
@@ -81,7 +81,7 @@ fn section_5_1_after_a_timeout_what_arrived_since_is_not_sent_again() {
 }
 
 #[test]
-fn section_5_1_no_recovery_begins_before_all_that_a_timeout_took_for_lost_is_acknowledged() {
+fn section_5_1_no_recovery_starts_until_all_data_lost_at_a_timeout_are_acknowledged() {
     // Packet 18 is the retransmission of segment 4 in slow start: 5 to 8 reveal its loss, which a timeout repairs.
     let lost: Vec<u64> = (2..15).chain([18]).collect();
     let [rfc, _] = both(|script| script.segments(16).lose(&lost));
@@ -89,7 +89,7 @@ fn section_5_1_no_recovery_begins_before_all_that_a_timeout_took_for_lost_is_ack
 }
 
 #[test]
-fn section_2_an_ack_that_acknowledges_new_data_and_tells_of_a_loss_begins_a_recovery() {
+fn section_2_an_ack_of_new_data_that_reveals_a_loss_starts_a_recovery() {
     // ACKs 2 to 11 are lost: ACK 12 acknowledges segment 2, and reports ten segments beyond 3.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(2..12));
     assert_eq!(rfc.to_string().lines().nth(1), Some("1.0 16-17 3* 18-22"), "{rfc}");
@@ -103,7 +103,7 @@ fn losses_of_two_windows_take_two_recoveries() {
 }
 
 #[test]
-fn with_fack_one_ack_of_a_segment_far_beyond_a_gap_is_enough() {
+fn with_fack_one_sack_far_beyond_a_gap_starts_a_recovery() {
     // Segment 7 alone is five segments beyond segment 3. Including the retransmission, twelve of 19 segments are then
     // in flight, and the window is reduced to eight.
     let [rfc, fack] = [false, true].map(|fack| {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_has_room_for_what_comes_at_once_beyond_the_bandwidth() {
+    fn the_window_allows_for_bursts_beyond_the_bandwidth() {
         let mut aggregation = Aggregation::default();
         // Data arrive at 1 MB/s, in bursts every 10 ms.
         for step in 1..200 {

@@ -157,13 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn two_intervals_of_one_rate_and_a_fifth_lost_are_a_policer_s_for_48_rounds() {
+    fn two_equal_intervals_with_a_fifth_lost_indicate_a_policer_for_48_rounds() {
         let found = findings(0.25, 60);
         assert_eq!(found, [(8, Finding::Found), (56, Finding::Over)]);
     }
 
     #[test]
-    fn fewer_losses_are_none() {
+    fn a_lower_loss_rate_is_not_attributed_to_a_policer() {
         assert_eq!(findings(0.1, 60), []);
         assert_eq!(findings(0.0, 60), []);
     }

@@ -142,7 +142,7 @@ mod tests {
     use crate::congestion::limits::Limits;
 
     #[test]
-    fn until_the_next_burst_leaves_whole_segments_arrive_at_the_bandwidth() {
+    fn whole_segments_are_delivered_until_the_next_burst_leaves() {
         let mut bbr = Bbr::new(&BbrConfig {});
         bbr.max_bw.add(0, 1e6, PEAK_ROUNDS);
         let flight = Flight::new(Limits::new(1e5, 1e5), 1 << 30, 1000);

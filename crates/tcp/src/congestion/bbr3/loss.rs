@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_volume_at_which_losses_are_two_in_a_hundred_lies_within_the_segment_that_made_them_so() {
+    fn inflight_at_two_percent_loss_lies_within_the_segment_that_exceeds_it() {
         // Two of 98 segments in flight, including this one, are lost, which is more than 2 %. The bound is the data in
         // flight at which the loss rate exceeds 2 %.
         let lost = LostSegment {

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cube_root_is_right_within_five_percent() {
+    fn the_cube_root_has_an_error_below_five_percent() {
         for number in (1..60u32)
             .flat_map(|power| [3u64.pow(power.min(39)), 1 << power])
             .filter(|&n| n > 1 << 12)

@@ -171,8 +171,8 @@ mod tests {
         Trial::new(&CongestionConfig::Cubic(config), window).over(rtt)
     }
 
-    /// With W_max = 100 the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as C(t - K)³ +
-    /// 100. Linux's integer arithmetic may add or omit a segment once in 100 RTTs, and this period has hundreds of
+    /// With W_max = 100 the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as 100 + C(t -
+    /// K)³. Linux's integer arithmetic may add or omit a segment once in 100 RTTs, and this period has hundreds of
     /// RTTs.
     #[test]
     fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
@@ -197,7 +197,7 @@ mod tests {
     /// steady state, because a run that starts from a loss at the plateau needs thousands of losses to approach the
     /// steady state.
     #[test]
-    fn rfc_9438_section_5_1_the_mean_window_at_a_share_of_segments_lost() {
+    fn rfc_9438_section_5_1_the_mean_window_at_given_loss_rates() {
         let config = CubicConfig {
             fast_convergence: false,
             ..RFC
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9438_section_4_7_a_loss_before_the_old_maximum_lowers_it_further() {
+    fn rfc_9438_section_4_7_a_loss_below_the_old_maximum_lowers_w_max_further() {
         let k = |fast_convergence| {
             let mut trial = trial(
                 CubicConfig {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9438_section_4_8_after_a_timeout_the_plateau_is_where_slow_start_ended() {
+    fn rfc_9438_section_4_8_after_a_timeout_the_plateau_is_the_end_of_slow_start() {
         let mut trial = trial(
             CubicConfig {
                 reno_friendly: false,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_nothing_is_sent_or_the_window_is_not_used_does_not_count() {
+    fn idle_and_application_limited_periods_are_excluded_from_the_epoch() {
         let mut trial = trial(RFC, 100.0, Span::millis(100));
         trial.reduce(Cause::FastRetransmit);
         let before = trial.until(Span::seconds(4));
@@ -273,7 +273,7 @@ mod tests {
 
     /// cwnd may be less than a segment if the receiver's window is.
     #[test]
-    fn in_linux_a_window_below_a_segment_grows_as_one_of_a_segment() {
+    fn linux_a_window_below_a_segment_grows_like_one_segment() {
         let linux = CubicConfig {
             rules: CubicRules::Linux,
             ..RFC
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_none_is_refused() {
+    fn a_beta_outside_zero_to_one_is_rejected() {
         assert_eq!(RFC.problem(), None);
         for config in [
             CubicConfig { beta: 1.0, ..RFC },

@@ -75,11 +75,11 @@ pub struct Rack {
 
 /// DupThresh: this many segments delivered beyond a hole indicate a loss, if no reordering has been seen (RFC 8985 section
 /// 6.2, step 4).
-const DUPLICATES: usize = 3;
+const DUP_THRESH: usize = 3;
 /// Minimum duration of the reordering timer (TCP_TIMEOUT_MIN_US).
-const LEAST_TIMEOUT: Span = Span::millis(2);
+const MIN_TIMEOUT: Span = Span::millis(2);
 /// Allowance for a delayed ACK in the probe timer if a single segment is in flight (Linux).
-const LONGEST_DELAY: Span = Span::millis(200);
+const ACK_DELAY_ALLOWANCE: Span = Span::millis(200);
 /// Duration of the probe timer beyond two RTTs if several segments are in flight (Linux).
 const PROBE_MARGIN: Span = Span::millis(2);
 /// Duration of the probe timer without an RTT sample (RFC 8985 section 7.2).
@@ -142,19 +142,19 @@ impl Rack {
         self.reordered |= summary.reordered;
         self.take_latest(summary.latest);
         let una = handle.flight().una;
-        let twice = if self.config.dsack { ack.duplicate() } else { None };
-        if let Some(twice) = twice {
-            self.on_duplicate(twice, una, handle);
+        let dsack_range = if self.config.dsack { ack.duplicate() } else { None };
+        if let Some(dsack_range) = dsack_range {
+            self.on_duplicate(dsack_range, una, handle);
         }
         self.update_probe(una, summary, advanced, handle);
         if advanced && self.is_spurious(echo, una, rtx_queue) {
-            self.take_back(EventCause::Eifel, una, rtx_queue, handle);
+            self.undo_reduction(EventCause::Eifel, una, rtx_queue, handle);
         }
         if self.config.dsack {
             self.undo_if_duplicates(advanced, rtx_queue, handle);
         }
-        self.update_frto(summary, (advanced, twice.is_some()), rtx_queue, handle);
-        let taken_back = was != self.phase && matches!(was, Phase::Recovery(_));
+        self.update_frto(summary, (advanced, dsack_range.is_some()), rtx_queue, handle);
+        let undone = was != self.phase && matches!(was, Phase::Recovery(_));
         let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {
                 self.reordering_window.on_recovered();
@@ -173,7 +173,7 @@ impl Rack {
                 self.end(handle);
                 true
             }
-            _ => taken_back,
+            _ => undone,
         };
         let detected = self.detect_losses(now, rtx_queue, summary.least_rtt, handle);
         // Segments lost since the recovery started have also been retransmitted, but not delivered yet.
@@ -264,8 +264,7 @@ impl Rack {
         let Some(latest) = self.latest else {
             return DetectedLosses::default();
         };
-        let detected =
-            rtx_queue.detect_losses(now, &latest, self.tolerance(rtx_queue, least_rtt.unwrap_or(latest.rtt)));
+        let detected = rtx_queue.detect_losses(now, &latest, self.reo_wnd(rtx_queue, least_rtt.unwrap_or(latest.rtt)));
         debug_assert!(detected.lost <= handle.flight().outstanding());
         self.reorder = detected.wait.map(|wait| self.reorder_deadline(now, wait)).into();
         detected
@@ -278,8 +277,8 @@ impl Rack {
 
     /// Returns the reordering window: the time by which a segment may be delivered later than segments sent after it (RFC
     /// 8985 section 6.2, step 4).
-    fn tolerance(&self, rtx_queue: &RetransmissionQueue, least_rtt: Span) -> Span {
-        let certain = self.repairs() || rtx_queue.arrived_beyond(DUPLICATES) >= DUPLICATES;
+    fn reo_wnd(&self, rtx_queue: &RetransmissionQueue, least_rtt: Span) -> Span {
+        let certain = self.repairs() || rtx_queue.sacked_segments(DUP_THRESH) >= DUP_THRESH;
         if !self.reordered && certain {
             return Span(0);
         }
@@ -289,7 +288,7 @@ impl Rack {
     /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`). Linux adds 2 ms and
     /// rounds up to ticks; a timer of n ticks expires when n + 1 ticks have begun.
     fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
-        let ticks = (wait + LEAST_TIMEOUT).0.div_ceil(self.tick);
+        let ticks = (wait + MIN_TIMEOUT).0.div_ceil(self.tick);
         Time((now.0 / self.tick + ticks + 1) * self.tick)
     }
 
@@ -318,17 +317,17 @@ impl Rack {
             Phase::Loss(_) => detected.retransmitted,
         };
         if begins {
-            let falls = match self.phase {
+            let cwr_end = match self.phase {
                 Phase::Cwr(end) => Some(end),
                 _ => None,
             };
             // If another recovery may follow, this recovery ends with the CWR episode whose reduction it shares (Linux).
-            let shared = falls.filter(|_| self.config.successive);
+            let shared = cwr_end.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
-            self.save_undo(rtx_queue.retransmissions_in_flight() as u64, falls.is_none(), handle);
+            self.save_undo(rtx_queue.retransmissions_in_flight() as u64, cwr_end.is_none(), handle);
             // Marks and losses of one RTT cause a single reduction.
-            if falls.is_none() {
+            if cwr_end.is_none() {
                 self.prr = Prr::new(handle.flight());
                 handle.reduce(Cause::FastRetransmit);
             }
@@ -365,7 +364,7 @@ impl Rack {
     ) {
         let una = handle.flight().una;
         let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
-        self.frto_state = if asks { FRto::Asked } else { FRto::Over };
+        self.frto_state = if asks { FRto::AwaitingFirstAck } else { FRto::Over };
         let reduces = match self.phase {
             Phase::Open => true,
             Phase::Cwr(end) | Phase::Recovery(end) => una >= end,

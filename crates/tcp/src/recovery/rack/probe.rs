@@ -41,7 +41,7 @@ impl Rack {
         self.probe_at = MaybeTime::NONE;
         if wanted {
             let wait = match srtt {
-                Some(srtt) if outstanding <= u64::from(mss) => Span(2 * srtt.0) + LONGEST_DELAY,
+                Some(srtt) if outstanding <= u64::from(mss) => Span(2 * srtt.0) + ACK_DELAY_ALLOWANCE,
                 Some(srtt) => Span(2 * srtt.0) + PROBE_MARGIN,
                 None => PROBE_WITHOUT_RTT,
             };
@@ -72,7 +72,7 @@ impl Rack {
     }
 
     /// Records that the probe is a retransmission of the last segment.
-    pub fn probe_is_copy(&mut self) {
+    pub fn mark_probe_retransmitted(&mut self) {
         if let Some(probe) = &mut self.probe {
             probe.retransmitted = true;
         }

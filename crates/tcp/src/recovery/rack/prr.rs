@@ -68,7 +68,7 @@ mod tests {
 
     /// ns-3's test vectors, with an ssthresh of 100 000 bytes, which is half of the data in flight.
     #[test]
-    fn rfc_9937_what_leaves_is_in_proportion_to_what_arrived_until_the_threshold_is_reached() {
+    fn rfc_9937_transmission_is_proportional_to_delivery_until_ssthresh_is_reached() {
         let reduction = prr(200.0, 51_000, 0);
         assert_eq!(reduction.count(1_000, false, 200_000.0, 100_000.0, 1_000.0), 26_000.0);
         let slow_start = prr(200.0, 52_000, 50_000);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9937_the_first_segment_lost_leaves_at_once() {
+    fn rfc_9937_the_first_retransmission_is_immediate() {
         assert_eq!(
             prr(10.0, 1_000, 0).count(1_000, false, 6_000.0, 6_000.0, 1_000.0),
             1_000.0

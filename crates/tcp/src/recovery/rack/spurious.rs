@@ -22,7 +22,7 @@ impl UndoRetrans {
     }
 
     /// Returns whether all retransmissions were reported as duplicates.
-    fn all_came_twice(self) -> bool {
+    fn all_were_duplicates(self) -> bool {
         self.0 == Some(0)
     }
 }
@@ -36,7 +36,7 @@ pub struct UndoState {
     /// SND.UNA at the reduction.
     una: u64,
     /// Time of the first retransmission (`retrans_stamp`).
-    first_again: Option<Time>,
+    retrans_stamp: Option<Time>,
     /// Retransmissions since the reduction that were not reported as duplicates.
     undo_retrans: UndoRetrans,
 }
@@ -44,7 +44,7 @@ pub struct UndoState {
 impl UndoState {
     /// Records a retransmission.
     pub fn on_retransmitted(&mut self, now: Time) {
-        self.first_again.get_or_insert(now);
+        self.retrans_stamp.get_or_insert(now);
         self.undo_retrans.add(1);
     }
 }
@@ -56,30 +56,30 @@ pub enum FRto {
     #[default]
     Over,
     /// Waits for the ACK of the first retransmission, which may leave data outstanding.
-    Asked,
+    AwaitingFirstAck,
     /// New data are sent first; waits for an ACK of data that were never retransmitted.
-    NewFirst,
+    SendingNewData,
 }
 
 /// State of RACK's reordering window: its size in quarters of the minimum RTT, and the number of recoveries for which it
 /// persists (`reo_wnd_steps`, `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
 #[derive(Clone, Copy, Debug)]
 pub struct ReorderingWindow {
-    quarters: u64,
+    steps: u64,
     persists: u32,
     /// The window does not grow again before this byte is acknowledged.
     round: u64,
 }
 
 /// Maximum number of steps of the reordering window (Linux).
-const MOST_QUARTERS: u64 = 255;
+const MAX_STEPS: u64 = 255;
 /// Number of recoveries for which the reordering window persists.
-const PERSISTS: u32 = 16;
+const RECOVERY_THRESH: u32 = 16;
 
 impl Default for ReorderingWindow {
     fn default() -> ReorderingWindow {
         ReorderingWindow {
-            quarters: 1,
+            steps: 1,
             persists: 0,
             round: 0,
         }
@@ -90,15 +90,15 @@ impl ReorderingWindow {
     /// Returns the reordering window: the number of steps times a quarter of the minimum RTT, at most SRTT
     /// (`tcp_rack_reo_wnd`).
     pub fn of(self, least_rtt: Span, srtt: Option<Span>) -> Span {
-        let window = Span((least_rtt.0 / 4).saturating_mul(self.quarters));
+        let window = Span((least_rtt.0 / 4).saturating_mul(self.steps));
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 
     /// Adds a step, at most once per RTT, because a segment that RACK had declared lost arrived as a duplicate.
     pub(super) fn grow(&mut self, una: u64, max: u64) {
         if una >= self.round {
-            self.quarters = (self.quarters + 1).min(MOST_QUARTERS);
-            (self.round, self.persists) = (max, PERSISTS);
+            self.steps = (self.steps + 1).min(MAX_STEPS);
+            (self.round, self.persists) = (max, RECOVERY_THRESH);
         }
     }
 
@@ -106,7 +106,7 @@ impl ReorderingWindow {
     pub fn on_recovered(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
-            self.quarters = 1;
+            self.steps = 1;
         }
     }
 }
@@ -123,11 +123,11 @@ impl Rack {
         let mut now = UndoState {
             limits: reduces.then_some((flight.cwnd(), flight.ssthresh().max(ssthresh))),
             una: flight.una,
-            first_again: None,
+            retrans_stamp: None,
             undo_retrans: UndoRetrans::default(),
         };
         if retransmissions_in_flight > 0 {
-            now.first_again = self.undo.and_then(|undo| undo.first_again);
+            now.retrans_stamp = self.undo.and_then(|undo| undo.retrans_stamp);
             now.undo_retrans.add(retransmissions_in_flight);
         }
         self.undo = Some(now);
@@ -146,7 +146,7 @@ impl Rack {
         let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
         };
-        let first = matches!((echo, undo.first_again), (Some(echo), Some(first)) if echo < first);
+        let first = matches!((echo, undo.retrans_stamp), (Some(echo), Some(first)) if echo < first);
         let over = || match self.phase {
             Phase::Open | Phase::Cwr(_) => false,
             Phase::Recovery(end) => una >= end || rtx_queue.retransmissions_in_flight() == 0,
@@ -156,7 +156,7 @@ impl Rack {
     }
 
     /// Undoes the reduction.
-    pub(super) fn take_back(
+    pub(super) fn undo_reduction(
         &mut self,
         cause: EventCause,
         una: u64,
@@ -167,7 +167,7 @@ impl Rack {
             // If all data of the recovery have arrived, Linux ends the episode and keeps the loss marks of other
             // segments.
             let is_over = match self.phase {
-                Phase::Recovery(end) => una >= end || undo.undo_retrans.all_came_twice(),
+                Phase::Recovery(end) => una >= end || undo.undo_retrans.all_were_duplicates(),
                 phase => phase == Phase::Open,
             };
             if !(is_over && self.config.successive) {
@@ -208,14 +208,14 @@ impl Rack {
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) {
-        let all = self.undo.is_some_and(|undo| undo.undo_retrans.all_came_twice());
+        let all = self.undo.is_some_and(|undo| undo.undo_retrans.all_were_duplicates());
         let may = match self.phase {
             Phase::Open | Phase::Recovery(_) => true,
             Phase::Cwr(_) => false,
             Phase::Loss(_) => advanced,
         };
         if self.config.undo && all && may {
-            self.take_back(EventCause::DSack, handle.flight().una, rtx_queue, handle);
+            self.undo_reduction(EventCause::DSack, handle.flight().una, rtx_queue, handle);
         }
     }
 
@@ -224,7 +224,7 @@ impl Rack {
     pub(super) fn update_frto(
         &mut self,
         summary: &AckSummary,
-        (advanced, twice): (bool, bool),
+        (advanced, has_dsack): (bool, bool),
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) {
@@ -233,28 +233,28 @@ impl Rack {
         };
         let (una, max) = (handle.flight().una, handle.flight().max);
         if summary.original_end <= end {
-            return self.take_back(EventCause::FRto, una, rtx_queue, handle);
+            return self.undo_reduction(EventCause::FRto, una, rtx_queue, handle);
         }
         if max > end {
             // This ACK does not acknowledge new data in order, so F-RTO ends (step 3a).
-            if !(advanced || twice) || summary.sacked {
+            if !(advanced || has_dsack) || summary.sacked {
                 self.frto_state = FRto::Over;
             }
         } else if advanced && una < end {
-            self.frto_state = FRto::NewFirst;
+            self.frto_state = FRto::SendingNewData;
         }
     }
 
     /// Returns whether new data are sent before lost segments.
     #[inline]
     pub fn sends_new_first(&self) -> bool {
-        self.frto_state == FRto::NewFirst
+        self.frto_state == FRto::SendingNewData
     }
 
     /// Treats the timeout as genuine if no new data could be sent; returns false if some were sent.
-    pub fn give_up_forward(&mut self, max: u64) -> bool {
+    pub fn end_frto_without_new_data(&mut self, max: u64) -> bool {
         let none = matches!(self.phase, Phase::Loss(end) if max <= end);
-        self.frto_state = if none { FRto::Over } else { FRto::Asked };
+        self.frto_state = if none { FRto::Over } else { FRto::AwaitingFirstAck };
         none
     }
 }

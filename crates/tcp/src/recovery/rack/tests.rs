@@ -115,7 +115,7 @@ impl TestSender {
 /// tcp_enter_loss: a timeout in Open halves the threshold; the next one of the same segment does not, and one after SND.UNA
 /// has advanced does.
 #[test]
-fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
+fn linux_a_series_of_timeouts_reduces_ssthresh_once() {
     let mut sender = TestSender::new(100, 80);
     sender.timeout();
     assert_eq!(sender.windows(), (1, 50));
@@ -134,7 +134,7 @@ fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
 /// tcp_enter_loss: the window was already reduced for losses of the data in flight, so a timeout in Recovery does not
 /// change the threshold. Segments sent within RACK.rtt stay in flight: cwnd becomes their number plus one.
 #[test]
-fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
+fn linux_a_timeout_in_a_recovery_keeps_ssthresh_and_recent_segments() {
     let mut sender = TestSender::new(100, 80);
     let turn = sender.ack(0, &[(1, 10)], None);
     assert!(turn.begins);
@@ -155,7 +155,7 @@ fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
 /// prior_ssthresh, which is three quarters of the window in congestion avoidance (tcp_current_ssthresh): 50 + 25 of 101
 /// segments.
 #[test]
-fn linux_an_undo_restores_three_quarters_of_the_window_as_the_threshold() {
+fn linux_an_undo_restores_three_quarters_of_the_window_as_ssthresh() {
     let spurious = |echo: bool| {
         let mut sender = TestSender::new(101, 20);
         sender.ack(0, &[(1, 10)], None);
@@ -197,11 +197,11 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires n
-/// + 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is .3 µs is examined again 20
-/// to 30 ms later, after the third duplicate ACK.
+/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout plus 2000). A timer of n ticks expires
+/// n + 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is .3 µs is examined again 20 to
+/// 30 ms later, after the third duplicate ACK.
 #[test]
-fn linux_the_reordering_timer_counts_ticks() {
+fn linux_the_reordering_timer_counts_in_ticks() {
     let mut sender = TestSender::new(10, 20);
     let ms = |ms: u64| Time(Span::millis(ms).0);
     let deadline =

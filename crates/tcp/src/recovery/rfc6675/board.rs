@@ -49,7 +49,7 @@ impl Board {
     }
 
     /// Records that all missing data up to `end` have been retransmitted.
-    pub fn on_copied(&mut self, end: u64) {
+    pub fn on_retransmitted(&mut self, end: u64) {
         self.retransmitted_bytes += self.unsacked(self.high_rxt.max(self.una), end);
         self.high_rxt = self.high_rxt.max(end);
     }
@@ -199,7 +199,7 @@ mod tests {
                 prop_assert_eq!(board.last_hole(MAX).map(|(_, end)| end - 1), open.last().copied());
                 if let (true, Some((start, end))) = (retransmitted_bytes, board.hole()) {
                     high = end.min(start + u64::from(mss));
-                    board.on_copied(high);
+                    board.on_retransmitted(high);
                 }
             }
         }

@@ -158,7 +158,7 @@ impl Recover for Box<Rfc6675> {
             // A rescue retransmission does not change HighRxt.
             self.rescue = None;
         } else {
-            self.board.on_copied(end);
+            self.board.on_retransmitted(end);
         }
     }
 
@@ -213,7 +213,7 @@ impl Rfc6675 {
         self.phase = SackPhase::Recovery(flight.max);
         let end = flight.max.min(flight.una + u64::from(flight.mss));
         self.board.begin();
-        self.board.on_copied(end);
+        self.board.on_retransmitted(end);
         self.rescue = Some(end);
         if self.fack {
             self.lost = self.board.lost_by_fack();

@@ -2,7 +2,7 @@
 
 use crate::clock::{sleep, Clock};
 use crate::lateness::Histogram;
-use crate::rest::Rest;
+use crate::sleep_history::SleepHistory;
 use longpipe_events::{Span, Time};
 use std::io;
 
@@ -31,13 +31,13 @@ impl Seen {
 ///
 /// # Errors
 /// Returns an error if the thread cannot sleep.
-pub fn alone(lasts: Span, naps: bool) -> io::Result<Histogram> {
+pub fn measure(lasts: Span, naps: bool) -> io::Result<Histogram> {
     let clock = Clock::default();
     let mut seen = Seen {
         due: Time::ZERO + EVERY,
         lateness: Histogram::default(),
     };
-    let mut rest = Rest::new(0, naps, Time::ZERO);
+    let mut rest = SleepHistory::new(0, naps, Time::ZERO);
     loop {
         let now = clock.now();
         seen.look(now);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_instant_is_late_by_the_time_until_the_next_look() {
+    fn each_deadline_is_late_by_the_time_until_the_next_reading() {
         let mut seen = Seen {
             due: Time::ZERO + EVERY,
             lateness: Histogram::default(),
@@ -73,8 +73,8 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_each_10_us_is_seen() {
-        let found = alone(Span(20_000_000_000), true).expect("a clock");
+    fn a_deadline_occurs_every_10_us() {
+        let found = measure(Span(20_000_000_000), true).expect("a clock");
         assert!(found.total() >= 2_000);
     }
 }

@@ -7,37 +7,37 @@ use crate::clock::{nanoseconds, PS_PER_NS};
 
 /// Divisor of CPU time: at real-time priority the thread yields this part of it. Otherwise the kernel would reserve 5 %
 /// of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
-const SHARE: u64 = 12;
+const YIELD_DIVISOR: u64 = 12;
 /// CPU time owed to other threads at which the thread naps [ns].
-const LONGEST_DEBT: u64 = 100_000;
+const MAX_DEBT_NS: u64 = 100_000;
 /// Maximum estimate of the wake-up latency [ns].
-const SLOWEST: u64 = 300_000;
+const MAX_LATENCY_NS: u64 = 300_000;
 
 /// Sleep history of the thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Rest {
+pub struct SleepHistory {
     /// Minimum time before a due packet during which the thread spins [ns]; 0 means never.
     spin_ns: u64,
     /// Whether the thread yields CPU time to other threads.
-    naps: bool,
+    must_yield: bool,
     /// Estimate of the maximum wake-up latency [ns]: a moving average that rises fast and falls slowly.
-    slow_ns: u64,
+    max_latency_ns: u64,
     /// Estimate of the minimum wake-up latency [ns]: a moving average that falls fast and rises slowly; None before the
     /// first sample.
-    quick_ns: Option<u64>,
+    min_latency_ns: Option<u64>,
     /// End of the last sleep, and CPU time owed at that time [ns].
     woke: Time,
     owed_ns: u64,
 }
 
-impl Rest {
+impl SleepHistory {
     /// Creates the history of a thread that has been awake since `now`.
-    pub fn new(spin_ns: u64, naps: bool, now: Time) -> Rest {
-        Rest {
+    pub fn new(spin_ns: u64, must_yield: bool, now: Time) -> SleepHistory {
+        SleepHistory {
             spin_ns,
-            naps,
-            slow_ns: 0,
-            quick_ns: None,
+            must_yield,
+            max_latency_ns: 0,
+            min_latency_ns: None,
             woke: now,
             owed_ns: 0,
         }
@@ -48,17 +48,17 @@ impl Rest {
         if self.spin_ns == 0 {
             return 0;
         }
-        self.spin_ns.max(self.slow_ns.min(SLOWEST))
+        self.spin_ns.max(self.max_latency_ns.min(MAX_LATENCY_NS))
     }
 
     /// Returns the length of a nap that is due now, even if packets wait [ns].
     pub fn nap(&self, now: Time) -> Option<u64> {
         let owes = self.owes(now);
-        (self.naps && owes > LONGEST_DEBT).then(|| owes.saturating_sub(self.slow_ns))
+        (self.must_yield && owes > MAX_DEBT_NS).then(|| owes.saturating_sub(self.max_latency_ns))
     }
 
     fn owes(&self, now: Time) -> u64 {
-        self.owed_ns + nanoseconds(self.woke, now) / SHARE
+        self.owed_ns + nanoseconds(self.woke, now) / YIELD_DIVISOR
     }
 
     /// Records a sleep from `from` to `to`; `asked` nanoseconds were requested, unless an event ended it.
@@ -67,27 +67,27 @@ impl Rest {
         self.owed_ns = self.owes(from).saturating_sub(lasted);
         self.woke = to;
         let Some(asked) = asked else { return };
-        let slow = lasted.saturating_sub(asked);
+        let latency = lasted.saturating_sub(asked);
         // The estimate rises fast and falls slowly, so that it stays close to the recent maximum without being
         // dominated by one outlier.
-        if slow > self.slow_ns {
-            self.slow_ns += (slow - self.slow_ns) / 4;
+        if latency > self.max_latency_ns {
+            self.max_latency_ns += (latency - self.max_latency_ns) / 4;
         } else {
-            self.slow_ns -= (self.slow_ns - slow) / 32;
+            self.max_latency_ns -= (self.max_latency_ns - latency) / 32;
         }
-        let quick = self.quick_ns.get_or_insert(slow.min(SLOWEST));
-        if slow < *quick {
-            *quick -= (*quick - slow) / 4;
+        let min_latency = self.min_latency_ns.get_or_insert(latency.min(MAX_LATENCY_NS));
+        if latency < *min_latency {
+            *min_latency -= (*min_latency - latency) / 4;
         } else {
-            *quick += (slow.min(SLOWEST) - *quick) / 32;
+            *min_latency += (latency.min(MAX_LATENCY_NS) - *min_latency) / 32;
         }
     }
 
     /// Returns the estimated arrival time of the packet that ended a sleep: the end of the sleep minus the estimated
     /// minimum wake-up latency.
-    pub fn was_woken(&self, from: Time, to: Time) -> Time {
-        let quick = self.quick_ns.unwrap_or(0).min(nanoseconds(from, to));
-        Time(to.0 - quick * PS_PER_NS)
+    pub fn arrival_before_wakeup(&self, from: Time, to: Time) -> Time {
+        let min_latency = self.min_latency_ns.unwrap_or(0).min(nanoseconds(from, to));
+        Time(to.0 - min_latency * PS_PER_NS)
     }
 }
 
@@ -98,20 +98,20 @@ mod tests {
     const US: u64 = 1_000_000;
 
     #[test]
-    fn who_never_sleeps_owes_a_twelfth_and_a_nap_pays_it_back() {
-        let mut rest = Rest::new(50_000, true, Time::ZERO);
+    fn a_thread_that_never_sleeps_owes_a_twelfth_until_it_naps() {
+        let mut rest = SleepHistory::new(50_000, true, Time::ZERO);
         assert_eq!(rest.nap(Time(1_200 * US)), None);
         let owes = rest.nap(Time(2_400 * US)).expect("a debt of 200 µs");
         assert_eq!(owes, 200_000);
         rest.slept(Time(2_400 * US), Time(2_550 * US), Some(owes));
         assert_eq!(rest.nap(Time(3_100 * US)), None);
         assert_eq!(rest.nap(Time(3_750 * US)), Some(150_000));
-        assert_eq!(Rest::new(50_000, false, Time::ZERO).nap(Time(u64::MAX)), None);
+        assert_eq!(SleepHistory::new(50_000, false, Time::ZERO).nap(Time(u64::MAX)), None);
     }
 
     #[test]
-    fn the_margin_is_learned_from_sleeps_that_nothing_broke_off() {
-        let mut rest = Rest::new(50_000, true, Time::ZERO);
+    fn the_margin_is_estimated_from_uninterrupted_sleeps() {
+        let mut rest = SleepHistory::new(50_000, true, Time::ZERO);
         rest.slept(Time::ZERO, Time(900 * US), None);
         assert_eq!(rest.margin(), 50_000);
         for _ in 0..50 {
@@ -125,20 +125,20 @@ mod tests {
         for _ in 0..50 {
             rest.slept(Time::ZERO, Time(5_000 * US), Some(100_000));
         }
-        assert_eq!(rest.margin(), SLOWEST);
-        assert_eq!(Rest::new(0, true, Time::ZERO).margin(), 0);
+        assert_eq!(rest.margin(), MAX_LATENCY_NS);
+        assert_eq!(SleepHistory::new(0, true, Time::ZERO).margin(), 0);
     }
 
     #[test]
-    fn what_ended_a_sleep_came_before_its_end_by_what_waking_takes_at_best() {
-        let mut rest = Rest::new(50_000, true, Time::ZERO);
+    fn a_packet_that_ends_a_sleep_arrived_the_minimum_latency_earlier() {
+        let mut rest = SleepHistory::new(50_000, true, Time::ZERO);
         let (from, to) = (Time(1_000 * US), Time(9_000 * US));
-        assert_eq!(rest.was_woken(from, to), to);
-        for slow in [20, 12, 90, 12].iter().cycle().take(200) {
-            rest.slept(Time::ZERO, Time((100 + slow) * US), Some(100_000));
+        assert_eq!(rest.arrival_before_wakeup(from, to), to);
+        for latency in [20, 12, 90, 12].iter().cycle().take(200) {
+            rest.slept(Time::ZERO, Time((100 + latency) * US), Some(100_000));
         }
-        let before = nanoseconds(rest.was_woken(from, to), to);
+        let before = nanoseconds(rest.arrival_before_wakeup(from, to), to);
         assert!((12_000..22_000).contains(&before), "{before}");
-        assert_eq!(rest.was_woken(from, Time(1_005 * US)), from);
+        assert_eq!(rest.arrival_before_wakeup(from, Time(1_005 * US)), from);
     }
 }

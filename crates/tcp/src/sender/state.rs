@@ -8,7 +8,7 @@ use longpipe_events::MaybeTime;
 
 /// State of a connection; counts are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct TcpInfo {
     /// Congestion window [byte].
     pub cwnd: f64,
     /// Slow start threshold [byte].
@@ -25,7 +25,7 @@ pub struct Standing {
 
 /// State of a sender for observers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Watched {
+pub struct SenderState {
     /// Path model of the congestion controller, if it has one.
     pub model: Option<Model>,
     /// Pacing rate of the payload [bit/s]; None if the sender is not paced.
@@ -87,8 +87,8 @@ impl Sender {
     }
 
     /// Returns the state for traces.
-    pub fn watched(&self) -> Watched {
-        Watched {
+    pub fn state(&self) -> SenderState {
+        SenderState {
             sending: self.sending(),
             model: self.congestion.model(),
             pacing_bps: self.pacing().map(|pacing| pacing.rate_bps),
@@ -109,12 +109,12 @@ mod tests {
     /// sending more.
     fn sent(sender: &mut Sender, now: Time) -> (u64, SendLimit) {
         while sender.poll_transmit(now).is_some() {}
-        let Sending { in_flight, limit } = sender.watched().sending;
+        let Sending { in_flight, limit } = sender.state().sending;
         (in_flight, limit)
     }
 
     #[test]
-    fn the_smaller_window_or_the_application_limits_a_sender() {
+    fn a_sender_is_limited_by_the_smaller_window_or_the_application() {
         let config = TcpConfig {
             mss_bytes: 1000,
             initial_window_segments: 2,

@@ -4,13 +4,13 @@
 use crate::clock::{nanoseconds, Clock};
 use crate::joined::Joined;
 use crate::lead::Lead;
-use crate::live::{Host, Said};
+use crate::live::{Host, LiveStatus};
 use crate::path::Path;
 use longpipe_events::Time;
 
 /// Packets to pass next.
 #[derive(Debug)]
-pub struct Leaving {
+pub struct DueQueue {
     joined: Joined,
     /// Destination host.
     to: usize,
@@ -23,10 +23,10 @@ pub struct Leaving {
     from: Time,
 }
 
-impl Leaving {
+impl DueQueue {
     /// Creates an empty queue.
-    pub fn new(limit_ns: u64) -> Leaving {
-        Leaving {
+    pub fn new(limit_ns: u64) -> DueQueue {
+        DueQueue {
             joined: Joined::default(),
             to: 0,
             due: Vec::new(),
@@ -51,10 +51,18 @@ impl Leaving {
     }
 
     /// Adds a packet for a host, and first passes the packets that it cannot be joined with.
-    pub fn put(&mut self, due: Time, to: usize, packet: &[u8], hosts: &mut [Host], said: &mut Said, clock: &Clock) {
+    pub fn put(
+        &mut self,
+        due: Time,
+        to: usize,
+        packet: &[u8],
+        hosts: &mut [Host],
+        status: &mut LiveStatus,
+        clock: &Clock,
+    ) {
         let goes_along = to == self.to && hosts[to].device.joins() && self.joined.take(packet);
         if !goes_along {
-            self.flush(hosts, said, clock);
+            self.flush(hosts, status, clock);
             self.joined.take(packet);
             self.to = to;
         }
@@ -62,19 +70,19 @@ impl Leaving {
     }
 
     /// Passes all packets, and records how late each one was.
-    pub fn flush(&mut self, hosts: &mut [Host], said: &mut Said, clock: &Clock) {
+    pub fn flush(&mut self, hosts: &mut [Host], status: &mut LiveStatus, clock: &Clock) {
         if self.due.is_empty() {
             return;
         }
-        said.refused += hosts[self.to].device.deliver(&mut self.joined) as u64;
+        status.refused += hosts[self.to].device.deliver(&mut self.joined) as u64;
         let now = clock.now();
         self.lead.took(self.from, now);
         self.from = now;
         for due in self.due.drain(..) {
             let late = nanoseconds(due, now);
-            said.late += u64::from(late > self.limit_ns);
-            said.lateness.add(late);
-            said.earliest_ns = said.earliest_ns.max(nanoseconds(now, due));
+            status.late += u64::from(late > self.limit_ns);
+            status.lateness.add(late);
+            status.earliest_ns = status.earliest_ns.max(nanoseconds(now, due));
         }
     }
 }
