@@ -4,7 +4,7 @@ use longpipe_events::Time;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// A kind of value, in the order in which it is reported.
+/// Kinds of values, in the order in which they are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Congestion window.

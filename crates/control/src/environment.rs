@@ -124,7 +124,7 @@ impl Environment {
     }
 
     /// Multiplies the quantities that the agents control by `factors`, runs one step, and writes the measurements of
-    /// each agent, in the order of [`FEATURES`]. Returns whether the end of the scenario has not been reached.
+    /// each agent, in the order of [`FEATURES`]. Returns false once the end of the scenario has been reached.
     pub fn step(&mut self, factors: &[f64], measured: &mut [f64]) -> bool {
         for ((agent, &factor), &slowest) in self.agents.iter().zip(factors).zip(&self.slowest) {
             let mut state = agent.state();
@@ -189,7 +189,7 @@ impl Environment {
     }
 }
 
-/// Returns the value clamped to the bounds; for NaN, the lower bound.
+/// Returns the value clamped to the bounds, or the lower bound for NaN.
 fn bounded(value: f64, least: f64, most: f64) -> f64 {
     value.max(least).min(most)
 }

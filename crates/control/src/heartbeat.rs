@@ -14,7 +14,8 @@ pub fn read() -> u64 {
 /// Calls loaded code.
 #[inline(always)]
 pub fn during<T>(call: impl FnOnce() -> T) -> T {
-    // Plain stores suffice, because only the simulation's thread writes; an atomic addition would cost ten times as much.
+    // Plain stores are sufficient, because only the simulation's thread writes; an atomic addition would cost ten times
+    // as much.
     let before = CALLS.load(Ordering::Relaxed);
     CALLS.store(before | 1, Ordering::Relaxed);
     let result = call();

@@ -97,7 +97,7 @@ impl Monitor {
         mean(&self.rtts[half..]) - mean(&self.rtts[..half])
     }
 
-    /// Lost data divided by lost and delivered data; 0 without either.
+    /// Lost data divided by the sum of lost and delivered data; 0 if both are 0.
     pub fn loss_rate(&self) -> f64 {
         match self.lost + self.delivered {
             0 => 0.0,
@@ -144,7 +144,7 @@ mod tests {
         assert!(
             monitor.has_ended(Length::Acks(3), Time(6), None) && !monitor.has_ended(Length::Acks(4), Time(6), None)
         );
-        // Without an RTT estimate, an interval measured in round trips does not end.
+        // Without an RTT estimate, an interval given in round trips does not end.
         monitor.begin(Time(5), None);
         assert!(!monitor.has_ended(Length::RoundTrips(1.0), Time(u64::MAX), None));
     }

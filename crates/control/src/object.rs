@@ -244,7 +244,8 @@ impl Drop for NativeFlow {
     }
 }
 
-/// Sets the parameters that a scenario names. Returns the values, to which text parameters point.
+/// Sets the parameters that a scenario names. Returns the values, which must be kept because text parameters point to
+/// them.
 fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, LoadError> {
     let mut listed: Vec<(String, *const Parameter)> = vec![];
     if let Some(parameters) = control.parameters {

@@ -43,7 +43,7 @@ impl About {
     }
 }
 
-/// Operations on one connection. `grant` initially contains the current values.
+/// Operations on one connection. `grant` initially contains the current window, threshold and pacing rate.
 pub(crate) trait Operations: Debug + Send {
     /// Returns the facts that do not change during a run.
     fn about(&self) -> &About;
@@ -63,7 +63,7 @@ pub(crate) trait Operations: Debug + Send {
     fn on_recovered(&mut self, spurious: bool, flight: &Flight, grant: &mut Grant);
 }
 
-/// Returns the inputs that bits of `longpipe_control.h` (`wants`) request.
+/// Returns the inputs that are requested by the bits of `wants` in `longpipe_control.h`.
 pub fn requirements(wanted: u32) -> Requirements {
     use longpipe_plugin::wants;
     let has = |bit: u32| wanted & bit != 0;

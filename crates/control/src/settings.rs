@@ -3,7 +3,7 @@
 use longpipe_plugin::table::types;
 use std::ffi::CString;
 
-/// The error of loading an object, in one line: field of the scenario, its value, and what is accepted.
+/// The error of loading an object, in one line: field of the scenario, its value, and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 

@@ -47,7 +47,7 @@ pub const fn table<S: Stacks>(stacks_list: &'static CStr) -> table::Table {
     }
 }
 
-/// An end in a box of its own, so that the pointer to it is thin.
+/// An end in an additional box, so that a pointer to it fits into one word.
 struct BoxedEnd(Box<dyn End>);
 
 thread_local! {
@@ -151,7 +151,7 @@ unsafe extern "C" fn create<S: Stacks>(
 unsafe extern "C" fn destroy(end: *mut c_void) {
     // SAFETY: the end is one that `create` made and is not used any more.
     let boxed = unsafe { Box::from_raw(end.cast::<BoxedEnd>()) };
-    // A panic while an end is destroyed has no consequences.
+    // A panic while an end is destroyed is ignored.
     let _ = catch_panic(move || {
         drop(boxed);
         Ok(())

@@ -32,7 +32,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns the codepoint of two bits; others are ignored.
+    /// Returns the codepoint for the two low bits of a number; its other bits are ignored.
     pub fn from_bits(bits: u32) -> Ecn {
         match bits & 3 {
             0 => Ecn::NotEct,
@@ -135,7 +135,7 @@ pub trait End: Send {
     }
 }
 
-/// State of a sender. `None` if the stack does not report the value.
+/// State of a sender. A value is None if the stack does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
     /// Congestion window [byte].
@@ -157,7 +157,7 @@ pub struct State {
 /// Counters of an end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Data that the application has received, without gaps [byte].
+    /// Data that the application has received in order, without gaps [byte].
     pub delivered_bytes: u64,
     /// Time at which the application had received all expected data [ps].
     pub completed_ps: Option<u64>,

@@ -23,7 +23,7 @@ pub struct Setting {
     pub value: *const c_char,
 }
 
-/// Arguments for the creation of an end; valid during the call only.
+/// Arguments for the creation of an end; valid only during the call.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Setup {
@@ -43,13 +43,13 @@ pub struct Setup {
     pub reserved: u32,
 }
 
-/// Callback for the datagrams that an end sends; valid during the call only.
+/// Callback for the datagrams that an end sends; valid only during the call.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Outbox {
     /// First argument of `send`.
     pub host: *mut c_void,
-    /// Copies a datagram: payload, its length, and the two ECN bits.
+    /// Sends a copy of a datagram: payload, its length, and the two ECN bits.
     pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32),
 }
 

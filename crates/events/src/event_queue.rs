@@ -43,9 +43,9 @@ pub struct EventQueue {
     bucket_width_log2: u32,
     /// Lower bound on the times of all pending events [ps].
     lower_bound: u64,
-    /// Number of the current bucket, counted from time zero.
+    /// Number of the current bucket; bucket 0 starts at time zero.
     current_bucket: u64,
-    /// Events of buckets up to the current one, at most `CROWD`, the earliest last.
+    /// Events of buckets up to the current one, in descending order; at most `CROWD` events.
     current: Vec<Key>,
     /// First entity of each later bucket, by bucket number modulo `BUCKETS`.
     buckets: Vec<Entity>,
@@ -185,7 +185,8 @@ impl EventQueue {
         Time(self.lower_bound)
     }
 
-    /// Returns whether an event would precede all pending ones, so that the caller can handle it without scheduling it.
+    /// Returns whether an event would precede all pending events, so that the caller can process it without scheduling
+    /// it.
     #[inline]
     pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
         Key::new(time, order, entity) < self.first()

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 
-/// Payload of the unwinding: the run needed more memory than its limit.
+/// Payload of the unwinding: the run needed more memory than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     /// Memory that the run would have allocated in total [byte].

@@ -3,7 +3,7 @@
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Scrambles a 64-bit word (the finalizer of SplitMix64, Steele, Lea and Flood 2014).
+/// Mixes the bits of a 64-bit word (the finalizer of SplitMix64, Steele, Lea and Flood 2014).
 #[inline]
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Sub};
 /// Picoseconds in one second.
 pub const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// Picoseconds in one nanosecond, the unit of Linux's queue disciplines.
+/// Picoseconds per nanosecond; Linux's queue disciplines compute in nanoseconds.
 pub const PS_PER_NS: u64 = 1_000;
 
 /// A time [ps since the start of the run]; 64 bits cover 213 days.

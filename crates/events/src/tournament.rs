@@ -7,7 +7,8 @@ use std::hint::select_unpredictable;
 /// Keys of entities `0..n`, each present or `Key::NEVER`.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// Tree in an array: the root is node 1, node `i` has the smaller key of nodes `2i` and `2i + 1`, leaves start at `leaves`.
+    /// Tree in an array: node 1 is the root, node `i` has the smaller key of nodes `2i` and `2i + 1`, and the leaves
+    /// start at `leaves`.
     nodes: Vec<Key>,
     leaves: usize,
 }

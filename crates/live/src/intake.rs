@@ -16,10 +16,10 @@ const SHARE: i64 = 16;
 /// Cost per packet, and the credit for entering packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
-    /// Cost of receiving and of delivering a packet [ns]; 0 before the first sample.
+    /// Cost of receiving and cost of delivering a packet [ns]; 0 before the first sample.
     in_ns: i64,
     out_ns: i64,
-    /// Credit for entering packets [ns], valid at the following time.
+    /// Credit for entering packets [ns] at the time in the next field.
     credit_ns: i64,
     counted: Time,
 }
@@ -54,7 +54,7 @@ impl Intake {
         learn(&mut self.out_ns, packets, took);
     }
 
-    /// Records a nap until `until`, during which packets waited.
+    /// Records a nap until `until`, during which no packets were processed.
     pub fn napped(&mut self, until: Time) {
         self.counted = until;
     }

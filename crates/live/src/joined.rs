@@ -17,7 +17,7 @@ pub struct Joined {
     packet: Vec<u8>,
     /// Number of datagrams; 0 if empty.
     count: usize,
-    /// Offset of the first UDP header, if more datagrams may be appended.
+    /// Offset of the first UDP header if more datagrams may be appended; otherwise None.
     transport: Option<usize>,
     /// Payload of the first datagram [byte].
     size: usize,
@@ -72,7 +72,7 @@ impl Joined {
         self.count
     }
 
-    /// Returns the virtio header and the packet, and clears them.
+    /// Returns the virtio header and the packet, and empties the buffer.
     pub fn finish(&mut self) -> ([u8; VNET_HDR_BYTES], &mut [u8]) {
         let mut left = [0; VNET_HDR_BYTES];
         if let (Some(at), true) = (self.transport, self.count > 1) {

@@ -39,11 +39,11 @@ impl Lead {
         }
     }
 
-    /// Records that passing a packet took from `from` to `to`.
+    /// Records that passing a packet lasted from `from` to `to`.
     pub fn took(&mut self, from: Time, to: Time) {
         if self.is_after_pause(from) {
             let took = nanoseconds(from, to).min(MAX_LEAD_NS);
-            // Equal steps track the median, so that an outlier changes the estimate little.
+            // The estimate moves in equal steps and so tracks the median; an outlier changes it little.
             self.usual_ns = Some(match self.usual_ns {
                 None => took,
                 Some(usual) if took < usual => usual.saturating_sub(STEP_NS),

@@ -27,7 +27,7 @@ const BATCH: u64 = 16;
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
-/// Interval for checking the stop descriptor and publishing progress.
+/// Interval between checks of the stop descriptor, at which progress is also published.
 const CHECK_INTERVAL: Span = Span(100_000_000_000);
 
 /// A host with real programs.

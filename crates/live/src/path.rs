@@ -62,8 +62,7 @@ pub struct Path<P: Probe = ()> {
 impl Path {
     /// Returns the path at time zero.
     ///
-    /// # Errors
-    /// The first problem of the scenario.
+    /// # Errors Returns the first problem of the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Path, ScenarioError> {
         Path::observed(scenario, seed, ())
     }
@@ -72,8 +71,7 @@ impl Path {
 impl<P: Probe> Path<P> {
     /// Returns the path at time zero, observed by `probe`.
     ///
-    /// # Errors
-    /// The first problem of the scenario.
+    /// # Errors Returns the first problem of the scenario.
     pub fn observed(scenario: &Scenario, seed: u64, probe: P) -> Result<Path<P>, ScenarioError> {
         Ok(Path {
             simulation: Simulation::new(scenario, seed, probe)?,
@@ -165,10 +163,9 @@ impl<P: Probe> Path<P> {
         self.simulation
     }
 
-    /// Ends the run now. Returns the counters of ports and flows.
+    /// Ends the run at the current time. Returns the counters of ports and flows.
     ///
-    /// # Errors
-    /// Packets that are not accounted for.
+    /// # Errors Returns an error if packets are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         self.simulation.stop();
         self.simulation.report()

@@ -37,7 +37,7 @@ pub struct End {
     pub arrivals: u64,
 }
 
-/// A record that is being written by a separate thread.
+/// A record that a separate thread writes.
 #[derive(Debug)]
 pub struct Recorder {
     batch: Vec<u8>,

@@ -33,7 +33,8 @@ pub struct Routes {
     by_address: HashMap<IpAddr, usize>,
     /// Host to which packets are routed if no host has their destination address.
     outside: Option<usize>,
-    /// By source and destination host; the flag marks the direction from a flow's receiver to its sender.
+    /// External flows by source and destination host. The flag marks the direction from a flow's receiver to its
+    /// sender.
     pools: Vec<Vec<Option<(FlowPool, bool)>>>,
     flows: HashMap<FlowKey, u32>,
     /// Cache: flow and route of each host's last packet.

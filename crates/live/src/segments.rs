@@ -9,7 +9,7 @@ const TCP_4: u8 = 1;
 const TCP_6: u8 = 4;
 /// Kind: joined UDP datagrams.
 pub const UDP_SEGMENTS: u8 = 5;
-/// Additional bit of a kind: the first segment has CWR.
+/// Flag of a GSO type: the first segment has CWR (`VIRTIO_NET_HDR_GSO_ECN`).
 const WITH_CWR: u8 = 0x80;
 
 const TCP: u8 = 6;

@@ -8,7 +8,7 @@ use crate::clock::{nanoseconds, PS_PER_NS};
 /// Divisor of CPU time: at real-time priority the thread yields this part of it. Otherwise the kernel would reserve 5 %
 /// of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
 const YIELD_DIVISOR: u64 = 12;
-/// CPU time owed to other threads at which the thread naps [ns].
+/// CPU time owed to other threads above which the thread naps [ns].
 const MAX_DEBT_NS: u64 = 100_000;
 /// Maximum estimate of the wake-up latency [ns].
 const MAX_LATENCY_NS: u64 = 300_000;
@@ -16,7 +16,7 @@ const MAX_LATENCY_NS: u64 = 300_000;
 /// Sleep history of the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct SleepHistory {
-    /// Minimum time before a due packet during which the thread spins [ns]; 0 means never.
+    /// Minimum time before a packet is due during which the thread spins [ns]; 0 means that it never spins.
     spin_ns: u64,
     /// Whether the thread yields CPU time to other threads.
     must_yield: bool,
@@ -61,7 +61,7 @@ impl SleepHistory {
         self.owed_ns + nanoseconds(self.woke, now) / YIELD_DIVISOR
     }
 
-    /// Records a sleep from `from` to `to`; `asked` nanoseconds were requested, unless an event ended it.
+    /// Records a sleep from `from` to `to`. `asked` is the requested duration [ns]; None if an event ended the sleep.
     pub fn slept(&mut self, from: Time, to: Time, asked: Option<u64>) {
         let lasted = nanoseconds(from, to);
         self.owed_ns = self.owes(from).saturating_sub(lasted);

@@ -1,4 +1,4 @@
-//! Real packets on the path, by number, in reusable buffers.
+//! Storage of the real packets on the path, by packet number, in reusable buffers.
 
 use std::collections::VecDeque;
 

@@ -89,7 +89,7 @@ pub struct Lockstep<P: Probe = ()> {
     outcomes: Vec<Outcome>,
     /// Whether states of senders are reported to the probe.
     watched: bool,
-    /// Current time, and number of steps that ends have taken at it.
+    /// Current time, and number of steps that ends have performed at this time.
     at: Time,
     acts: u32,
     over: bool,
@@ -146,7 +146,7 @@ impl<P: Probe> Lockstep<P> {
                     has_packet: false,
                     received_bytes: 0,
                 });
-                // The version may be a digest, of which 12 digits suffice.
+                // The version may be a digest; its first 12 digits are enough.
                 let version: String = config.version.chars().take(12).collect();
                 names.push(format!("{}: {} {version}", flow.name, config.stack));
             }

@@ -127,7 +127,7 @@ fn a_packet_arrives_after_transmission_and_propagation_with_its_payload_and_code
 
 #[test]
 fn packets_precede_timers_and_ends_act_in_order() {
-    // All ends have a timer at the instant at which the packet arrives.
+    // All ends have a timer at the time at which the packet arrives.
     let at = 5 * MS + over(100);
     let (log, _) = run(|number, end| {
         end.due = vec![at];
@@ -186,7 +186,7 @@ fn dropped_packets_do_not_arrive_and_others_keep_their_payload() {
     assert_ne!(hash, other);
 }
 
-/// An end that always requests a further step at the same time, or that has a defect.
+/// An end that always requests a further step at the same time, or that reports a defect.
 struct Broken {
     line: Option<&'static str>,
 }

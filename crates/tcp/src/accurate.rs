@@ -12,8 +12,8 @@ const INITIAL_UNMARKED: u64 = 1;
 const DIVACE: u64 = 8;
 /// Number of CE-marked packets since the last ACK at which the receiver sends an ACK immediately (section 3.2.2.5.1).
 const MARKS_PER_ACK: u32 = 2;
-/// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the ACE
-/// counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
+/// Weight of an ACK in the moving average of packets per ACK, and the value of this average above which the ACE field
+/// may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
 const AVERAGE_WEIGHT: f64 = 1.0 / 64.0;
 const MAX_PACKETS_PER_ACK: f64 = 4.0;
 /// Width of a byte counter [bit].
@@ -119,7 +119,7 @@ impl Feedback {
     pub fn take(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
         let mss = u64::from(flight.mss);
         let bytes = if ack.counts.is_some() {
-            // A reordered ACK carries a smaller counter than the sender knows.
+            // The counter of a reordered ACK is older than the sender's.
             let Ok(bytes) = u64::try_from(newly_marked(ack.counts, self.marked)) else {
                 return 0;
             };

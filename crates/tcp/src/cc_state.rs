@@ -19,7 +19,7 @@ pub struct CcState {
     pub usage: Usage,
     /// Pacing rate that the controller has set.
     pub pacing: Option<Pacing>,
-    /// Pacer that spaces segments at this rate, if pacing is enabled.
+    /// Pacer that spaces segments at the pacing rate, if pacing is enabled.
     pub pacer: Option<Pacer>,
     /// Whether the pacing rate is derived from cwnd and SRTT instead of set by the controller.
     by_window: bool,

@@ -40,8 +40,8 @@ struct Advertised {
     edge: u64,
 }
 
-/// RTT estimate that follows a shorter RTT at once, and a longer one by an eighth of the difference (tcp_rcv_rtt_update,
-/// 6.1.176). Timestamps count milliseconds.
+/// RTT estimate that adopts a shorter RTT at once, and moves towards a longer RTT by an eighth of the difference
+/// (tcp_rcv_rtt_update, 6.1.176). Timestamps count milliseconds.
 ///
 /// A segment echoes the tick of the latest ACK that the sender had received. Only the first of several segments with
 /// the same echo is measured (tcp_rcv_rtt_measure_ts): a paced sender sends several for each ACK.
@@ -123,7 +123,7 @@ impl Smoothed {
 const FIRST: u64 = 65_536;
 /// Data assumed to be read in the first RTT: one initial window [segment].
 const FIRST_READ: u64 = 10;
-/// Window space that a segment beyond a hole occupies, in 1/16 of its payload. It is half of the packet's memory
+/// Window space that a segment beyond a hole occupies, in 1/16 of its payload. This is half of the packet's memory
 /// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
 const TAKEN: u64 = 15;
 /// The bound is TWICE the data read per RTT plus SPARE segments, increased by TWICE the relative growth of the data
@@ -219,8 +219,8 @@ impl GrowingWindow {
     /// Measures the RTT with a segment that was sent at `sent`. Returns the estimate.
     #[inline]
     pub fn measure(&mut self, now: Time, sent: Time) -> Span {
-        // The RTT is this segment's one-way delay plus the minimum; this agreed best with two captures of Linux over one
-        // path.
+        // The RTT is this segment's one-way delay plus the minimum one-way delay; of several formulas, this one agreed
+        // best with two captures of Linux over one path.
         let way = now - sent;
         self.least_way = self.least_way.min(way);
         let round_trip = way + self.least_way;
@@ -300,7 +300,8 @@ mod tests {
         let mut window = GrowingWindow::new(MSS as u32, false);
         window.bound = FIRST + 20 * MSS;
         let grown: Vec<bool> = (1..12).map(|segments| window.grow(segments * MSS)).collect();
-        // Each segment occupies 15/16 of a segment and adds two to the window: 6 · 2 + 7 · 15/16 is 18.6 of 20.
+        // Each segment occupies 15/16 of a segment and adds two segments to the window: 6 · 2 + 7 · 15/16 is 18.6 of 20
+        // segments.
         assert_eq!(
             grown,
             [true, true, true, true, true, true, true, false, false, false, false]

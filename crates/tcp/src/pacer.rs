@@ -1,5 +1,5 @@
 //! Pacing as in Linux's tcp_output.c: segments are sent at a rate instead of when ACKs arrive. The segments sent at one
-//! time form a quantum; the next quantum waits for the time that this one takes at the pacing rate.
+//! time form a quantum; the next quantum waits for the time that the current one takes at the pacing rate.
 
 use crate::congestion::control::Pacing;
 use crate::flight::Flight;
@@ -68,7 +68,7 @@ impl Pacer {
         Span(self.next.0.saturating_sub(now.0))
     }
 
-    /// Returns whether a segment waits; a shorter segment must not overtake it.
+    /// Returns whether a segment is waiting; a shorter segment must not overtake it.
     #[inline]
     pub fn waits(&self, now: Time) -> bool {
         self.resume != MaybeTime::NONE && now < self.next && now != self.began
@@ -136,7 +136,7 @@ pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flig
     }
 }
 
-/// Rounds a quantum of `bytes` to whole segments, at least `least_segments`; returns bytes.
+/// Rounds a quantum of `bytes` to whole segments, at least `least_segments`. Returns the number of bytes.
 fn quantum(bytes: u64, least_segments: u64, flight: &Flight) -> u32 {
     let mss = u64::from(flight.mss);
     ((bytes.min(MAX_BURST_BYTES) / mss).max(least_segments) * mss) as u32

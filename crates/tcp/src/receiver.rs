@@ -25,7 +25,7 @@ pub struct Receiver {
     next: u64,
     /// RCV.NXT when the last ACK was sent (Last.ACK.sent of RFC 7323).
     acknowledged: u64,
-    /// End of the highest data received, unless that is `next`.
+    /// End of the highest data received, if it is above `next`.
     highest: u64,
     /// First byte of the latest segment.
     latest: u64,
@@ -49,7 +49,7 @@ pub struct Receiver {
     out_of_order: Ranges,
     /// Time at which a delayed ACK is due.
     deadline: MaybeTime,
-    /// Number of segments for which an ACK waits, and maximum wait.
+    /// Number of segments that are acknowledged together, and maximum delay of an ACK.
     ack_every: u32,
     timeout: Span,
     /// Linux's delayed ACKs, instead of `timeout`.
@@ -91,8 +91,8 @@ const SEVERAL: u64 = u64::MAX;
 /// Number of segments for which Linux sends at least one ACK.
 const ACK_EVERY: u32 = 2;
 
-/// Returns the number of segments for which an ACK waits, the maximum wait [ps], and the number of initial segments that are
-/// acknowledged at once.
+/// Returns the number of segments that are acknowledged together, the maximum delay of an ACK [ps], and the number of
+/// initial segments that are acknowledged at once.
 fn rule(ack: &AckConfig) -> (u32, u64, u32) {
     match *ack {
         AckConfig::Immediate {} => (1, 0, 0),
@@ -337,7 +337,7 @@ impl Receiver {
         (in_order, filled)
     }
 
-    /// Processes a packet of a handshake; a SYN is answered.
+    /// Processes a packet of the handshake; a SYN is answered.
     #[cold]
     fn open(&mut self, segment: &DataSegment) {
         self.echo = segment.timestamp;

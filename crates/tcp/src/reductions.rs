@@ -93,7 +93,7 @@ struct Reduction {
     window: f64,
     /// Bytes by which the window was reduced.
     bytes: f64,
-    /// Time from the reduction to its end, and the integral of the window over it [byte·s]; 0 until the end.
+    /// Time from the reduction to its end, and the integral of the window over this time [byte·s]; 0 until the end.
     lasted: Span,
     integral: f64,
 }
@@ -109,7 +109,7 @@ enum Trigger {
 }
 
 impl Reduction {
-    /// Considers a loss that is reported after the reduction.
+    /// Updates the trigger with a loss that is reported after the reduction.
     fn on_late_loss(&mut self, late: Noted) {
         let Trigger::Loss(first) = &mut self.trigger else {
             return;
@@ -325,7 +325,7 @@ mod tests {
             (totals[3].count, totals[3].lasted, totals[3].bytes),
             (22, Span::seconds(27), 44_000.0)
         );
-        // The window grows from 5000 to 7000 bytes within each second, and to 6000 bytes in the last six seconds.
+        // The window grows from 5000 to 7000 bytes in each second, and from 5000 to 6000 bytes in the last six seconds.
         assert_eq!(
             (totals[1].window, totals[3].window),
             (6000.0, 21.0 * 6000.0 + 6.0 * 5500.0)

@@ -252,7 +252,7 @@ impl FineTimer {
     }
 }
 
-/// Returns the weighted average of an old value with weight `weight` and a new value with weight 1.
+/// Returns the average of an old value with weight `weight` and a new value with weight 1.
 #[inline]
 fn weighted(weight: u64, old: u64, new: u64) -> u64 {
     let sum = u128::from(weight) * u128::from(old) + u128::from(new);
@@ -326,7 +326,8 @@ mod tests {
     #[test]
     fn a_measured_tick_follows_bsd_scaled_integers() {
         let mut timer = coarse(0);
-        // An RTT of 5 ticks gives srtt 6·8, rttvar 6·2 and an RTO of 6 + 12. The second RTT of 5 gives a delta of −1.
+        // An RTT of 5 ticks gives srtt = 6·8, rttvar = 6·2 and an RTO of 6 + 12. The second RTT of 5 ticks gives a
+        // delta of −1.
         timer.measure(Time(1), Time(5 * TICK + 1));
         assert_eq!(timer.deadline(Time(0)).0 / TICK, 18);
         timer.measure(Time(1), Time(5 * TICK + 1));

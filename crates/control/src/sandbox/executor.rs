@@ -1,4 +1,4 @@
-//! Execution of a module: its functions, its memory and its table, by an interpreter or by a browser.
+//! Execution of a module by an interpreter or a browser: access to its functions, its memory and its table.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ pub const NO_MEMORY: &str = "needs to export its memory";
 pub const NO_TABLE: &str = "does not export its table; needs the linker's --export-table and --growable-table";
 /// Error of a module whose table has a fixed size.
 pub const FIXED_TABLE: &str = "its table cannot grow; needs the linker's --growable-table";
-/// Export of a WASI reactor that a host calls before any other.
+/// Export of a WASI reactor that a host must call before any other function.
 pub const INITIALIZE: &str = "_initialize";
 
 /// Types of a function: its parameters, and whether it returns a 32-bit number.
@@ -49,12 +49,12 @@ pub const DRAW: Signature = Signature {
     returns: true,
 };
 
-/// The host's `draw` (`struct longpipe_connection`): a random number from a source, below a bound.
+/// The host's `draw` of `struct longpipe_connection`, which returns a random number below a bound from a source.
 pub type Draw = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
 
 /// An instance of a module that exports its memory and its table, after its start function and [`INITIALIZE`].
 ///
-/// An error of a method is one line. Functions that the module imports fail when they are called.
+/// Each method reports an error as one line. Functions that the module imports fail when they are called.
 pub trait Executor: Debug + Send + 'static {
     /// A function of the module.
     type Function: Copy + Debug + Send;
@@ -67,20 +67,17 @@ pub trait Executor: Debug + Send + 'static {
 
     /// Adds the host's `draw` to the table, and returns its index.
     ///
-    /// # Errors
-    /// The table has a fixed size: [`FIXED_TABLE`].
+    /// # Errors Returns [`FIXED_TABLE`] if the table has a fixed size.
     fn add_draw(&mut self, draw: Draw) -> Result<u32, String>;
 
     /// Adds a page to the memory, and returns its address.
     ///
-    /// # Errors
-    /// The memory has its maximum size.
+    /// # Errors Returns an error if the memory has its maximum size.
     fn add_page(&mut self) -> Result<u32, String>;
 
     /// Calls a function with arguments of its signature. Returns 0 if the function returns nothing.
     ///
-    /// # Errors
-    /// The function traps.
+    /// # Errors Returns an error if the function traps.
     fn call(&mut self, function: Self::Function, arguments: &[Argument]) -> Result<u32, String>;
 
     /// Returns the size of the memory [byte].
@@ -88,13 +85,11 @@ pub trait Executor: Debug + Send + 'static {
 
     /// Reads bytes of the memory.
     ///
-    /// # Errors
-    /// The address is outside the memory.
+    /// # Errors Returns an error if the address is outside the memory.
     fn read(&self, at: u32, bytes: &mut [u8]) -> Result<(), String>;
 
     /// Writes bytes into the memory.
     ///
-    /// # Errors
-    /// The address is outside the memory.
+    /// # Errors Returns an error if the address is outside the memory.
     fn write(&mut self, at: u32, bytes: &[u8]) -> Result<(), String>;
 }

@@ -1,4 +1,4 @@
-//! One instance of a module, and calls of its operations.
+//! An instance of a module, and calls of its operations.
 
 use super::executor::{Argument, Draw, Executor, Kind, Signature};
 use super::layout::{self, control, parameter, Block, FLIGHT, GRANT, PAGE, REPORT, TEXTS};
@@ -341,7 +341,7 @@ impl<E: Executor> Guest<E> {
         Ok(())
     }
 
-    /// Calls a function, if the module has it, with a report.
+    /// Calls a function with a report, if the module has this function.
     fn notify(&mut self, function: Option<E::Function>, state: u32, block: &Block) -> Result<(), String> {
         let Some(function) = function else {
             return Ok(());
@@ -401,7 +401,7 @@ fn word<E: Executor>(executor: &E, at: u32) -> Result<u32, String> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// Returns the function whose index in the table is the value of a field; None if the index is 0.
+/// Returns the function whose table index is the value of a field of `longpipe_control`; None if the index is 0.
 fn optional<E: Executor>(
     executor: &mut E,
     field: u32,

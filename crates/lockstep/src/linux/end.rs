@@ -10,7 +10,7 @@ const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 const UNMEASURED: u64 = 0xffff_ffff;
 const PS_PER_US: u64 = 1_000_000;
 
-/// An end that is a host of a guest, which the Linux ends of a run share.
+/// An end that is a host in the guest which all Linux ends of a run share.
 pub struct LinuxEnd {
     guest: Arc<Mutex<Guest>>,
     host: usize,

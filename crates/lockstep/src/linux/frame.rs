@@ -1,4 +1,4 @@
-//! Ethernet frames between the guest and the simulation, and the ECN bits of the IPv4 packets within.
+//! Ethernet frames between the guest and the simulation, and the ECN bits of the IPv4 packets that they contain.
 
 use longpipe_end::Ecn;
 
@@ -49,8 +49,8 @@ pub fn put_control(to: &mut Vec<u8>, body: &[u8]) {
     put(to, [0, 0], [0, 0], CONTROL, body);
 }
 
-/// Appends a frame with a packet for `host` from the other host of its flow, after its length. CE is set in its header if
-/// the path marked it.
+/// Appends the length of a frame and the frame, which carries a packet for `host` from the other host of its flow. Sets
+/// CE in the packet's header if the path marked the packet.
 pub fn put_packet(to: &mut Vec<u8>, host: usize, packet: &[u8], ecn: Ecn) {
     put(to, number(host), number(host ^ 1), IPV4, packet);
     if ecn == Ecn::Ce && packet.len() >= IP_HEADER {
@@ -64,7 +64,7 @@ pub fn ecn_of(packet: &[u8]) -> Ecn {
     Ecn::from_bits(u32::from(packet[1]))
 }
 
-/// Sets CE in the header of an IPv4 packet, and its checksum (RFC 1624: HC' = ~(~HC + ~m + m')).
+/// Sets CE in the header of an IPv4 packet, and updates its checksum (RFC 1624: HC' = ~(~HC + ~m + m')).
 fn mark(packet: &mut [u8]) {
     let word = |packet: &[u8], at: usize| u32::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
     let before = word(packet, 0);

@@ -118,7 +118,7 @@ pub struct Guest {
     answer: Option<Vec<u8>>,
 }
 
-/// Maximum length of the frames of a message [byte]; `MOST_BYTES` of `lockstep.c`.
+/// Maximum length of the frames of a message [byte], as `MOST_BYTES` in `lockstep.c`.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
@@ -181,7 +181,7 @@ impl Guest {
             .env_clear()
             .env("LD_PRELOAD", &kernel.preload)
             .env("HOME", "/")
-            // The clock advances by 1 ns at each reading, so that packets leave within a microsecond.
+            // The guest's clock advances by 1 ns at each reading, so that packets leave within a microsecond.
             .env("VT_STEP", "1")
             .env("VT_SEED", seed.max(1).to_string())
             .current_dir(&kernel.folder)

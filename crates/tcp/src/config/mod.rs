@@ -45,7 +45,7 @@ pub struct TcpConfig {
     pub fast_retransmit_interval_ps: u64,
     /// Whether to delay a short segment while more data are waiting (silly window avoidance, RFC 1122 section 4.2.3.4).
     pub silly_window_avoidance: bool,
-    /// Whether to reset cwnd to the initial window after an idle period of one RTO (RFC 5681 section 4.1).
+    /// Whether to reset cwnd to the initial window after an idle period of more than one RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Round-trip time known before the first segment, for example from an earlier handshake [ps]. 0: unknown.
     #[serde(skip_serializing_if = "is_none")]

@@ -25,8 +25,8 @@ pub struct BicModule {
     computed: Option<(u32, u64)>,
     /// Window at the last loss [segment] (Linux: last_max_cwnd); 0 before the first.
     last_max: u32,
-    /// Average number of segments per ACK, in sixteenths (Linux: delayed_ack). With one segment per ACK it settles at 31,
-    /// because the moving average rounds down.
+    /// Average number of segments per ACK, in sixteenths (Linux: delayed_ack). With one segment per ACK the average
+    /// settles at 31, because the moving average rounds down.
     per_ack: u32,
 }
 
@@ -36,13 +36,13 @@ const LOW_WINDOW: u32 = 14;
 const MAX_INCREMENT: u32 = 16;
 /// Divisor of the distance to `last_max` that is added per RTT (BICTCP_B).
 const SHARE: u32 = 4;
-/// Number of RTTs that the last segments below `last_max` take (smooth_part).
+/// Number of RTTs in which the window approaches `last_max` at the end (smooth_part).
 const SMOOTH: u32 = 20;
 /// Factor of cwnd at a loss [1/1024].
 const BETA: u32 = 819;
 const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
-/// Maximum `each` before the first loss: cwnd grows by at least 5 % per RTT.
+/// Maximum `each` before the first loss, which makes cwnd grow by at least 5 % per RTT.
 const START: u32 = 20;
 /// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;

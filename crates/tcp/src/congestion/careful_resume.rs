@@ -3,8 +3,8 @@
 //!
 //! It wraps a congestion controller. After the initial window has been acknowledged without congestion it jumps to half
 //! of the saved window, paced over one round trip (Unvalidated), and leaves growth to the controller while these data
-//! are acknowledged (Validating). Congestion during these phases reduces the window to half of the data that the path
-//! is known to hold (Safe Retreat).
+//! are acknowledged (Validating). Congestion in these phases reduces the window to half of the data that the path is
+//! known to carry (Safe Retreat).
 
 use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants};
 use super::limits::Limits;
@@ -162,7 +162,8 @@ pub struct CarefulResume {
     paces: bool,
     saved: Option<SavedPath>,
     phase: Phase,
-    /// Bytes that the path is known to hold (PipeSize), and bytes in flight at the jump that are not acknowledged yet.
+    /// Data that the path is known to carry (PipeSize) [byte], and data in flight at the jump that are not acknowledged
+    /// yet [byte].
     pipe_size: u64,
     older: u64,
     /// Initial window [byte].
@@ -175,8 +176,8 @@ pub struct CarefulResume {
     least_rtt: Option<Span>,
 }
 
-/// The path is assumed to have changed if the minimum RTT is at most the saved one divided by SHORTEST, or exceeds the
-/// saved one times LONGEST.
+/// The path is assumed to have changed if the minimum RTT is at most the saved minimum RTT divided by SHORTEST, or
+/// exceeds it by more than a factor of LONGEST.
 const SHORTEST: u64 = 2;
 const LONGEST: u64 = 10;
 /// Minimum window that is saved, in initial windows.
@@ -540,8 +541,8 @@ mod tests {
     }
 
     /// Repeats the example of RFC 9959, appendix A.4: 29 packets are in flight at the jump to half of 300, and the 35th
-    /// packet sent since is lost. PipeSize is 63, and the window is 31 whole packets. With the literal rules, PipeSize
-    /// is 92.
+    /// packet sent since is lost. PipeSize is 63, and the window is 31 whole packets. According to the literal rules,
+    /// PipeSize is 92.
     #[test]
     fn rfc_9959_a_loss_reduces_the_window_to_half_of_pipe_size() {
         for (pipe_size, window) in [(PipeSize::SentSince, 31.5), (PipeSize::AllAcknowledged, 46.0)] {
@@ -552,7 +553,7 @@ mod tests {
             assert_eq!(script.resume.model().map(|model| model.stage), Some(Stage::Unvalidated));
             // The window does not grow while older packets are acknowledged.
             assert_eq!(script.ack(39, 150), 150.0);
-            // 34 of the new packets are acknowledged; 118 are in flight, and the controller increases this number
+            // 34 of the new packets are acknowledged, so 118 are in flight, and the controller increases the window
             // again.
             assert_eq!(script.ack(73, 191), 118.0);
             assert_eq!(script.pacing, Some(UNPACED));
@@ -580,7 +581,7 @@ mod tests {
         assert!(!script.resume.is_resuming());
     }
 
-    /// A minimum RTT of at most half, or of more than ten times, the saved one indicates another path (section 4.2.1).
+    /// A minimum RTT of at most half, or more than ten times, the saved one indicates another path (section 4.2.1).
     #[test]
     fn an_rtt_of_half_of_the_saved_one_prevents_the_jump() {
         let jumps = |saved: Span| Script::new(saved, PipeSize::SentSince).ack(10, 39) == 150.0;

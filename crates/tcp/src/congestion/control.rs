@@ -41,8 +41,8 @@ pub trait Control {
         None
     }
 
-    /// Invoked for every ACK with SEG.ACK >= SND.UNA: before loss recovery processes it with `rack`, afterwards with any other
-    /// recovery. `flight` already reflects the new SND.UNA.
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA: with `rack`, before loss recovery processes the ACK; with any
+    /// other recovery, afterwards. `flight` already reflects the new SND.UNA.
     fn on_sample(&mut self, _sample: &AckSample, _flight: &Flight) {}
 
     /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects the
@@ -56,8 +56,8 @@ pub trait Control {
     /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate;
 
-    /// Invoked at the end of a recovery; `spurious` is true if no data had been lost. `on_ack` follows for the ACK that
-    /// ended the recovery.
+    /// Invoked at the end of a recovery; `spurious` is true if no data had been lost. `on_ack` is then invoked for the
+    /// ACK that ended the recovery.
     fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
         CwndUpdate::unchanged(flight)
     }
@@ -255,7 +255,7 @@ impl Usage {
 pub struct RateSample {
     /// Number of bytes delivered in `interval`.
     pub delivered: u64,
-    /// The longer of the intervals in which these bytes were sent and were acknowledged.
+    /// The longer of two intervals: that in which these bytes were sent, and that in which they were acknowledged.
     pub interval: Span,
     /// Total bytes delivered before the segment was sent.
     pub prior_delivered: u64,

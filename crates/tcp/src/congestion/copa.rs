@@ -33,8 +33,8 @@ impl Parameters for CopaConfig {
 
 /// Period over which the minimum RTT is taken.
 const MINIMUM_OVER: Span = Span::seconds(10);
-/// Number of RTTs over which the maximum RTT is taken, and after which a queue that was never nearly empty indicates
-/// competition.
+/// Number of RTTs over which the maximum RTT is taken. A queue that was not nearly empty in this number of RTTs
+/// indicates competition.
 const MAXIMUM_ROUNDS: u64 = 4;
 const EMPTY_ROUNDS: u64 = 5;
 /// A queueing delay below this share of the range of RTTs counts as a nearly empty queue.
@@ -86,7 +86,8 @@ pub struct Copa {
     velocity: f64,
     /// Window at the start of the current round, and end of the round.
     round: (f64, u64),
-    /// Whether the window grew in the previous round, and for how many rounds it has moved in that direction.
+    /// Whether the window grew in the previous round, and the number of rounds for which it has moved in that
+    /// direction.
     grew: bool,
     rounds: u32,
     /// Whether a loss occurred in the current round.
@@ -228,8 +229,8 @@ mod tests {
         }
     }
 
-    /// With a queueing delay d the rate approaches 1 / (δ d) (section 2.1): with a base RTT of 100 ms and a delay of 10
-    /// ms, with δ = .5, 200 packets/s, which is 22 packets per RTT of 110 ms.
+    /// With a queueing delay d, the rate approaches 1 / (δ d) (section 2.1). With a base RTT of 100 ms, d = 10 ms and δ
+    /// = .5, that is 200 packets/s, or 22 packets per RTT of 110 ms.
     #[test]
     fn the_window_approaches_the_target_rate() {
         for (window, grows) in [(15.0, true), (30.0, false)] {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HighspeedConfig {
-    /// Use of the table of RFC 3649; serialized only if it is not the default.
+    /// Rules for the table of RFC 3649; serialized only if they are not the default.
     #[serde(default, skip_serializing_if = "is_rfc")]
     pub rules: HighspeedRules,
 }
@@ -127,9 +127,9 @@ impl Module for LinuxHighspeed {
     }
 }
 
-/// Returns a(w) [segment per RTT] and b(w) at a window of `w` segments, interpolated linearly between the rows of the table.
-/// Logarithms are avoided because they differ between machines. Below the first row the values are AIMD's, above the last
-/// row those of the last row.
+/// Returns a(w) [segment per RTT] and b(w) at a window of `w` segments, interpolated linearly between the rows of the
+/// table. Logarithms are avoided because they differ between machines. Below the first row, the values are those of
+/// AIMD; above the last row, they are those of the last row.
 fn response(w: f64) -> (f64, f64) {
     let above = TABLE.partition_point(|&(window, _)| f64::from(window) <= w);
     let row = |number: usize| {
@@ -244,7 +244,7 @@ mod tests {
         });
         let mut trial = Trial::with_threshold(&config, 400.0, 1000.0);
         assert_eq!(trial.reduce(Cause::FastRetransmit).0, 200.0);
-        // 200 segments are in the row of 221: growth of three segments per RTT, reduction by .41.
+        // A window of 200 segments is in the row of 221: growth by three segments per RTT, reduction by .41.
         assert_eq!(trial.round_trip(), 202.0);
         // .41 in 256ths is 104.
         assert_eq!(

@@ -117,7 +117,7 @@ impl Module for HtcpModule {
         (socket.snd_cwnd.wrapping_mul(self.beta) / ONE).max(2)
     }
 
-    /// Restarts the time on which growth depends, at the end of a reduction.
+    /// At the end of a reduction, restarts the time since the latest congestion event, from which growth is computed.
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         match state {
             CaState::Open => {
@@ -194,8 +194,8 @@ impl HtcpModule {
         }
     }
 
-    /// Sets `alpha`: 1 in the first second after a loss, then 1 + 10 Δ + (Δ/2)² after Δ more seconds, scaled by RTT / 100 ms and
-    /// by 2 (1 - β). Values are whole segments before the last factor.
+    /// Sets `alpha`, which is 1 in the first second after a loss, and 1 + 10 Δ + (Δ/2)² after Δ more seconds. It is
+    /// scaled by RTT / 100 ms and by 2 (1 - β), and truncated to whole segments before the last factor.
     fn update_alpha(&mut self, socket: &Socket) {
         let (hz, mut factor) = (socket.hz(), 1u32);
         let since = (socket.jiffies() - self.last_cong) as u32;

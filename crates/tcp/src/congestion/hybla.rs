@@ -45,7 +45,7 @@ const MAX_EXPONENT: u32 = 16;
 const ONE: u32 = 128;
 /// Largest window [segment].
 const CLAMP: u32 = 65_535;
-/// 2^(n/8) in 128ths, rounded down except for the last one.
+/// 2^(n/8) in 128ths, rounded down except for the last value.
 const POWERS: [u32; EIGHTHS as usize] = [128, 139, 152, 165, 181, 197, 215, 234];
 
 impl Module for HyblaModule {

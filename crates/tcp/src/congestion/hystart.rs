@@ -81,7 +81,7 @@ impl Hystart {
         }
     }
 
-    /// Returns whether ACKs that do not increase the window must be processed, too: SEARCH needs all deliveries,
+    /// Returns whether ACKs that do not increase the window must also be processed: SEARCH needs all deliveries,
     /// including those that only duplicate ACKs report.
     pub fn counts_duplicates(&self) -> bool {
         matches!(self, Hystart::Search(_))
@@ -95,7 +95,8 @@ impl Hystart {
         }
     }
 
-    /// Records a reduction: HyStart++ and SEARCH are used in the first slow start only (RFC 9406 section 4.3).
+    /// Disables HyStart++ and SEARCH after a reduction, because they apply only to the first slow start (RFC 9406
+    /// section 4.3).
     pub fn on_reduction(&mut self) {
         if let Hystart::PlusPlus(_) | Hystart::Search(_) = self {
             *self = Hystart::None;
@@ -367,7 +368,8 @@ mod tests {
         assert_eq!(script.ack(Span::millis(1), 2, 240), (36, Some(36)));
     }
 
-    /// hystart_update of Linux 6.1 takes the sample of every ACK in slow start (`cubictcp_acked`), also before loss recovery begins.
+    /// hystart_update of Linux 6.1 uses the sample of every ACK in slow start (`cubictcp_acked`), even before loss
+    /// recovery begins.
     #[test]
     fn linux_samples_of_duplicate_acks_count() {
         let mut script = Script::new(HystartConfig::Linux);

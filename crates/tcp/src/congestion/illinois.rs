@@ -36,7 +36,7 @@ pub struct IllinoisModule {
     short_for: u32,
 }
 
-/// Growth of 10, .3 and 1 segments per RTT, in 1/128 of a segment.
+/// Growth by 10, .3 and 1 segments per RTT, in 1/128 segment.
 const ALPHA_MAX: u32 = 1280;
 const ALPHA_MIN: u32 = 38;
 const ALPHA_ONE: u32 = 128;

@@ -21,9 +21,9 @@ pub struct LedbatConfig {
     pub gain: f64,
     /// Maximum excess of cwnd over the data in flight [segment], ALLOWED_INCREASE.
     pub allowed_increase: f64,
-    /// Minutes whose minimum delay is the base delay, BASE_HISTORY.
+    /// Number of minutes over which the minimum delay is the base delay, BASE_HISTORY.
     pub base_history: u32,
-    /// Number of recent delay samples whose minimum is the current delay, CURRENT_FILTER.
+    /// Number of latest delay samples whose minimum is the current delay, CURRENT_FILTER.
     pub current_filter: u32,
 }
 
@@ -97,7 +97,7 @@ impl Control for Ledbat {
         }
     }
 
-    /// Halves the window, to at least two segments (section 2.4.2, on data loss). It does not start slow start.
+    /// Halves the window, to at least two segments (section 2.4.2, on data loss). Slow start does not follow.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let mss = flight.mss();
         let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));

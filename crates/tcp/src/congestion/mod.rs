@@ -127,7 +127,7 @@ impl Congestion {
         }
     }
 
-    /// Lets a connection with Careful Resume start with parameters that another connection has saved.
+    /// Makes a connection with Careful Resume start with parameters that another connection has saved.
     pub fn resume(&mut self, saved: SavedPath) {
         if let Congestion::Resuming(resume) = self {
             resume.resume(saved);

@@ -61,8 +61,8 @@ const BURST_SHIFT: u32 = 12;
 pub struct Prague {
     config: PragueConfig,
     state: State,
-    /// State, cwnd and ssthresh before the latest ACK that reported marks, and that ACK. They are needed because in the
-    /// kernel such an ACK first reduces the window and then increases it.
+    /// State, cwnd and ssthresh before the latest ACK that reported marks, and that ACK. They are needed because the
+    /// kernel first reduces the window for such an ACK and then increases it.
     marked: Option<Box<(State, Ack, Windows)>>,
     /// Window [2^-20 packet] and cwnd [byte] before the latest loss.
     before_loss: (u64, f64),
@@ -433,9 +433,9 @@ mod tests {
         }
     }
 
-    /// Compares windows, alpha and pacing with those that the functions of tcp_prague.c 0.7 (`prague_cwnd_mode` 0),
-    /// compiled alone, computed for five random sequences of ACKs over RTTs from 1 to 300 ms. Each row is an ACK;
-    /// `mark` and `loss` begin a reduction, `end` ends one.
+    /// Compares windows, alpha and pacing with results of the functions of tcp_prague.c 0.7 (`prague_cwnd_mode` 0),
+    /// compiled alone, for five random sequences of ACKs with RTTs from 1 to 300 ms. Each row is an ACK; `mark` and
+    /// `loss` begin a reduction, `end` ends one.
     const WITNESS: &str = include_str!("prague_witness.csv");
 
     #[test]

@@ -130,8 +130,8 @@ impl Bins {
         if then <= WINDOW || self.index - then >= EXTRA {
             return None;
         }
-        // The instant one RTT ago lies this fraction of a bin before `then`. The text of the draft interpolates with
-        // the following bin instead, which its authors agree is an error.
+        // The time one RTT ago precedes the end of bin `then` by this fraction of a bin. The text of the draft
+        // interpolates with the following bin instead; its authors agree that this is an error.
         let part = (rtt.0 % self.length.0) * SCALE / self.length.0;
         let sent_until = |index: u64| self.sent_at(index) - self.sent_at(index - WINDOW);
         Some(Comparison {
@@ -154,9 +154,9 @@ mod tests {
     use super::*;
 
     /// Compares with decisions of neqo-transport (Mozilla, commit 80ca01ee, cc/search.rs, an implementation of draft
-    /// 09), compiled alone, for two slow starts over a link and four random sequences of ACKs. A row is an ACK: the
-    /// bytes sent until then, the bytes that it newly acknowledges, and its RTT; then the number of the bin that it
-    /// ended, if any, and the outcome. The sequences continue after an exit.
+    /// 09), compiled alone, for two slow starts over a link and four random sequences of ACKs. Each row is an ACK: the
+    /// bytes sent so far, the bytes newly acknowledged, the RTT, the number of the bin that the ACK ended, if any, and
+    /// the decision. The sequences continue after an exit.
     const WITNESS: &str = include_str!("search_witness.csv");
 
     #[test]

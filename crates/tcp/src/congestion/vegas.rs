@@ -1,6 +1,7 @@
 //! Vegas: keeps between α and β segments in the path's queues (Brakmo and Peterson 1995).
 //!
-//! Once per RTT it compares the expected with the actual rate: diff = cwnd · (1 − base RTT / RTT) segments are queued.
+//! Once per RTT it compares the expected and the actual rate, from which the number of queued segments is estimated:
+//! diff = cwnd · (1 − base RTT / RTT).
 
 use super::aimd::halved;
 use super::control::{Ack, Cause, Control, CwndUpdate, Wants};
@@ -22,7 +23,7 @@ pub struct VegasConfig {
     pub beta: f64,
     /// Slow start ends above this bound.
     pub gamma: f64,
-    /// Rules of 1995 or of Linux; serialized only if they are not those of 1995.
+    /// Rules of 1995 or of Linux; serialized only if they are not the rules of 1995.
     #[serde(default, skip_serializing_if = "is_brakmo")]
     pub rules: VegasRules,
 }
@@ -90,7 +91,7 @@ pub struct Brakmo {
     growth: GrowthMode,
 }
 
-/// Change of the window by one ACK, in addition to growth.
+/// Change of the window by one ACK, other than growth.
 #[derive(Clone, Copy, Default)]
 struct WindowChange {
     /// Reduction of cwnd [byte].
@@ -227,7 +228,7 @@ pub struct LinuxVegas {
     base_rtt: u32,
 }
 
-/// Number of RTT samples that may all come from delayed ACKs and are therefore ignored.
+/// RTT samples are ignored if an RTT has at most this number of them, because all may come from delayed ACKs.
 const FEW: u32 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -335,8 +336,8 @@ mod tests {
         })
     }
 
-    /// With the integer arithmetic of tcp_vegas.c, a window of 100 segments and an RTT of 10 ms, an increase of .1 ms
-    /// means 1 queued segment, .3 ms means 2, and .6 ms means 5.
+    /// In the integer arithmetic of tcp_vegas.c, with a window of 100 segments and an RTT of 10 ms, an RTT increase of
+    /// .1 ms means 1 queued segment, .3 ms means 2, and .6 ms means 5.
     #[test]
     fn linux_changes_cwnd_by_a_segment_per_rtt_below_alpha_and_above_beta() {
         for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {

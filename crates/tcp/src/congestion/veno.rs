@@ -156,7 +156,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
     use longpipe_events::Span;
 
-    /// Returns a trial past slow start, whose RTT of 100 ms the queue increases by `longer` milliseconds.
+    /// Returns a trial past slow start, with an RTT of 100 ms that queueing increases by `longer` milliseconds.
     fn queued(longer: u64) -> Trial {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
         let mut trial = Trial::new(&config, 100.0).over(Span::millis(100));
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// tcp_veno.c: `diff` is 0 until it is computed, in the first congestion avoidance with three RTT samples.
+    /// In tcp_veno.c, `diff` is 0 until it is first computed, in congestion avoidance with three RTT samples.
     #[test]
     fn a_loss_before_the_first_estimate_reduces_the_window_to_four_fifths() {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });

@@ -17,7 +17,7 @@ pub type Westwood = Linux<WestwoodModule>;
 /// The module's state; times are in ticks of the kernel's clock, rates in bytes per tick.
 #[derive(Clone, Debug, Default)]
 pub struct WestwoodModule {
-    /// Bandwidth estimate after one and after two low-pass filters.
+    /// Bandwidth estimate after the first and after the second low-pass filter.
     once: u32,
     twice: u32,
     /// Start of the current measurement, and bytes acknowledged since.
@@ -55,8 +55,8 @@ impl Module for WestwoodModule {
     }
 
     fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
-        // Linux records the RTT in `pkts_acked` and filters in `in_ack_event`, which runs after it since commit
-        // 149dfb31615e (2025).
+        // Linux records the RTT in `pkts_acked` and filters in `in_ack_event`, which has run after `pkts_acked` since
+        // commit 149dfb31615e (2025).
         if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
             self.rtt = socket.usecs_to_jiffies(rtt_us);
         }
@@ -94,7 +94,7 @@ impl Module for WestwoodModule {
 }
 
 impl WestwoodModule {
-    /// Adds the rate of a measurement of one RTT to both filters, each with a weight of 7/8 for the old value.
+    /// Adds the rate measured over an RTT to both filters, in which the old value has a weight of 7/8.
     fn end_measurement(&mut self, socket: &Socket) {
         let lasted = (socket.jiffies() - self.began) as u32;
         if self.rtt == 0 || lasted <= self.rtt.max(socket.hz() / MEASUREMENTS_PER_SECOND) {

@@ -1,5 +1,5 @@
-//! Access of loss recovery to the window: it reads the window, requests reductions from the controller, and adjusts the
-//! window by one function.
+//! Loss recovery's access to the window: recovery reads the window, requests reductions from the controller, and
+//! adjusts the window through `adjust`.
 
 use super::control::{AckSample, Cause, Pacing};
 use super::Congestion;

@@ -35,7 +35,7 @@ impl Receiver {
 
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        // With compressed ACKs some ranges are unreported, so the order of arrival determines the blocks.
+        // With compressed ACKs, some ranges have not been reported, so the order of arrival determines the blocks.
         let compressed = self.compression.as_ref().map(|compression| compression.ranges());
         let reported = self.reported;
         let before = compressed.unwrap_or(&reported);

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(delays.ato, 5);
     }
 
-    /// A pause longer than the RTO, here 269 + 538 ms, means that the sender did not restart its window.
+    /// A pause longer than the RTO, here 269 + 538 ms, indicates that the sender did not restart its window.
     #[test]
     fn linux_after_a_pause_longer_than_the_rto_sixteen_segments_are_acknowledged_at_once() {
         let mut delays = Delays::new(Span::millis(40), 100);

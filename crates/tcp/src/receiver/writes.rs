@@ -71,8 +71,8 @@ impl Writes {
             .any(|&last| last > sequence)
     }
 
-    /// Adds the segments of the first write, up to byte `room`, that carry PSH because of their distance from the latest
-    /// one.
+    /// Adds the segments of the first write, up to byte `room`, that carry PSH because of their distance from the
+    /// previous PSH.
     fn push_within_calls(&mut self, room: u64) {
         let distance = FIRST_WINDOW / self.mss * self.mss / 2;
         for call in (0..room).step_by(CHUNK as usize) {
@@ -103,8 +103,8 @@ mod tests {
             1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,
         ];
         let mut writes = Writes::new(Span::millis(20).0, MSS as u32).unwrap();
-        // One segment arrives per millisecond. Each is acknowledged before the next one; from 2 s on, every second one
-        // is.
+        // One segment arrives per millisecond. Up to 2 s, each is acknowledged before the next one; afterwards, every
+        // second one is.
         let pushed: Vec<u64> = (0..4000)
             .filter(|&number| {
                 let acknowledged = if number < 2000 { number } else { number / 2 * 2 };

@@ -23,12 +23,12 @@ pub trait Recover {
         self.is_on()
     }
 
-    /// Returns whether an ACK of new data without SACK blocks only lets the window grow.
+    /// Returns whether recovery has nothing to do for an ACK of new data without SACK blocks.
     fn is_idle(&self) -> bool {
         !self.is_on()
     }
 
-    /// Invoked for every ACK. Returns whether the ACK, if it is a duplicate, counts as one (RFC 6675 section 2).
+    /// Invoked for every ACK. Returns whether a duplicate ACK counts as one (RFC 6675 section 2).
     fn on_ack(&mut self, _ack: &AckSegment) -> bool {
         true
     }
@@ -48,8 +48,8 @@ pub trait Recover {
         Next::Window
     }
 
-    /// Invoked when a segment of `length` bytes chosen by `next`, other than `Next::Window`, was sent; `hole_end` is its end
-    /// if it was a retransmission.
+    /// Invoked when a segment of `length` bytes that `next` selected, other than `Next::Window`, was sent. `hole_end`
+    /// is its end if it was a retransmission.
     fn on_sent(&mut self, _flight: &Flight, _length: u32, _hole_end: Option<u64>) {}
 
     /// Invoked when the retransmission timer expires, before the reduction.
@@ -117,7 +117,7 @@ pub enum Next {
     },
     /// One segment that was never sent, if there is one and the receiver's window allows it.
     Unsent {
-        /// First byte and payload bytes of the retransmission (as in `Lost`) to send if there is none.
+        /// First byte and payload length of the retransmission (as in `Lost`) to send if there is no such segment.
         otherwise: Option<(u64, u32)>,
     },
     /// Nothing may be sent before the next ACK.

@@ -17,7 +17,7 @@ pub struct RenoConfig {
     pub guard: bool,
     /// Whether a timeout removes the inflation by duplicate ACKs before it halves the window.
     pub deflate_on_timeout: bool,
-    /// Whether the guard applies after timeouts only, so that consecutive fast retransmits are allowed (ns-2 until
+    /// Whether the guard applies only after timeouts, so that consecutive fast retransmits are allowed (ns-2 until
     /// 2001).
     pub guard_timeouts_only: bool,
     /// Whether duplicate ACKs beyond the threshold inflate the window even without a fast retransmit, and the next ACK of

@@ -48,7 +48,7 @@ impl Recover for Tahoe {
         Resend::FromUna
     }
 
-    /// Extends the guard at a timeout to all data sent before it, which slow start then retransmits.
+    /// At a timeout, extends the guard to all data sent so far, which slow start then retransmits.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.guard.set(handle.flight());
     }

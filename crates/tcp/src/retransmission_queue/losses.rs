@@ -18,18 +18,18 @@ pub struct Losses {
     retransmitted: VecDeque<(u64, Place)>,
     /// Cumulative bytes declared lost, counting repeats.
     total: u64,
-    /// Newly declared losses, for a controller that requests each.
+    /// Newly declared losses, if a controller requests each loss.
     newly_lost: Option<Vec<LostSegment>>,
-    /// For an observer: first byte and length of every segment declared lost since `take_declared_losses` was last
-    /// called.
+    /// First byte and length of every segment declared lost since `take_declared_losses` was last called, for an
+    /// observer.
     declared: Option<Vec<(u64, u64)>>,
 }
 
 impl Losses {
-    /// Creates the state without losses. If `each` is true, a controller requests each loss.
-    pub fn new(newly_lost: bool) -> Losses {
+    /// Creates the state without losses. `reports_each` is true if a controller requests each loss.
+    pub fn new(reports_each: bool) -> Losses {
         Losses {
-            newly_lost: newly_lost.then(Vec::new),
+            newly_lost: reports_each.then(Vec::new),
             ..Losses::default()
         }
     }
@@ -39,7 +39,7 @@ impl Losses {
         self.bytes
     }
 
-    /// Records a retransmission of a segment with `lost` lost bytes.
+    /// Records a retransmission of a segment of which `lost` bytes were declared lost.
     pub fn on_retransmitted(&mut self, number: u64, place: Place, lost: u64) {
         self.bytes -= lost;
         self.retransmitted.put((number, place));
@@ -82,14 +82,14 @@ pub struct DetectedLosses {
     pub lost: u64,
     /// Whether a lost segment had been retransmitted.
     pub retransmitted: bool,
-    /// Time until every segment sent before the latest delivered one is either delivered or declared lost; None without
-    /// such segments.
+    /// Time until every segment sent before the latest delivered one has been delivered or is declared lost; None
+    /// without such segments.
     pub wait: Option<Span>,
 }
 
 impl RetransmissionQueue {
-    /// Declares segments sent before `latest` lost that have been in flight for longer than its RTT plus `tolerance`
-    /// (RACK_detect_loss).
+    /// Declares those segments sent before `latest` lost that have been in flight for longer than the RTT of `latest`
+    /// plus `tolerance` (RACK_detect_loss).
     pub fn detect_losses(&mut self, now: Time, latest: &LatestDelivery, tolerance: Span) -> DetectedLosses {
         let mut detected = DetectedLosses::default();
         let allowed = latest.rtt + tolerance;
@@ -172,8 +172,8 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Marks segments lost because the retransmission timer expired: the first segment, and every other one that was
-    /// sent at least `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
+    /// Declares segments lost because the retransmission timer expired: the first segment, and every other segment that
+    /// was sent at least `rtt` ago, where `rtt` is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
     pub fn lose_by_timeout(&mut self, now: Time, rtt: Span) {
         let first = self.first();
         let Some(losses) = &mut self.losses else {
@@ -254,7 +254,7 @@ impl RetransmissionQueue {
         self.losses.as_ref().map_or(0, |losses| losses.total)
     }
 
-    /// Returns the losses declared since the last call, for a controller that requests each.
+    /// Returns the losses declared since the last call, if a controller requests each loss.
     pub fn take_losses(&mut self) -> Vec<LostSegment> {
         let delivered = self.delivered;
         let newly_lost = self.losses.as_mut().and_then(|losses| losses.newly_lost.as_mut());

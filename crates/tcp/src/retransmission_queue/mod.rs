@@ -32,7 +32,7 @@ struct SentSegment {
     retransmitted: bool,
     /// Whether the segment is known to have arrived.
     arrived: bool,
-    /// Whether the segment is declared lost and has not been retransmitted since.
+    /// Whether the segment has been declared lost and not retransmitted since.
     lost: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct LatestDelivery {
 pub struct AckSummary {
     /// RTT sample for congestion controllers and the minimum RTT, taken from the last segment newly SACKed, otherwise
     /// from the last one newly acknowledged, otherwise from the timestamp echo (Linux: `ca_rtt_us`). Retransmitted
-    /// segments give none, nor do segments that were SACKed earlier.
+    /// segments and segments SACKed earlier give no sample.
     pub rtt: Option<Span>,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
@@ -309,8 +309,8 @@ struct Deliveries {
     original_end: Option<u64>,
 }
 
-/// RTTs of segments that one ACK covers and that were sent once: the RTT of the first and of the last one in sequence
-/// order, each with the end of the segment.
+/// RTTs of the segments that one ACK covers and that were sent once: RTT of the first and of the last segment in
+/// sequence order, each with the end of the segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSamples {
     first: Option<(u64, Span)>,

@@ -67,8 +67,8 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
     let mut rtx_queue = begun();
     let summary = rtx_queue.on_ack(Time(300), 20, Some(Time(101)), [(50, 60)].into_iter());
     assert_eq!(sampled(summary), (Some(199), Some(195)));
-    // Retransmitted segments give no sample, nor do segments SACKed before; a timestamp echo or a newly SACKed segment
-    // does.
+    // Retransmitted segments and segments SACKed before give no sample; a timestamp echo or a newly SACKed segment
+    // gives one.
     for (echo, blocks, expected) in [
         (None, vec![], (None, None)),
         (Some(Time(250)), vec![], (Some(50), Some(50))),
@@ -86,7 +86,8 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
 
 #[test]
 fn the_delivery_rate_is_the_rate_of_the_bottleneck() {
-    // Four segments leave at once and arrive at intervals of 25; each ACK releases two more, which wait in the queue.
+    // Four segments leave at once and arrive at intervals of 25 ps; each ACK releases two more, which wait in the
+    // queue.
     let mut rtx_queue = rtx_queue();
     sent(&mut rtx_queue, 0..4, 0);
     let mut rates = vec![];
@@ -99,7 +100,7 @@ fn the_delivery_rate_is_the_rate_of_the_bottleneck() {
         );
         sent(&mut rtx_queue, 4 + 2 * segment..6 + 2 * segment, now);
     }
-    // The first sample covers a whole RTT, all later ones have the bottleneck's rate: 10 bytes in 25.
+    // The first sample covers a whole RTT. All later samples have the bottleneck's rate of 10 bytes per 25 ps.
     assert_eq!((rates[0].delivered, rates[0].interval), (10, Span(100)));
     for rate in &rates[4..] {
         assert_eq!(rate.delivered * 25, rate.interval.0 * 10, "{rate:?}");

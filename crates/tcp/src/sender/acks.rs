@@ -98,8 +98,7 @@ impl Sender {
     }
 
     /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full`
-    /// then returns what to send. Otherwise returns false without changing anything; the caller must then call
-    /// `on_ack`.
+    /// then returns what to send. Otherwise returns false and changes nothing; the caller must then call `on_ack`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
         let fast = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);

@@ -176,7 +176,7 @@ impl Sender {
         in_order && self.may_take_in_order && !self.may_be_idle()
     }
 
-    /// Returns whether the application has a full segment, and no shorter one may be sent before.
+    /// Returns whether the application has a full segment, and no short segment may be sent before it.
     #[inline]
     pub(super) fn has_full_segment(&self) -> bool {
         self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)

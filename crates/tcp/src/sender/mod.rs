@@ -73,8 +73,8 @@ impl AddAssign for SenderCounters {
 /// Value of `timed` when no segment is timed: larger than any sequence number.
 const NOTHING: u64 = u64::MAX;
 
-/// The sending side of one connection: recovery × congestion controller × timer. The most frequently used fields come first,
-/// so that many connections fit in the cache.
+/// The sending side of one connection, which combines a loss recovery, a congestion controller and a timer. The most
+/// frequently used fields come first, so that many connections fit in the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {

@@ -155,7 +155,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     show_next_timeout(sender);
 }
 
-/// Reports declared losses to observers, and to a controller that requests each.
+/// Reports declared losses to observers, and to a controller that requests each loss.
 fn report_losses(sender: &mut Sender, now: Time, cause: EventCause) {
     sender.write_declared_losses(now, cause);
     let Some(rtx_queue) = sender

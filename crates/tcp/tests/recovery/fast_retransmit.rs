@@ -27,7 +27,7 @@ fn rfc_2582_section_5_a_guard_prevents_repeated_fast_retransmits() {
     }
 }
 
-/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight are lost, and the packets `more`.
+/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight and the packets `more` are lost.
 fn tahoe(guard: bool, more: &[u64]) -> Script {
     let script = Script::new(Tahoe).lose(&[3, 4, 5, 6, 8]).lose(more);
     script.with(|tcp| tcp.tahoe.guard = guard)
@@ -35,8 +35,8 @@ fn tahoe(guard: bool, more: &[u64]) -> Script {
 
 #[test]
 fn a_guard_prevents_tahoe_from_reacting_to_duplicates_of_its_own_slow_start() {
-    // Slow start retransmits 9 to 12, which the receiver has: this causes four duplicate ACKs, which trigger another
-    // retransmit without the guard.
+    // Slow start retransmits segments 9 to 12, which the receiver already has. This causes four duplicate ACKs, which
+    // trigger another retransmit without the guard.
     let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
     let echoes = [
         "5.0 22-27* 28-31",
@@ -150,7 +150,7 @@ fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
 #[test]
 fn fewer_than_three_duplicates_leave_the_loss_to_the_timer() {
     for kind in RecoveryKind::iter() {
-        // Two of the ACKs after the hole (number 3 and later) arrive.
+        // Two of the ACKs after the hole (ACK 3 and later) arrive.
         let trace = Script::new(kind).segments(16).lose(&[3]).lose_acks(5..15).play();
         // RACK waits for a quarter of an RTT instead.
         let expected = if kind == Rack { (1, 0) } else { (0, 1) };

@@ -251,7 +251,8 @@ fn a_timeout_halves_the_window_with_or_without_its_inflation() {
 #[test]
 fn the_scaled_window_field_limits_the_sender() {
     for kind in RecoveryKind::iter() {
-        // 16 bits without scaling: 65 segments of 1000 bytes, independent of the receiver's buffer.
+        // A window field of 16 bits without scaling allows 65 segments of 1000 bytes, regardless of the receiver's
+        // buffer.
         let script = Script::new(kind).segments(300).with(|tcp| {
             tcp.window_scale = 0;
             tcp.initial_window_segments = 100;

@@ -136,7 +136,7 @@ fn rfc_5682_after_a_genuine_timeout_all_lost_segments_are_retransmitted() {
     let lost = |frto| unstamped(false, frto).lose(&flight).play();
     let (asked, unasked) = (lost(true), lost(false));
     assert_eq!(asked.timeouts, unasked.timeouts, "{asked}");
-    // Two new segments are sent first, which costs an RTT.
+    // F-RTO sends two new segments first, which costs an RTT.
     assert!(asked.end <= unasked.end + 2.0, "{asked}\n{unasked}");
 }
 

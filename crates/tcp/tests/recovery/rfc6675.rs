@@ -60,7 +60,7 @@ fn nextseg_rule_4_a_lost_tail_is_rescued_once_the_first_retransmission_is_acknow
     let [rfc, sack] = both(|script| script.segments(16).lose(&[3, 15]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3*", "2.0 15*"]);
     assert_trace(&sack, &["0.0 0-15", "1.0 3*", "12.0 15*"]);
-    // The rescue retransmission arrives first: its ACK shows that 17 and 18 are lost, too.
+    // The rescue retransmission arrives first, and its ACK shows that segments 17 and 18 are also lost.
     let [rfc, sack] = both(|script| settled(script).segments(20).lose(&[10, 17, 18, 19]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-19 10*", "2.0 19*", "3.0 17-18*"]);
     assert_eq!((rfc.timeouts, sack.timeouts), (0, 1), "{sack}");

@@ -1,5 +1,5 @@
-//! ACK aggregation (Linux: extra_acked): the bytes acknowledged in bursts beyond what the bandwidth explains; cwnd
-//! allows for them.
+//! ACK aggregation (Linux: extra_acked): bytes that are acknowledged in bursts, beyond what the bandwidth explains.
+//! cwnd is increased to allow for them.
 
 use longpipe_events::{Span, Time};
 

@@ -15,7 +15,7 @@ const USED_ROUNDS: u32 = 48;
 /// Minimum duration of an interval that yields a rate.
 const LEAST_INTERVAL: Span = Span::millis(1);
 
-/// Sampling intervals, which start and end with losses.
+/// Sampling of intervals that start and end with losses.
 #[derive(Clone, Debug, Default)]
 pub struct LongTermBandwidth {
     samples: bool,
@@ -131,7 +131,8 @@ impl LongTermBandwidth {
 mod tests {
     use super::*;
 
-    /// Returns the changes and their rounds, for rounds of 100 ms at 1 MB/s with a given loss rate.
+    /// Returns the changes of the policer state, each with its round, for rounds of 100 ms at 1 MB/s with a given loss
+    /// rate.
     fn findings(loss: f64, rounds: u64) -> Vec<(u64, Finding)> {
         let mut lt_bw = LongTermBandwidth::default();
         let mut found = vec![];

@@ -95,8 +95,8 @@ pub struct Bbr {
     paced: Option<(f64, Option<Span>, Pacing)>,
 }
 
-/// bbr_high_gain, 2/ln 2: the smallest gain that doubles the rate each round; and bbr_drain_gain, its inverse. In 256ths, as
-/// in Linux.
+/// bbr_high_gain = 2/ln 2, the smallest gain that doubles the rate each round, and bbr_drain_gain, its inverse; in
+/// 256ths, as in Linux.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const PROBE_UP: usize = 0;
@@ -118,7 +118,7 @@ const FIRST_WINDOW: f64 = 10.0;
 const MARGIN: f64 = 0.99;
 /// Rate below which bursts are single segments [bit/s] (bbr_min_tso_rate).
 const SLOW: f64 = 1.2e6;
-/// Maximum size of a burst in bytes and in segments. A burst holds the data of 1/1024 s.
+/// Maximum size of a burst in bytes and in segments. A burst has the data of 1/1024 s.
 const BURSTS_PER_SECOND: f64 = 1024.0;
 const MOST_BYTES: f64 = 65_215.0;
 const MOST_SEGMENTS: f64 = 127.0;

@@ -46,8 +46,8 @@ impl Bbr3 {
     pub(super) fn handle_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         if !self.loss.lost {
             self.loss.until = self.delivered;
-            // The state is saved once per recovery, as the text of the draft requires; its pseudocode saves it again in
-            // each round with losses.
+            // The state is saved once per recovery, as the text of the draft requires; the draft's pseudocode saves it
+            // again in each round with losses.
             if self.phase == RecoveryPhase::Open {
                 self.save_state(flight);
             } else {
@@ -107,7 +107,7 @@ impl Bbr3 {
     }
 }
 
-/// Returns the data in flight at which the loss rate exceeded that of a probe (`InflightAtLoss`).
+/// Returns the data in flight at which the loss rate exceeded the acceptable loss rate of a probe (`InflightAtLoss`).
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let size = (lost.end - lost.sequence) as f64;
     let (before, lost_before) = (lost.tx_in_flight as f64 - size, lost.lost as f64 - size);
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn inflight_at_two_percent_loss_lies_within_the_segment_that_exceeds_it() {
-        // Two of 98 segments in flight, including this one, are lost, which is more than 2 %. The bound is the data in
-        // flight at which the loss rate exceeds 2 %.
+        // Two of 98 segments in flight, including this one, are lost, which is more than 2 %. The result is the data in
+        // flight at which the loss rate exceeded 2 %.
         let lost = LostSegment {
             sequence: 0,
             end: 1000,

@@ -42,7 +42,7 @@ pub(super) fn check_done(bbr: &mut Bbr3, sample: &Sample) {
     }
 }
 
-/// Ends Startup if too much data in several ranges were lost in a whole round of a recovery.
+/// Ends Startup if too much data, in several ranges, was lost in a whole round of a recovery.
 fn check_high_loss(bbr: &mut Bbr3, sample: &Sample) {
     let many = bbr.loss.round_began && bbr.phase == RecoveryPhase::Recovery && bbr.loss.ranges >= LOSS_RANGES;
     if many && is_too_high(sample.lost, sample.tx_in_flight) {
@@ -63,7 +63,7 @@ pub(super) fn check_drain_done(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
     }
 }
 
-/// Returns whether a loss rate exceeds the acceptable one of a probe (`IsInflightTooHigh`).
+/// Returns whether a loss rate exceeds the acceptable loss rate of a probe (`IsInflightTooHigh`).
 pub(super) fn is_too_high(lost: f64, tx_in_flight: f64) -> bool {
     lost > tx_in_flight * LOSS_THRESHOLD
 }

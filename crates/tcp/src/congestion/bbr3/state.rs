@@ -126,8 +126,8 @@ pub(super) const HEADROOM: f64 = 0.15;
 pub(super) const LEAST_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 pub(super) const FIRST_WINDOW: f64 = 10.0;
-/// Lengths of the filters without the current entry: of `max_bw` in cycles, and of `extra_acked` in rounds during and
-/// after Startup.
+/// Lengths of the filters, not counting the current entry: of `max_bw` in cycles, and of `extra_acked` in rounds,
+/// during and after Startup.
 pub(super) const CYCLES: u64 = 1;
 pub(super) const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
 pub(super) const EXTRA_ROUNDS: u64 = 10;
@@ -139,14 +139,14 @@ pub(super) struct FullBandwidth {
     pub(super) bw: f64,
     /// Number of rounds without growth.
     pub(super) count: u32,
-    /// Whether the pipe was found full since the last reset, and whether it ever was.
+    /// Whether a full pipe was detected since the last reset, and whether it was ever detected.
     pub(super) now: bool,
     pub(super) reached: bool,
     /// Round in which Drain started.
     pub(super) drain_round: u64,
 }
 
-/// Short-term bounds until the next probe; infinite if nothing was lost since the last one.
+/// Short-term bounds until the next probe; infinite if nothing has been lost since the last probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortTerm {
     pub(super) bw: f64,
@@ -222,7 +222,7 @@ pub(super) struct BandwidthProbe {
     pub(super) rounds: u32,
     /// Number of rounds since the last probe.
     pub(super) rounds_since_up: u64,
-    /// Start of the cycle, and time from then until the next probe.
+    /// Start of the cycle, and time from the start until the next probe.
     pub(super) began: Time,
     pub(super) wait: Span,
     /// Whether the latest probe caused too many losses, and whether it ended early, before it caused any.
@@ -270,7 +270,7 @@ impl ProbeRttState {
         self.rtt = Some(rtt);
     }
 
-    /// Returns whether data sent when `delivered` bytes had been delivered were sent in ProbeRTT.
+    /// Returns whether data were sent in ProbeRTT, given the `delivered` bytes at their transmission.
     pub(super) fn paused_at(&self, delivered: u64) -> bool {
         self.paused
             .is_some_and(|(from, until)| (from..=until).contains(&delivered))

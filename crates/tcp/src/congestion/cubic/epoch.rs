@@ -18,7 +18,7 @@ pub struct Epoch {
     w_est: f64,
 }
 
-/// Maximum factor of growth per RTT (RFC 9438 section 4.2; in Linux one segment per two ACKs).
+/// Maximum factor of growth per RTT (RFC 9438 section 4.2; in Linux: one segment per two ACKs).
 const MOST_GROWTH: f64 = 1.5;
 
 impl Epoch {

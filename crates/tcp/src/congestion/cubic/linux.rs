@@ -79,7 +79,7 @@ impl Module for LinuxCubic {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
-        // Linux's HyStart uses every RTT sample, also those of duplicate ACKs with SACK blocks (`pkts_acked`).
+        // Linux's HyStart uses every RTT sample, including those of duplicate ACKs with SACK blocks (`pkts_acked`).
         let counts = if self.config.hystart == HystartConfig::Linux {
             !self.is_blind(socket)
         } else {

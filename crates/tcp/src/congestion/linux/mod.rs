@@ -40,7 +40,7 @@ pub trait Module: Sized {
         socket.halved()
     }
 
-    /// Invoked when the congestion state changes (`set_state`); `socket.ca_state` is still the state before.
+    /// Invoked when the congestion state changes (`set_state`); `socket.ca_state` still has the old state.
     fn set_state(&mut self, _state: CaState, _socket: &mut Socket) {}
 
     /// Invoked for events of the window (`cwnd_event`).
@@ -133,7 +133,7 @@ impl<M: Module> Control for Linux<M> {
         self.socket.refresh(Time::ZERO, flight);
         self.socket.srtt_us = (rtt.0 * 8 / 1_000_000) as u32;
         let before = self.socket.windows();
-        // Initializes again at the first ACK, which determines when the connection began.
+        // The module is initialized again at the first ACK, which determines when the connection started.
         self.module.init(&mut self.socket);
         self.socket.update(before, flight)
     }

@@ -74,7 +74,7 @@ pub struct Socket {
     tick: u64,
     /// Start and number of the kernel's current tick.
     current_tick: (u64, u64),
-    /// The sender's windows [byte] at the latest `refresh`, and in whole segments.
+    /// The sender's windows at the latest `refresh`, in bytes and in whole segments.
     windows_bytes: (f64, f64),
     windows_segments: (u32, u32),
     is_cwnd_limited: bool,
@@ -134,7 +134,7 @@ impl Socket {
         (self.snd_cwnd, self.snd_ssthresh) = self.windows_segments;
     }
 
-    /// Updates the smoothed RTT, and whether the window limits the sender, from an ACK.
+    /// Updates the smoothed RTT and the cwnd-limited state from an ACK.
     pub fn take(&mut self, ack: &Ack) {
         self.srtt_us = ack.srtt.map_or(0, |srtt| (srtt.0 / PS_PER_EIGHTH_US) as u32);
         self.is_cwnd_limited = ack.usage.full;
@@ -213,7 +213,7 @@ impl Socket {
     }
 
     /// Adds one segment to the window per `each` acknowledged segments (`tcp_cong_avoid_ai`). If `each` has become
-    /// smaller than the accumulated count, that count adds one segment at once.
+    /// smaller than the accumulated count, one segment is added immediately.
     pub fn grow_per(&mut self, each: u32, acked: u32) {
         if self.snd_cwnd_cnt >= each {
             self.snd_cwnd_cnt = 0;

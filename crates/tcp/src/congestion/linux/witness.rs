@@ -1,10 +1,10 @@
-//! Comparison of the controllers with the kernel's: `witness.csv` holds windows and thresholds that the modules of
-//! Debian's linux-source-6.1 (6.1.192), compiled for user space, computed for random sequences of events.
+//! Comparison of the controllers with the kernel's. `witness.csv` contains windows and thresholds for random sequences
+//! of events, computed by the modules of Debian's linux-source-6.1 (6.1.192) compiled for user space.
 //!
 //! A row is an event that happens `count` times: `ack` (in order), `dup` (a duplicate with a SACK block), `recover`
 //! (the duplicate that begins a recovery), `mark` (an ECN echo that begins a reduction), `partial` (an ACK while the
 //! window is being reduced), `end` and `undo` (the ACK that ends a reduction, or shows that it was spurious), `rto`,
-//! and `drain` (an ACK of all that was in flight, after which the sender is idle). HyStart is off, and a reduction sets
+//! and `drain` (an ACK of all data in flight, after which the sender is idle). HyStart is off, and a reduction sets
 //! cwnd to ssthresh at once.
 
 use crate::congestion::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
@@ -173,7 +173,7 @@ impl WitnessSender {
         }
     }
 
-    /// Performs the actions of loss recovery between the two reports of an ACK.
+    /// Performs the actions of loss recovery between `on_sample` and `on_ack`.
     fn recover(&mut self, kind: &str) {
         match (kind, self.state) {
             ("recover", _) => self.reduce(Cause::FastRetransmit, WitnessState::Recovery),

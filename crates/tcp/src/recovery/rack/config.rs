@@ -12,7 +12,7 @@ pub struct RackConfig {
     pub blocks: u32,
     /// Whether to send a tail loss probe when no ACKs arrive, before the retransmission timer expires (RFC 8985 section 7).
     pub probe: bool,
-    /// Whether to undo spurious reductions detected by timestamps, which must be enabled (Eifel, RFC 3522 and RFC
+    /// Whether to undo spurious reductions that timestamps reveal; timestamps must be enabled (Eifel, RFC 3522 and RFC
     /// 4015).
     pub undo: bool,
     /// Whether receivers send D-SACK blocks (RFC 2883), which are used to detect and undo spurious reductions.

@@ -124,8 +124,7 @@ impl Recover for Box<Rack> {
 }
 
 impl Rack {
-    /// Processes an ACK; `summary` is the report of the retransmission queue, and `advanced` is true if SND.UNA
-    /// advanced.
+    /// Processes an ACK. `summary` comes from the retransmission queue; `advanced` is true if SND.UNA advanced.
     pub fn on_ack(
         &mut self,
         now: Time,

@@ -31,8 +31,8 @@ impl Prr {
         self.out += length;
     }
 
-    /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` is true if the ACK advanced
-    /// SND.UNA and showed no new loss.
+    /// Sets cwnd after the delivery of `delivered` bytes, with `in_flight` bytes in flight; `safe` is true if the ACK
+    /// advanced SND.UNA and revealed no new loss.
     pub fn adjust(&mut self, delivered: u64, safe: bool, in_flight: u64, handle: &mut WindowHandle) {
         if delivered == 0 {
             return;

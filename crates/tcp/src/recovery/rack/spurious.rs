@@ -94,7 +94,7 @@ impl ReorderingWindow {
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 
-    /// Adds a step, at most once per RTT, because a segment that RACK had declared lost arrived as a duplicate.
+    /// Adds a step, at most once per RTT, because a segment that had been declared lost arrived as a duplicate.
     pub(super) fn grow(&mut self, una: u64, max: u64) {
         if una >= self.round {
             self.steps = (self.steps + 1).min(MAX_STEPS);
@@ -141,7 +141,7 @@ impl Rack {
     }
 
     /// Returns whether an ACK that advanced SND.UNA was triggered by a transmission made before the first
-    /// retransmission (Eifel), according to its timestamp echo.
+    /// retransmission, according to its timestamp echo (Eifel).
     pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, rtx_queue: &RetransmissionQueue) -> bool {
         let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
@@ -200,8 +200,8 @@ impl Rack {
         undo.undo_retrans.subtract_duplicates((end - start).div_ceil(mss));
     }
 
-    /// Undoes a reduction of which all retransmissions were reported as duplicates, as far as the state allows (Linux:
-    /// tcp_try_undo_dsack).
+    /// Undoes a reduction if all of its retransmissions were reported as duplicates and the congestion state allows it
+    /// (Linux: tcp_try_undo_dsack).
     pub(super) fn undo_if_duplicates(
         &mut self,
         advanced: bool,
@@ -219,8 +219,8 @@ impl Rack {
         }
     }
 
-    /// After a timeout, checks whether an ACK reports data that were never retransmitted (RFC 5682 section 3.1, with SACK).
-    /// The ACK advanced SND.UNA or carried a D-SACK block.
+    /// After a timeout, checks whether an ACK reports data that were never retransmitted (RFC 5682 section 3.1, with
+    /// SACK). The ACK has advanced SND.UNA or carries a D-SACK block.
     pub(super) fn update_frto(
         &mut self,
         summary: &AckSummary,

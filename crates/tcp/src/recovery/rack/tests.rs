@@ -112,8 +112,8 @@ impl TestSender {
     }
 }
 
-/// tcp_enter_loss: a timeout in Open halves the threshold; the next one of the same segment does not, and one after SND.UNA
-/// has advanced does.
+/// tcp_enter_loss: a timeout in Open halves ssthresh, another timeout of the same segment does not, and a timeout after
+/// SND.UNA has advanced does.
 #[test]
 fn linux_a_series_of_timeouts_reduces_ssthresh_once() {
     let mut sender = TestSender::new(100, 80);

@@ -62,8 +62,8 @@ impl Board {
         self.begin();
     }
 
-    /// Returns the limit (IsLost) below which at least `threshold` ranges, or more than `threshold - 1` segments of
-    /// data, have arrived above every missing byte.
+    /// Returns the limit below which every missing byte is lost (IsLost), because at least `threshold` ranges, or more
+    /// than `threshold - 1` segments of data, have arrived above it.
     pub fn lost(&self, threshold: u32, mss: u32) -> LostLimit {
         let most = u64::from(threshold - 1) * u64::from(mss);
         let (mut ranges, mut arrived) = (0, 0);

@@ -55,7 +55,7 @@ pub struct Rfc6675 {
     board: Board,
     /// Number of duplicate ACKs since SND.UNA last advanced (DupAcks). A duplicate ACK reports new data beyond SND.UNA.
     duplicates: u32,
-    /// Whether the latest ACK was a duplicate in this sense.
+    /// Whether the latest ACK reported new data beyond SND.UNA.
     reports_new_data: bool,
     lost: LostLimit,
     /// Data in flight, pipe [byte].
@@ -201,7 +201,7 @@ impl Rfc6675 {
         Resend::Nothing
     }
 
-    /// Returns whether more data have arrived beyond a gap than reordering explains: SND.FACK - SND.UNA > 3 segments.
+    /// Returns whether the data received beyond a gap exceed the extent of reordering: SND.FACK - SND.UNA > 3 segments.
     fn is_far_ahead(&self, flight: &Flight, threshold: u32) -> bool {
         self.board.lost_by_fack().below > flight.una + u64::from(threshold) * u64::from(flight.mss)
     }

@@ -51,11 +51,11 @@ struct Flow {
     due: BTreeMap<(Time, u64), PathEvent>,
     now: Time,
     count: u64,
-    /// Rate of the line [byte/s], time at which it becomes free, and buffer size [byte].
+    /// Rate of the bottleneck link [byte/s], time at which the link becomes free, and buffer size [byte].
     rate: f64,
     free_at: Time,
     room: f64,
-    /// Propagation delay from the line to the receiver and back.
+    /// Propagation delay from the bottleneck link to the receiver and back.
     way: Span,
     /// One in this many segments is lost; 0 means none.
     lost_in: u64,

@@ -10,7 +10,7 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
     let bbr = flow.bbr();
     assert!(bbr.aggregation.extra.get() > 0.0);
     assert!(flow.cwnd() > 2.0 * flow.bdp());
-    // In Startup the send rate does not bound the estimate, so simultaneous ACKs after a gap inflate it.
+    // In Startup the send rate does not bound the estimate, so ACKs that arrive together after a gap inflate it.
     let found = bbr.max_bw.get() / flow.rate;
     assert!((0.98..1.3).contains(&found), "{found}");
 }
