@@ -153,7 +153,7 @@ pub struct Ack {
     pub window_was_full: u32,
     /// 1 if the sender is paced.
     pub paced: u32,
-    /// 1 if a segment that was sent once was delivered after a segment sent later.
+    /// 1 if a segment that was not retransmitted was delivered after a segment sent later.
     pub reordered: u32,
 }
 

@@ -26,8 +26,8 @@ pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyRe
     Ok(columns)
 }
 
-/// Returns one row per flow that arrived, as NumPy arrays, because there can be millions; without columns if no flow
-/// arrived. Times after the end of the run are NaN.
+/// Returns one row per flow that arrived, as NumPy arrays, because there can be millions of rows. The result has no
+/// columns if no flow arrived. Times after the end of the run are NaN.
 pub fn completions<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     if report.arrived.iter().all(|own| own.flows.is_empty()) {

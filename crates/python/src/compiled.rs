@@ -16,13 +16,13 @@ struct GrantRecord {
     burst: f64,
 }
 
-/// Names of the fields of the grant of compiled hooks, in memory order.
+/// Names of the fields in the grant structure of compiled hooks, in memory order.
 #[pyfunction]
 pub(crate) fn compiled_grant_fields() -> [&'static str; 4] {
     ["window", "ssthresh", "rate", "burst"]
 }
 
-/// Pacing rate of a hook that does not set one.
+/// Value of the pacing rate if a hook does not set one.
 const UNCHANGED: f64 = -1.0;
 
 type Entry = unsafe extern "C" fn(*mut c_void, *const c_void, *mut GrantRecord);
@@ -37,7 +37,8 @@ impl Compiled {
         if address == 0 {
             return None;
         }
-        // SAFETY: Numba's function of these three pointers, which its class keeps alive, is at the address.
+        // SAFETY: the address is that of Numba's function with these three pointer parameters, which its class keeps
+        // alive.
         Some(Compiled(unsafe { std::mem::transmute::<usize, Entry>(address) }))
     }
 

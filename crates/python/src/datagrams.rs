@@ -44,7 +44,7 @@ impl DelayStatistics {
         DelayStatistics(self.0.since(&earlier.0))
     }
 
-    /// Returns the delay that a share of the packets does not exceed [s]; NaN without packets.
+    /// Returns the quantile of the delay for a share of the packets [s]; NaN without packets.
     fn quantile(&self, share: f64) -> f64 {
         self.0.quantile(share)
     }

@@ -35,7 +35,7 @@ pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scena
     Ok((scenario, Controls { objects, classes }))
 }
 
-/// Invalid values that controllers returned and that were replaced, one row each.
+/// Returns one row per invalid value that a controller returned and that was replaced.
 pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let objects = controls

@@ -1,7 +1,7 @@
 //! A handshake without cryptography. It has as many messages as TLS 1.3, of similar lengths, and they carry transport
 //! parameters.
 
-/// Lengths of messages without transport parameters [byte]; those of rustls with an Ed25519 certificate.
+/// Lengths of messages without transport parameters [byte], as sent by rustls with an Ed25519 certificate.
 const CLIENT_HELLO: usize = 240;
 const SERVER_HELLO: usize = 90;
 const SERVER_FLIGHT: usize = 600;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// Range in which the number of events of an accepted random scenario lies, in the reference engine.
+/// Accepted numbers of events of a random scenario in the reference engine.
 const EVENTS: std::ops::Range<u64> = 300..100_000;
 /// Maximum length of a scenario as JSON [byte].
 const MOST_TEXT: usize = 24_000;

@@ -15,7 +15,7 @@ const RECOVERIES: [(&str, RecoveryKind); 5] = [
     ("newreno", RecoveryKind::Newreno),
     ("sack", RecoveryKind::Sack),
 ];
-/// One-way delay of a link to or from a geostationary satellite's switch [ps].
+/// Dumbbells with the papers' parameters, and parking lots.
 const GEO: u64 = 275 * SECOND / 3000;
 
 /// Returns the scenario with link rates divided by `by`.

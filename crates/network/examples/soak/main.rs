@@ -242,7 +242,7 @@ impl Soak {
     }
 }
 
-/// Runs the scenarios of a folder, and rewrites those that fail in a smaller form. Returns the number of failures.
+/// Runs the scenarios of a folder, and rewrites failing ones in a smaller form. Returns the number of failures.
 fn run_files(folder: &Path, options: &Options) -> u64 {
     let mut failed = 0;
     let entries = std::fs::read_dir(folder)

@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(cells, [12, 23, 193, 2, 4]);
     }
 
-    /// Numbers of the frames of three cells that arrive whole.
+    /// Returns the numbers of the frames of three cells that arrive complete.
     fn feed(cells: &[(u32, u16)]) -> Vec<u32> {
         let mut reassembler = Reassembler::default();
         let whole = cells.iter().filter(|&&(frame, left)| {

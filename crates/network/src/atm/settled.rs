@@ -86,7 +86,8 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
         };
         let mut held = 0;
         late.retain_mut(|late| {
-            // Departure times of the other cells may not be representable, because they may wait for years.
+            // The departure times of cells that have not left may not be representable, because cells may wait for
+            // years.
             let departed = over.saturating_sub(late.slot).min(late.cells);
             let arrived = until(late.slot, departed, |slot| arrives(slot) > now);
             cells -= late.cells - arrived;

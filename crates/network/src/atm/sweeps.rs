@@ -16,7 +16,7 @@ use longpipe_events::Time;
 pub struct UpstreamPort {
     /// Index of the port; a port is also upstream of itself.
     pub port: u32,
-    /// Minimum time between a cell's arrival at this port and its arrival at the other one [ps].
+    /// Minimum time between a cell's arrival at this port and its arrival at the downstream port [ps].
     pub latency: u64,
 }
 

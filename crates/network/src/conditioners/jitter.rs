@@ -1,7 +1,7 @@
 //! Jitter of a wire: an additional delay, drawn for each packet as in Linux's `netem`.
 //!
-//! The arithmetic is that of `tabledist` of Linux's `net/sched/sch_netem.c`: whole nanoseconds, and tables of 4096 entries in units
-//! of 2⁻¹³ of the jitter.
+//! The arithmetic follows `tabledist` in Linux's `net/sched/sch_netem.c`: whole nanoseconds, and tables of 4096 entries
+//! in units of 2⁻¹³ of the jitter.
 
 use super::correlated::Correlated;
 use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};

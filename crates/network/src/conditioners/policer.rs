@@ -1,6 +1,6 @@
 //! A policer: a token bucket that drops or marks packets that exceed a rate, and never delays a packet.
 //!
-//! The arithmetic is that of Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
+//! The arithmetic follows Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
 use super::token_bucket::{Bucket, Rates};
 use super::Decision;

@@ -1,7 +1,7 @@
 //! A shaper: a token bucket that delays packets that exceed a rate before they reach the transmitter (Linux: `tbf`).
 //!
-//! The arithmetic is that of Linux's `net/sched/sch_tbf.c`, with the burst in bytes, as iproute2 passes it since 2013.
-//! A packet that waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but it
+//! The arithmetic follows Linux's `net/sched/sch_tbf.c`, with the burst in bytes, as iproute2 passes it since 2013. A
+//! packet that waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but it
 //! still occupies the buffer.
 
 use super::token_bucket::{Bucket, LengthToTime, Rates};

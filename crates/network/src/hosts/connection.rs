@@ -24,8 +24,8 @@ use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 #[repr(align(64))]
 struct CacheLine;
 
-/// A connection: first the half of the sending host, then that of the receiving host, each with the most frequently
-/// used fields first.
+/// A connection. The fields of the sending host come first, then the fields of the receiving host; in each half, the
+/// most frequently used fields come first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {

@@ -18,7 +18,7 @@ use longpipe_events::{Entity, Key, Order, Time, Tournament};
 /// Hosts to which packets may be delivered early, and the next spontaneous actions (timers, starts) of their end points.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyDelivery {
-    /// For each link, the host with early delivery whose only input it is, if any.
+    /// For each link, the host with early delivery of which it is the only input, if any.
     hosts: Vec<Option<Host>>,
     /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
     /// None for hosts without early delivery.

@@ -217,7 +217,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Returns the frame number of an ACK, and adds the first number of its connection to the acknowledgement number.
+    /// Returns the frame number of an ACK, and adds the base of its connection to the acknowledgement number.
     #[inline(always)]
     fn number_ack<M: Medium>(&mut self, medium: &M, flow: Flow, ack: &mut AckSegment) -> u32 {
         let travels = medium.travels(Circuit::of_acks(flow));

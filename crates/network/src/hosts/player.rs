@@ -208,8 +208,9 @@ mod tests {
         (request.class, arrival)
     }
 
-    /// The map of BBA-0 is 1 Mbit/s at 4 s and 5 Mbit/s at 12 s, that is (B - 2 s) / 2 s · 1 Mbit/s. Chunks that arrive in no
-    /// time find 0, 4, 8, 12 and 16 s in the buffer: at 8 s the highest bitrate below 3 Mbit/s, and from 12 s on the highest.
+    /// The map of BBA-0 is 1 Mbit/s at 4 s and 5 Mbit/s at 12 s, that is (B - 2 s) / 2 s · 1 Mbit/s. Chunks that are
+    /// delivered instantly find 0, 4, 8, 12 and 16 s in the buffer: at 8 s the highest bitrate below 3 Mbit/s, and from
+    /// 12 s on the highest.
     #[test]
     fn chunks_that_take_no_time_fill_the_buffer() {
         let mut player = by_buffer();

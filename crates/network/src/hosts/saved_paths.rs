@@ -21,7 +21,7 @@ impl<P: Probe> Hosts<P> {
     }
 
     /// Returns the latest observation of other connections between the hosts of `flow`; None while one of them starts
-    /// with saved parameters, because these serve one connection at a time.
+    /// with saved parameters, because saved parameters serve one connection at a time.
     fn observed(&self, flow: Flow) -> Option<Observed> {
         let (now, hosts) = (self.clock.now, self.hosts_of(flow.index()));
         let mut latest: Option<Observed> = None;

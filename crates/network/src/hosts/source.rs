@@ -249,7 +249,8 @@ fn next_of_frame(config: &VideoConfig, frame: &mut (u64, u64)) -> (u64, u32) {
     (frame.0, payload as u32)
 }
 
-/// Draws from a Laplace distribution with a mean deviation of `spread` times the mean, limited to between 0 and twice the mean.
+/// Draws from a Laplace distribution with a mean absolute deviation of `spread` times the mean, limited to between 0
+/// and twice the mean.
 fn deviate(mean: u64, spread: f64, stream: &mut Stream) -> u64 {
     let scale = (mean as f64 * spread) as u64;
     if scale == 0 {

@@ -1,5 +1,5 @@
 //! Timers of end points. The event queue contains the earliest timer of a host. It is not updated when that timer moves
-//! to a later time; instead, the event schedules itself again. A host with early delivery may process timers first.
+//! to a later time; instead, the event reschedules itself. A host with early delivery may process timers first.
 
 use super::{asking, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};

@@ -57,7 +57,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         .map(|end| end.node as usize + 1)
         .max()
         .unwrap_or(0);
-    // Packets and bytes that arrived at each router over its wires, and those that its ports counted.
+    // Packets and bytes that arrived at each router over its wires, and that its ports counted.
     let mut arrived = vec![(0, 0); nodes];
     let mut counted = arrived.clone();
     let in_flight = in_flight(ip);
@@ -88,7 +88,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         if end != End::Host {
             let lost = report.packets_lost();
             let node = ip.topology.ends[index].node as usize;
-            // A FIFO forwards a packet on admission, so such a packet counts as on the wire. A packet in an egress
+            // A FIFO forwards a packet on admission, so an admitted packet counts as on the wire. A packet in an egress
             // queue does not.
             let held = match port {
                 Port::ConstantRate(port) => port.queue().backlog(),

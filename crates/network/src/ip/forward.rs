@@ -27,7 +27,7 @@ pub(super) fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnW
     (CELL | rank, link.0)
 }
 
-/// A packet that will reach a host, with its departure time from the first port of its latest advance.
+/// A packet that is about to reach a host, and its departure time from the first port of the current advance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostArrival {
     pub arrival: Time,
@@ -73,7 +73,7 @@ impl Ip {
                 hosts.clock.end,
             )
         {
-            // The options are built again, because copying those that have just been written would stall the processor.
+            // The options are built again, because copying recently written options would stall the processor.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(ProvenAck { next, options });
         }
@@ -118,8 +118,8 @@ impl Ip {
         }
     }
 
-    /// Returns whether an ACK of data that left its trunk at `left_trunk` precedes all further arrivals at the shared port at the
-    /// end of its link; `ack_lookahead` is that of the link.
+    /// Returns whether an ACK of data that left its trunk at `left_trunk` precedes all further arrivals at the shared
+    /// port at the end of its link; `ack_lookahead` is the lookahead of the link.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, end: Time) -> bool {
         let after = arrival.0.wrapping_sub(left_trunk.0);

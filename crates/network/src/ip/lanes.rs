@@ -6,7 +6,7 @@ use crate::packets::queued_options::QueuedOptions;
 use crate::packets::{OnWire, Options, Packet};
 use longpipe_events::{Entity, MaybeTime, Order, Time};
 
-/// Maximum number of packets before which a packet is inserted.
+/// Maximum number of packets that an inserted packet may precede.
 const REACH: u64 = 32;
 
 /// All lanes of a run.

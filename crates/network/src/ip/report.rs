@@ -165,7 +165,8 @@ impl PacketReport {
         self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying
     }
 
-    /// Returns the report with the packets that bit errors corrupted, and with packets and bytes without a route.
+    /// Returns the report with the counters of packets that bit errors corrupted, and of packets and bytes without a
+    /// route.
     pub(crate) fn with(mut self, errors: Option<&BitErrors>, no_route: (u64, u64)) -> PacketReport {
         if let Some(errors) = errors {
             (self.corrupted, self.bytes_corrupted) = (errors.corrupted, errors.corrupted_bits / 8);

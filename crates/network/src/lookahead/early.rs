@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 /// Hosts to which packets may be delivered early (see `hosts/early_delivery.rs`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EarlyHosts {
-    /// For each link, the host with early delivery whose only input it is, if any.
+    /// For each link, the host with early delivery of which it is the only input, if any.
     pub hosts: Vec<Option<EarlyHost>>,
     /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
     /// None for hosts without early delivery.

@@ -14,7 +14,7 @@ pub(super) struct CircuitGuarantees {
     /// Circuit whose packets trigger all packets of this circuit, each when it reaches its host; None if this circuit
     /// has other packets.
     pub answers: Option<Circuit>,
-    /// Whether an ACK may be among the packets.
+    /// Whether the circuit may carry ACKs.
     pub has_acks: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct Slot {
     pub departure: Time,
 }
 
-/// An observer of a run, which has no influence on it.
+/// An observer of a run, which does not influence results.
 pub trait Probe {
     /// Returns whether the probe observes nothing, which allows early processing at hosts. The result is constant
     /// during a run.

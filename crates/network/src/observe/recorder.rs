@@ -120,7 +120,7 @@ impl Recorder {
         permute(&order, flow);
         permute(&order, sequence);
         permute(&order, cause);
-        // Losses by later outages were reported in advance.
+        // Losses caused by outages after the end of the run were reported in advance.
         let within = time.partition_point(|&time| time <= end.0);
         time.truncate(within);
         port.truncate(within);

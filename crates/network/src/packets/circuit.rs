@@ -2,7 +2,7 @@
 
 use super::Flow;
 
-/// Index of a circuit. The circuits of data and ACKs come first, flow by flow, then those of VBR sources.
+/// Index of a circuit. The circuits of data and ACKs precede the circuits of VBR sources, and are ordered by flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Circuit(pub u32);
@@ -37,7 +37,7 @@ impl Circuit {
         self.way() == 1
     }
 
-    /// Returns 0 for the circuit of data and 1 for that of ACKs.
+    /// Returns 0 for a circuit of data and 1 for a circuit of ACKs.
     #[inline(always)]
     pub fn way(self) -> usize {
         (self.0 % 2) as usize

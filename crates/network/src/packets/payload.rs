@@ -15,7 +15,7 @@ pub trait Payload: Copy {
     fn sequence(&self) -> (u64, bool);
     /// Returns the TCP options, if any.
     fn options(&self) -> Option<Options>;
-    /// Returns additional bits of the packet, such as those of ECN.
+    /// Returns additional bits of the packet, such as the ECN bits.
     fn congestion(&self) -> u64 {
         0
     }

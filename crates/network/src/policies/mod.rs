@@ -78,7 +78,7 @@ impl Policy {
             PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
                 Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
             }
-            // Active queue management and queue disciplines drop by their own rules.
+            // Active queue management and queue disciplines decide on drops themselves.
             _ => Policy::TailDrop,
         }
     }

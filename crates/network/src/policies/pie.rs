@@ -213,7 +213,7 @@ impl Pie {
         let packet = self.waiting.get_mut(number);
         packet.begins = begins;
         if packet.arrival == begins {
-            // The packet found the transmitter idle, and is therefore the last one.
+            // The packet found the transmitter idle, so it is also the last one.
             let packet = *packet;
             self.waiting.pop_last();
             self.bytes_waiting -= packet.bytes;

@@ -244,7 +244,8 @@ impl Control {
     }
 
     /// Returns a time before which calls of `dequeue`, starting at `now`, drop no packet: the time of the next drop in
-    /// the dropping state, otherwise the time at which the sojourn time can have been above the target for an interval.
+    /// the dropping state, otherwise the earliest time at which the sojourn time can have been above the target for an
+    /// interval.
     #[inline]
     pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);

@@ -65,7 +65,7 @@ pub trait QueueDisc<T: Queued> {
         false
     }
 
-    /// Records that the transmitter became free at `now` and found no packet, with the same effect as `dequeue`.
+    /// Records that the transmitter became free at `now` and found no packet. The effect equals that of `dequeue`.
     fn find_empty(&mut self, now: Time) {
         let next = self.dequeue(now, |_, _| {});
         debug_assert!(next.is_none(), "packets wait");

@@ -188,8 +188,8 @@ impl<T: Queued> Tin<T> {
         self.hosts = [vec![CakeHost::default(); QUEUES], vec![CakeHost::default(); QUEUES]];
     }
 
-    /// Returns the queue of a packet: that of its flow, otherwise an idle queue of the set, otherwise (a collision) the
-    /// first one.
+    /// Returns the queue of a packet: the queue of its flow, otherwise an idle queue of the set, otherwise (a
+    /// collision) the first queue of the set.
     pub fn queue_of(&mut self, keys: &Keys) -> usize {
         if self.flows.is_empty() {
             self.open();
@@ -214,7 +214,7 @@ impl<T: Queued> Tin<T> {
         queue
     }
 
-    /// Assigns host entries to a queue: those with the hashes of its hosts, otherwise entries without bulk flows.
+    /// Assigns host entries to a queue: the entries with the hashes of its hosts, otherwise entries without bulk flows.
     fn assign_hosts(&mut self, queue: usize, keys: &Keys) {
         for side in 0..2 {
             if !self.isolates[side] {
@@ -285,7 +285,8 @@ impl<T: Queued> Tin<T> {
         self.flows[queue].state = FlowState::Bulk;
     }
 
-    /// Returns the list whose first queue has the next turn, and the queue. Each dequeue first looks at a decaying queue.
+    /// Returns the list whose first queue has the next turn, and the queue. The first call of each dequeue prefers a
+    /// decaying queue.
     pub fn next_turn(&self, first: bool) -> Option<(FlowList, usize)> {
         let of = |turn: FlowList| self.lists[turn as usize].front().map(|&queue| (turn, queue));
         let decaying = of(FlowList::Decaying).filter(|_| first);

@@ -26,7 +26,7 @@ pub struct DatagramReport {
 }
 
 impl DatagramReport {
-    /// Fills in the counters that TCP flows have: delivered and sent payload.
+    /// Sets the counters of a TCP flow's report: delivered and sent payload.
     pub(crate) fn fill_in(&self, report: &mut FlowReport) {
         report.delivered_bytes = self.received_bytes;
         report.highest_sequence_bytes = self.received_bytes;
@@ -42,7 +42,7 @@ pub struct VideoReport {
     pub flow: usize,
     /// Requested chunks, in order; the class of each is the index of its bitrate in the ladder.
     pub chunks: Vec<File>,
-    /// Account of the player's time.
+    /// Times of playback and stalls.
     pub playback: Playback,
 }
 

@@ -1,4 +1,4 @@
-//! Hashing of reports, for the hash of a run's final state.
+//! Hashes reports, as part of the hash of a run's final state.
 
 use super::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use super::state_hash::StateHash;

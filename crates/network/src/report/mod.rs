@@ -134,7 +134,7 @@ pub struct Report {
     pub ports: Vec<PortReport>,
     /// Results by link, for IP packets.
     pub packet_ports: Vec<PacketReport>,
-    /// Results by switch port and class with circuits there.
+    /// Results by switch port and class, for classes that have circuits at the port.
     pub classes: Vec<ClassReport>,
     /// Results by VBR source.
     pub sources: Vec<SourceReport>,

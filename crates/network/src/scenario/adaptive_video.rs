@@ -40,7 +40,7 @@ pub enum BitrateRule {
     /// Throughput-based selection: harmonic mean of the throughput of the latest chunks (Yin et al., SIGCOMM 2015,
     /// section 7).
     Throughput {
-        /// Number of chunks in the mean.
+        /// Number of recent chunks over which the throughput is averaged.
         chunks: u32,
         /// Maximum bitrate, as a multiple of the mean throughput.
         safety: f64,

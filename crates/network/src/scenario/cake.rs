@@ -24,7 +24,8 @@ pub struct CakeConfig {
     pub isolation: CakeIsolation,
     /// ACK filter.
     pub ack_filter: CakeAckFilter,
-    /// Whether dropped packets count as sent, because the bottleneck link precedes this queue (Linux: `ingress`).
+    /// Whether dropped packets are charged to the shaper, because the bottleneck link precedes this queue (Linux:
+    /// `ingress`).
     pub ingress: bool,
 }
 
@@ -70,11 +71,11 @@ pub enum CakeIsolation {
     Hosts,
     /// Flows.
     Flows,
-    /// First sending hosts, then the flows of each host.
+    /// Sending hosts, then the flows of each host.
     DualSrchost,
-    /// First receiving hosts, then the flows of each host.
+    /// Receiving hosts, then the flows of each host.
     DualDsthost,
-    /// First sending and receiving hosts, then the flows of each host.
+    /// Sending and receiving hosts, then the flows of each host.
     TripleIsolate,
 }
 
@@ -122,7 +123,7 @@ impl CakeConfig {
 }
 
 impl CakeTins {
-    /// Returns the index of the tin of a DSCP. Unknown codepoints are best effort.
+    /// Returns the index of the tin for a DSCP. Unknown codepoints are best effort.
     pub(crate) fn of(self, dscp: u32) -> usize {
         match (self, dscp) {
             (CakeTins::Besteffort, _) => 0,
@@ -143,7 +144,7 @@ impl CakeTins {
         }
     }
 
-    /// Returns the threshold rate of each tin, up to which it has priority if the shaper has `rate`, and its quantum
+    /// Returns for each tin the rate up to which it has priority at a shaper of the given rate, and its quantum for use
     /// without a shaper.
     pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {
         let shifted = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
@@ -160,7 +161,8 @@ impl CakeTins {
 }
 
 impl CakeIsolation {
-    /// Returns whether the queue of a packet depends on its flow, and whether it depends on its sending and receiving host.
+    /// Returns the inputs of the hash that selects a packet's queue: whether they include the flow, and whether they
+    /// include the sending and the receiving host.
     pub(crate) fn hashes(self) -> (bool, [bool; 2]) {
         match self {
             CakeIsolation::Flowblind => (false, [false, false]),

@@ -89,7 +89,8 @@ pub struct ReorderingConfig {
     pub probability: f64,
     /// Correlation: weight of the previous draw.
     pub correlation: f64,
-    /// A packet is a candidate if it is at least the `gap`th one after the last packet that skipped the delay.
+    /// A packet is a candidate for skipping the delay if at least `gap` - 1 packets were delayed since the last one
+    /// that skipped it.
     pub gap: u32,
 }
 

@@ -92,9 +92,9 @@ pub struct VideoConfig {
     pub frame_ps: u64,
     /// Maximum payload of a datagram [byte].
     pub payload_bytes: u32,
-    /// Mean deviation of the frame length, as a fraction of the mean (Laplace distribution).
+    /// Mean absolute deviation of the frame length, as a fraction of the mean (Laplace distribution).
     pub size_spread: f64,
-    /// Mean deviation of the interval between frames, as a fraction of the mean (Laplace distribution).
+    /// Mean absolute deviation of the interval between frames, as a fraction of the mean (Laplace distribution).
     pub time_spread: f64,
 }
 
@@ -108,7 +108,7 @@ pub struct ArrivalsConfig {
 
 /// Accepted rates [bit/s].
 pub(super) const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
-/// Maximum payload of an IP packet [byte]; equal to that of a TCP segment.
+/// Maximum payload of an IP packet [byte]; the limit for a TCP segment is the same.
 const MAX_PAYLOAD: u32 = 65_000;
 /// Minimum interval between frames [ps].
 const MIN_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;

@@ -10,8 +10,8 @@ pub struct LinkEnd {
     pub node: u32,
     /// Whether the node at the end is a host.
     pub host: bool,
-    /// Whether packets on this link never again meet packets of another link: the link ends at a host, or at ports without
-    /// another input that feed unshared links.
+    /// Whether packets on this link never meet packets of another link again: the link ends at a host, or at ports that
+    /// have no other input and feed only unshared links.
     pub unshared: bool,
     /// Index of the link among the inputs of `node`.
     pub input: u32,

@@ -15,7 +15,7 @@ use strum::VariantNames;
 pub struct FlowArrivalsConfig {
     /// Arrival times and sizes.
     pub arrivals: ArrivalTimesConfig,
-    /// Maximum number of flows at one time; a flow that arrives beyond it starts when another one has ended.
+    /// Maximum number of simultaneous flows; further flows start when earlier ones have ended.
     pub most_active: u32,
     /// Total number of flows; unlimited if None.
     pub most_flows: Option<u64>,
@@ -199,7 +199,8 @@ fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     }
 }
 
-/// Returns the memory that the flows of all slots occupy in a scenario, excluding their lists and texts [byte].
+/// Returns the memory that the flows of all slots occupy in a scenario, excluding the heap memory of their lists and
+/// strings [byte].
 pub(crate) fn connection_slot_bytes(all: &[ConnectionSlots]) -> u64 {
     memory::bytes::<FlowConfig>(all.iter().map(|slots| slots.flows.len()).sum::<usize>())
 }

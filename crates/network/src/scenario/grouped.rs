@@ -1,4 +1,4 @@
-//! Members of groups in one list, built in linear time for any number of groups.
+//! Groups of members in one list, built in linear time for any number of groups.
 
 /// Members by group, in the order in which they were given.
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@ pub(crate) struct LinkGuarantees {
 /// Guarantees of a host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostGuarantees {
-    /// Packets of its end points reach its interface at once.
+    /// Packets of its end points reach its interface without delay.
     pub sends_at_once: bool,
 }
 
@@ -87,7 +87,8 @@ impl LinkConfig {
             };
         };
         LinkGuarantees {
-            // Rates and outages are independent of packets. A packet that an outage loses is known when its transmission starts.
+            // Rates and outages are independent of packets. Whether an outage loses a packet is known when its
+            // transmission starts.
             departs_as_begun: true,
             departs_as_admitted: self.policy.depends_on_occupancy_only(),
             keeps_order: !self.may_reorder(),

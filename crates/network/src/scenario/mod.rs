@@ -145,7 +145,7 @@ pub struct LinkConfig {
     pub from: usize,
     /// Index of the downstream node.
     pub to: usize,
-    /// Bit rate of 53-byte cells or of IP packets [bit/s].
+    /// Bit rate, counting 53 bytes per cell, or whole IP packets [bit/s].
     pub rate_bps: u64,
     /// Propagation delay [ps].
     pub delay_ps: u64,

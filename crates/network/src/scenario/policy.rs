@@ -146,7 +146,7 @@ impl PolicyConfig {
             // effect.
             PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_) => true,
             PolicyConfig::Fq(fq) => fq.flow_limit > 0,
-            // Schedulers choose between queues, only one of which holds a packet.
+            // Schedulers choose between queues, but if no packet ever waits, at most one queue holds a packet.
             PolicyConfig::Drr(_)
             | PolicyConfig::Sfq(_)
             | PolicyConfig::StrictPriority(_)

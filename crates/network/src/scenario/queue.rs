@@ -75,7 +75,7 @@ pub struct PieConfig {
     pub least_backlog_bytes: u64,
     /// Estimator of the delay.
     pub delay: PieDelay,
-    /// Source of the rules for bursts and for extreme probabilities.
+    /// Specification or implementation whose rules for bursts and for extreme probabilities apply.
     pub rules: PieRules,
     /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
     pub derandomize: bool,
@@ -180,7 +180,7 @@ pub struct FqCodelConfig {
     pub quantum_bytes: u32,
     /// Number of queues over which a hash spreads the flows; None means one per flow.
     pub queues: Option<u32>,
-    /// Source of the rules for the backlog and for queues that become empty.
+    /// Specification or implementation whose rules for the backlog and for queues that become empty apply.
     pub rules: FqCodelRules,
 }
 

@@ -42,7 +42,7 @@ pub enum ServiceConfig {
         instants_ps: Vec<u64>,
         /// Bytes per opportunity.
         bytes: u64,
-        /// Additional bytes that each packet uses.
+        /// Overhead of each packet [byte].
         header_bytes: u64,
     },
 }
@@ -149,7 +149,7 @@ pub const FASTEST: u64 = 10_000_000_000_000;
 /// Maximum time of a series [ps]; no run lasts longer.
 const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 
-/// Field, value and accepted values of an invalid value.
+/// An invalid field, its value and the accepted values.
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl LinkConfig {

@@ -16,7 +16,7 @@ pub struct TraceConfig {
     pub rtt: bool,
     /// Whether to record the queue length by VC of every switch port [cell] at regular intervals.
     pub vc_queue: bool,
-    /// Sampling interval of these queue lengths [ps].
+    /// Interval at which the queue length by VC is sampled [ps].
     pub vc_queue_interval_ps: u64,
     /// Whether to record the time that each packet spent in each router's port.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

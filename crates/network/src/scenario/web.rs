@@ -15,7 +15,7 @@ pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
 pub struct WebConfig {
     /// Time between batches of requests [ps].
     pub cycle_ps: u64,
-    /// Request of a batch from which the cycle counts.
+    /// Request of a batch at which the cycle to the next batch begins.
     pub cycle_from: CycleFrom,
     /// Payload of a request [byte].
     pub request_bytes: u32,
@@ -37,7 +37,7 @@ pub struct WebConfig {
     pub kilobyte_bytes: u64,
 }
 
-/// Request of a batch from which the cycle counts.
+/// Request of a batch at which the cycle to the next batch begins.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

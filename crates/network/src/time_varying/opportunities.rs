@@ -83,7 +83,7 @@ impl Opportunities {
     fn first_after(&self, instant: u64) -> u64 {
         let count = self.instants.len() as u64;
         let cycle = self.instants[self.instants.len() - 1];
-        // The last opportunity of a cycle coincides with those at offset 0 of the next cycle.
+        // The last opportunity of a cycle coincides with the opportunities at offset 0 of the next cycle.
         let base = (instant / cycle).saturating_sub(1);
         let mut number = base * count;
         let from = base * cycle;

@@ -46,7 +46,7 @@ fn flows_that_do_not_meet_complete_after_the_time_of_the_path() {
     let size = u64::from(MSS);
     let report = both(&path(vec![(0, size), (200 * MS, 3 * size), (2_990 * MS, size)], 5));
     let own = &report.arrived[0];
-    // The last flow is still on its way at the end.
+    // The last flow is still in transit at the end.
     let expected = [Some(ONE_WAY), Some(200 * MS + ONE_WAY + 2 * MS), None];
     assert_eq!((completions(own), own.waited), (expected.to_vec(), 0));
     let flow = &report.flows[0];

@@ -220,7 +220,8 @@ fn losses_are_told_with_their_link_and_cause() {
     }
 }
 
-/// While one packet is in flight, the horizon is constant and equals its delivery; without packets there is no due time.
+/// While one packet is in flight, the horizon is constant and equals its delivery time; without packets there is no due
+/// time.
 #[test]
 fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
     let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);

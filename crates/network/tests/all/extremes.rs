@@ -185,7 +185,7 @@ prop_compose! {
         }
         let mut scenario = build.scenario;
         if let (Some(scheduler), 0) = (vbr, hops) {
-            // The source's own links have the rate of the first host's link, which may exceed that of the trunk.
+            // The source's own links have the rate of the first host's link, which may exceed the trunk's rate.
             let peak_bps = rates[0].min(rates[1]).min(1_000_000);
             // With shorter bursts, the source would generate more cells than the link can carry.
             let a_cell = 424 * SECOND / peak_bps;

@@ -108,7 +108,8 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
     short_routes_get_more(&report);
 }
 
-/// Adds a flow that never starts: the wires of its route are then shared, so every cell has an event there.
+/// Checks that results do not change if a flow that never starts shares the wires of each route, so that every cell has
+/// an event there.
 #[test]
 fn going_on_at_once_changes_nothing() {
     for name in POLICIES {

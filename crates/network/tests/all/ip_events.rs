@@ -8,7 +8,8 @@ use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
-/// Adds a flow that never starts: the wires of its route are then shared, so every packet has an event there.
+/// Checks that results do not change if a flow that never starts shares the wires of each route, so that every packet
+/// has an event there.
 #[test]
 fn going_on_at_once_changes_nothing() {
     for name in ["tail-drop", "selective-drop", "fba"] {

@@ -50,7 +50,7 @@ fn on_line(rate_bps: u64, bytes: u64) -> u64 {
 const AMPLE: u64 = 1 << 30;
 
 /// Checks that in slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter
-/// without a gap, and each round trip is that of the proxy's connection.
+/// without a gap, and each round takes one RTT of the proxy's connection.
 #[test]
 fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
     let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
@@ -68,7 +68,7 @@ fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
             Some(expected),
             "{rounds} rounds"
         );
-        // The host's connection had completed long before.
+        // The connection from the first host had completed long before.
         assert!(report.flows[1].completion < report.flows[0].completion);
     }
 }

@@ -73,8 +73,8 @@ fn the_same_seed_gives_the_same_bits() {
     assert_ne!(run(&scenario, 3).state_hash, run(&scenario, 4).state_hash);
 }
 
-/// Checks one client on an idle path: the response time of each file is that of the request, the slow start and the
-/// return path, exact for propagation and within a cell per link for serialization.
+/// Checks one client on an idle path: the response time of each file is the sum of the times of the request, of slow
+/// start and of the return path. Propagation is exact, and serialization within a cell per link.
 #[test]
 fn on_an_idle_network_files_take_their_slow_start() {
     let (window, mss) = (600_000, 512);

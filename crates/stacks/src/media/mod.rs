@@ -30,7 +30,7 @@ const VIDEO: u32 = 1;
 const RESENT_VIDEO: u32 = 2;
 const AUDIO: u32 = 3;
 
-/// Creates an end.
+/// Creates an end point of a session.
 ///
 /// # Errors
 /// A line that names the invalid setting.
@@ -52,9 +52,9 @@ struct Media {
     /// `Instant` that corresponds to time zero of the run.
     zero: Instant,
     rtc: Rtc,
-    /// State of all randomness of this end.
+    /// State of the random numbers of this end.
     random: u64,
-    /// Time at which the stack is to be called next [ps].
+    /// Time of the next call of the stack [ps].
     due: u64,
     /// Video and audio of the sender, from the time at which the session is connected.
     source: Option<Source>,

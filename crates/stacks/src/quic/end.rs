@@ -18,7 +18,7 @@ const PS_PER_NS: u64 = 1_000;
 /// Handle of the only connection of an end.
 type Open = (ConnectionHandle, Connection);
 
-/// Creates an end of the stack.
+/// Creates an end point of a connection.
 ///
 /// # Errors
 /// A line that names the invalid setting.

@@ -64,7 +64,7 @@ pub struct Admission {
     vcs: Vec<VcState>,
     /// Cause of the latest loss.
     cause: DropCause,
-    /// Counters, except `cells_out` and those that the queue itself measures.
+    /// Counters, except `cells_out` and the counters that the queue itself maintains.
     pub counters: QueueCounters,
 }
 

@@ -29,7 +29,7 @@ pub struct Feeder {
 /// A VBR cell that is queued, in transmission, or sent but not yet collected.
 #[derive(Clone, Copy, Debug, Default)]
 struct QueuedVbrCell {
-    /// Arrival time; end of its slot once it has one.
+    /// Arrival time, or the end of the cell's slot if it has one.
     at: Time,
     /// Number at its source.
     number: u32,

@@ -7,11 +7,11 @@ use longpipe_events::{Span, Time};
 /// State of a VC's cells that have passed the last port that can queue.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// Slots of that port.
+    /// Slots of the last port that can queue.
     pub grid: SlotGrid,
     /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
-    /// Number of cells admitted at that port.
+    /// Number of cells of the VC that the last port that can queue admitted.
     pub cells: u64,
     /// Number of frames for the next node.
     pub frames: u64,
@@ -58,8 +58,8 @@ impl Transit {
         self.grid.end_after(at)
     }
 
-    /// Processes the next cell, which belongs to VC `local` and arrives at `at`; counters are as of `end`. Returns its
-    /// departure time.
+    /// Processes the next cell, which belongs to VC `local` and arrives at `at`, and updates the counters to their
+    /// values at `end`. Returns its departure time.
     #[inline(always)]
     pub fn pass(&mut self, at: Time, local: u32, end: Time) -> Time {
         self.grid.advance(&mut self.next, at);

@@ -31,7 +31,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct ConnectionSlot {
     /// Index of the arriving flows to which the slot belongs.
     arriving: usize,
-    /// Number of the slot among those of these arriving flows.
+    /// Number of the slot, counted among the slots of its arriving flows.
     number: usize,
     /// Number of the arrived flow whose data the slot transfers.
     current: Option<usize>,

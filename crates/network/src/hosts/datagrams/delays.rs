@@ -86,8 +86,8 @@ impl Delays {
         found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(min, max))
     }
 
-    /// Returns the statistics of the packets that followed those of `earlier`, a run of the same scenario that ends earlier.
-    /// The extremes and the jitter are those of all packets.
+    /// Returns the statistics of the packets after `earlier`, which are the statistics of a run of the same scenario
+    /// that ends earlier. The extremes and the jitter still cover all packets.
     #[must_use]
     pub fn since(&self, earlier: &Delays) -> Delays {
         let mut later = self.clone();

@@ -56,7 +56,7 @@ impl Datagrams {
     fn take(&mut self, now: Time, frame: u32, datagram: &Datagram) {
         self.received.0 += 1;
         self.received.1 += u64::from(datagram.length);
-        // The number is close to those received before, which determine its upper bits.
+        // Earlier numbers determine the upper bits, because the number is close to them.
         let ahead = frame.wrapping_sub(self.expected as u32) & !REQUEST;
         if ahead < REQUEST / 2 {
             self.expected += u64::from(ahead) + 1;

@@ -38,7 +38,7 @@ struct VcOccupancies {
     held: Vec<u64>,
     /// Number of active circuits N_a.
     active: u64,
-    /// Packets that are not known to have left, in order.
+    /// Packets that may still be queued, in order.
     packets: Ring<ChargedPacket>,
 }
 

@@ -253,7 +253,7 @@ impl EgressQueue {
         self.is_conditioned
     }
 
-    /// Returns the packets and bytes that wait.
+    /// Returns the numbers of waiting packets and bytes.
     #[inline]
     pub fn backlog(&self) -> (u64, u64) {
         let (packets, bytes) = self.disc.backlog();
@@ -261,14 +261,14 @@ impl EgressQueue {
         (packets + carried.0, bytes + carried.1)
     }
 
-    /// Returns the packets and bytes that were dequeued and wait for the next batch.
+    /// Returns the numbers of packets and bytes that were dequeued and wait for the next batch.
     #[inline]
     fn carried(&self) -> (u64, u64) {
         let carried = self.batches.as_ref().and_then(|batches| batches.carried.as_ref());
         carried.map_or((0, 0), |carried| (1, carried.bytes()))
     }
 
-    /// Returns the packets and bytes held, including those in transmission.
+    /// Returns the numbers of packets and bytes held, including those in transmission.
     #[inline]
     pub fn held(&self) -> (u64, u64) {
         let (packets, bytes) = self.backlog();

@@ -154,7 +154,7 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
-        // Shortcut: the rules permit `repeat`, so a packet of another length is admitted in the same way.
+        // Shortcut: the rules permit `repeat`, so a packet of another length is admitted without further checks.
         let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
         line.allow_repeat(false);
@@ -232,7 +232,8 @@ impl Router {
         (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
     }
 
-    /// Processes all departures up to `now` except that of the last packet; they precede arrivals at `now`.
+    /// Processes all departures up to `now`, except the departure of the last packet. Departures precede simultaneous
+    /// arrivals.
     #[inline(never)]
     pub fn settle(&mut self, line: &mut Line, now: Time) {
         self.settle_now(line, now);

@@ -3,7 +3,7 @@
 use crate::scenario::bounds::{AFTER_ANY_RUN, MAX_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
-/// Processing of a packet at the end of a wire.
+/// Treatment of packets at the end of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The packet may meet packets of other wires, at a port of a router.
@@ -54,7 +54,7 @@ pub struct Line {
     repeats: Repeats,
     /// Whether departure times are limited to `AFTER_ANY_RUN`.
     bounded: bool,
-    /// Processing at the end of the wire.
+    /// Treatment of packets at the end of the wire.
     pub end: End,
 }
 
@@ -187,7 +187,7 @@ impl Line {
         Time(self.free)
     }
 
-    /// Returns the propagation delay; if it varies, that of the last packet.
+    /// Returns the propagation delay; if it varies, the delay of the last packet.
     #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay

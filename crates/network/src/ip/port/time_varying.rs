@@ -113,7 +113,7 @@ impl TimeVaryingPort {
         }
     }
 
-    /// Returns whether callers must pass circuit numbers; otherwise they may pass the same number for all packets.
+    /// Returns whether callers must pass the number of each packet's circuit; otherwise any constant is valid.
     #[inline]
     pub fn needs_vc_occupancies(&self) -> bool {
         self.by_vc
@@ -283,7 +283,7 @@ impl TimeVaryingPort {
     }
 
     /// Returns the counters at `now`, the end of the run. A host's packets count as held until they arrive; `in_flight`
-    /// counts those on the wire.
+    /// counts the packets and bytes on the wire.
     pub(crate) fn report(&mut self, now: Time, in_flight: (u64, u64)) -> PacketReport {
         self.settle(now);
         let mut report = self.report;

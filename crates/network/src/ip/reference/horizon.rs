@@ -19,7 +19,7 @@ pub(super) struct Horizon {
 struct ExternalAtLink {
     /// Minimum propagation delay of the link.
     delay: Span,
-    /// Minimum propagation delay of all further links, over all external circuits.
+    /// Minimum sum of the propagation delays of all further links, over all external circuits.
     beyond: Span,
     /// Number of packets at the port or on the wire.
     packets: usize,

@@ -22,7 +22,7 @@ const NANOSECONDS: u8 = 9;
 /// Size of the write buffer [byte].
 const BUFFER: usize = 1 << 18;
 
-/// Format of the start of each packet.
+/// Headers with which the packets of a file can start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Packets start with an IP header (LINKTYPE_RAW).
@@ -59,7 +59,7 @@ pub struct CaptureInterface<'a> {
     pub description: &'a str,
     /// Comment on the whole file.
     pub comment: &'a str,
-    /// Format of the start of each packet.
+    /// Header with which each packet starts.
     pub link_type: LinkType,
     /// Upper limit of the captured part of a packet [byte].
     pub snap_length: u32,

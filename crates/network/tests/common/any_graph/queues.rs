@@ -157,7 +157,7 @@ impl QueueDraft {
         }
     }
 
-    /// Returns CAKE with a rate between a tenth and ten times that of the link, or without a shaper.
+    /// Returns CAKE without a shaper, or with a rate between a tenth and ten times the link's rate.
     fn cake(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
         let [a, b, c, d, e] = self.numbers.map(u64::from);
         let packet_ps = u128::from(packet_ps.max(1));

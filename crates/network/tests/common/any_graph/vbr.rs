@@ -29,15 +29,15 @@ pub struct VbrDraft {
 /// Route of a source from its switch on.
 #[derive(Clone, Copy)]
 enum Way {
-    /// An existing link to a host.
+    /// The route continues over an existing link to a host.
     AsItIs,
-    /// An existing link and a new one.
+    /// The route continues over an existing link and then a new one.
     OneOfItsOwn,
-    /// An existing link and two new ones.
+    /// The route continues over an existing link and then two new ones.
     TwoOfItsOwn,
-    /// A new link.
+    /// The route continues over a new link.
     Apart,
-    /// No further link.
+    /// The route has no further link.
     Direct,
 }
 

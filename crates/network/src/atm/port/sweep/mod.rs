@@ -220,7 +220,7 @@ impl SweepPort {
         }
     }
 
-    /// Re-sorts the input that was next, by its next cell.
+    /// Re-sorts the current input by its next cell.
     #[inline(always)]
     fn put_back(&mut self, sink: &mut Sink) {
         let Some(last) = self.order.last_mut() else { return };

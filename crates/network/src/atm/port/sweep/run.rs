@@ -28,7 +28,7 @@ pub struct CellRun {
 #[derive(Clone, Debug)]
 pub struct Stream {
     runs: Ring<CellRun>,
-    /// Port at the end of the wire, and number of this input there.
+    /// Port at the end of the wire, and the number of this input at the port.
     port: u32,
     input: u32,
     /// Whether the port has processed all cells of the stream.
@@ -77,7 +77,7 @@ impl Stream {
 /// An input of a port, processed run by run.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Cells of the run.
+    /// Index of the stream from which the cells come.
     pub stream: u32,
     /// Index of the link.
     pub link: Link,
@@ -87,7 +87,7 @@ pub struct Input {
     delay: Span,
     /// Length of a slot, rounded down [ps].
     period: u64,
-    /// Maximum lag of the port's slots per arriving cell [ps].
+    /// Maximum time by which the port's slots fall behind per arriving cell [ps].
     pub lag: u64,
     /// Unprocessed rest of the current run.
     pub run: CellRun,
@@ -152,7 +152,7 @@ impl Input {
         self.delay
     }
 
-    /// Removes and returns the cells of the run that arrive before `limit`; the first one must.
+    /// Removes and returns the cells of the run that arrive before `limit`; the first cell must arrive before it.
     #[inline(always)]
     pub fn take(&mut self, limit: u64) -> CellRun {
         let (mut taken, whole) = (self.run, u64::from(self.run.cells));

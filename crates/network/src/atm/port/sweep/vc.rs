@@ -51,8 +51,8 @@ impl SweepVc {
         }
     }
 
-    /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and the number of
-    /// cells of a complete frame that the last one ends.
+    /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and, if
+    /// the last one completes a frame, the number of its cells.
     #[inline(always)]
     pub fn enter(&mut self, run: &CellRun) -> (bool, Option<u16>) {
         let begins = self.collected == 0;

@@ -13,7 +13,7 @@ use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
 
 impl TrainPort {
-    /// Processes all batches before `number`.
+    /// Processes all batches before batch `number`.
     #[inline(always)]
     pub(super) fn advance(&mut self, number: u64, time: Time) {
         if number != self.batch.number && !self.leap(number, time) {
@@ -177,7 +177,7 @@ impl TrainPort {
             let trains = self.running.len() as u64;
             let slots = self.clock.slots_of(from);
             let held = self.outlet.held(slots);
-            // If cells use consecutive slots, those that have not left by the end can be listed afterwards.
+            // If cells use consecutive slots, the cells that have not left by the end can be listed afterwards.
             let listed = matches!(self.outlet, Outlet::AllSlots(_)) && !self.broken;
             let horizon = if listed { u64::MAX } else { self.horizon };
             let batches = self.safe_batches(from, slots, held, to - from, horizon);
@@ -278,7 +278,7 @@ impl TrainPort {
         fit
     }
 
-    /// Removes a train from the list of active ones.
+    /// Removes a train from the list of active trains.
     #[inline(always)]
     pub(super) fn remove(&mut self, local: u32) {
         let place = self.vcs[local as usize].place as usize;

@@ -15,8 +15,8 @@ const FAR: u64 = 1 << 24;
 const MAX_SLOTS: u64 = 64;
 
 impl TrainPort {
-    /// Processes all batches before `number`. Returns false if a cell may be lost, or may not leave the path by the end of the
-    /// run.
+    /// Processes all batches before batch `number`. Returns false if a cell may be lost, or may not leave the path by
+    /// the end of the run.
     #[inline(always)]
     pub(super) fn leap(&mut self, number: u64, time: Time) -> bool {
         let (trains, max) = (self.running.len() as u64, self.clock.max);
@@ -66,7 +66,7 @@ impl TrainPort {
         self.forget();
     }
 
-    /// Assigns slots to all cells of the batch, and to those between it and batch `number`.
+    /// Assigns slots to all cells of this batch, and to the cells between this batch and batch `number`.
     #[inline(always)]
     fn give_all(&mut self, cells: u64, between: u64, ended: u64, number: u64) {
         let from = self.batch.number;

@@ -197,7 +197,7 @@ impl TrainPort {
         }
     }
 
-    /// Makes a train active up to batch `last`.
+    /// Starts a train: the VC has a cell in every batch up to `last`.
     #[inline(always)]
     fn run(&mut self, local: u32, last: u64) {
         let vc = &mut self.vcs[local as usize];

@@ -16,7 +16,7 @@ pub enum Outlet {
 }
 
 impl Outlet {
-    /// Returns the queue length X before a batch with these slots; batches must be in order.
+    /// Returns the queue length X before a batch for which the slots are given; batches must be in order.
     #[inline]
     pub fn held(&mut self, slots: BatchSlots) -> u64 {
         match self {
@@ -153,7 +153,7 @@ impl AllSlots {
     }
 }
 
-/// Equally spaced slots.
+/// A stretch of equally spaced slots, each with a cell.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// Number of the cell in the first slot.
@@ -168,7 +168,7 @@ impl Stretch {
         self.slot + (self.cells - 1) * self.stride
     }
 
-    /// Returns the number of these cells that are before slot `ended`.
+    /// Returns the number of cells of the stretch in slots before `ended`.
     fn before(&self, ended: u64) -> u64 {
         let slots = ended.saturating_sub(self.slot);
         let cells = if self.stride == 1 {
@@ -206,9 +206,9 @@ pub struct SharedWithVbr {
     given: u64,
     /// Cells of the current batch that already have a slot.
     ahead: u64,
-    /// Ended slots at the latest batch; later queries have at least this number.
+    /// Number of slots that had ended at the latest batch; later queries refer to at least this number.
     ended: u64,
-    /// Slots of the cells that had not left at the previous batch.
+    /// Slots of the cells that had not left when the previous batch arrived.
     held: VecDeque<Stretch>,
     /// Number of stretches at the front whose cells had all left at the latest batch.
     over: usize,
@@ -319,7 +319,7 @@ impl SharedWithVbr {
         self.given += cells;
     }
 
-    /// Returns a lower bound on the number of UBR's slots: those that would remain if VBR always had priority.
+    /// Returns a lower bound on the number of UBR's slots: the number that would remain if VBR always had priority.
     fn room(&self, first: u64, horizon: u64) -> u64 {
         let next = self.next.index().max(first) + self.vbr.to_come();
         horizon.saturating_sub(next)

@@ -19,7 +19,7 @@ pub(super) struct Running {
 pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) time: Time,
-    /// First slot for the batch's cells; 0 if `open`, because it is then not later than the first unused slot.
+    /// First slot that the batch's cells may use. If `open`, 0, because the first unused slot is at least as late.
     pub(super) slot: u64,
     /// Queue length X before the batch's first cell, or an upper bound if `open`; in cell-by-cell mode, the current X.
     pub(super) held: u64,

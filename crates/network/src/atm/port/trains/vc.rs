@@ -29,7 +29,7 @@ pub struct TrainVc {
     pub lost_at: u64,
     /// Index among the active trains.
     pub place: u32,
-    /// Batch from which every cell was admitted, or `NONE`.
+    /// First batch of the current run of admitted cells; `NONE` if the latest cell was not admitted.
     pub run: u64,
     /// Cells admitted before `run`.
     pub admitted: u64,

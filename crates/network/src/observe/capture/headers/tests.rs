@@ -66,7 +66,7 @@ fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
         assert_eq!(out.len() as u32, ack.packet_bytes());
         assert!(adds_up(&out));
     }
-    // The option has three counters, or two if two SACK blocks leave no room for a third one.
+    // The option has three counters, or two if two SACK blocks leave no room for the third.
     ack.counts = longpipe_tcp::ByteCounts::new(513, 0x100_0002);
     let told = [([172, 11], 12), ([172, 11], 12), ([172, 8], 8)];
     for (blocks, (begins, length)) in told.into_iter().enumerate() {
