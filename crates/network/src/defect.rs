@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_one_line_that_says_where_and_what() {
+    fn a_panic_becomes_one_line_with_location_and_message() {
         let values: [u64; 0] = [];
         let found = line(|| values[values.len()]);
         assert!(found.starts_with("panic at crates/network/src/defect.rs:"), "{found}");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_within_guarded_work_that_catches_it_is_its_own() {
+    fn a_panic_caught_within_guarded_work_is_not_reported() {
         let found = line(|| {
             assert!(guarded(0, || panic!("inner")).is_err());
             panic!("outer")
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_needs_more_memory_than_it_may_have_says_how_much() {
+    fn a_run_beyond_its_memory_limit_reports_the_bytes_needed() {
         assert_eq!(
             line(|| take(1001)),
             "1001 bytes are needed; at most 1000 may be allocated"

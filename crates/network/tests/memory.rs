@@ -63,7 +63,7 @@ fn ends(mut scenario: Scenario, limit: u64) {
 }
 
 #[test]
-fn queues_of_cells_and_of_packets_end_a_run() {
+fn the_memory_of_queues_counts_towards_the_limit() {
     ends(burst(RecoveryKind::Reno), MB);
     ends(ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000), MB / 2);
 }
@@ -86,7 +86,7 @@ fn slots_of_arriving_flows_are_counted_before_they_are_allocated() {
 }
 
 #[test]
-fn what_a_receiver_keeps_beyond_holes_and_a_sender_s_times_end_a_run() {
+fn the_memory_of_end_points_counts_towards_the_limit() {
     let mut holes = burst(RecoveryKind::Sack);
     // Every other packet is lost, so that no two received packets of a window are adjacent.
     holes.links[0].loss = longpipe_network::scenario::LossConfig::Packets {
@@ -104,7 +104,7 @@ fn what_a_receiver_keeps_beyond_holes_and_a_sender_s_times_end_a_run() {
 }
 
 #[test]
-fn what_is_recorded_and_asked_for_ends_a_run() {
+fn the_memory_of_traces_and_requests_counts_towards_the_limit() {
     let plain = dumbbell(2, WAN, 1000, policy("fba"), 3, &tcp(RecoveryKind::Reno, 65_536));
     let all = TraceConfig {
         cwnd: true,
@@ -136,7 +136,7 @@ fn what_is_recorded_and_asked_for_ends_a_run() {
 }
 
 #[test]
-fn a_network_that_does_not_fit_ends_before_it_begins() {
+fn a_network_beyond_the_limit_ends_before_the_first_event() {
     let wide = dumbbell(2_000, WAN, 1000, policy("epd"), 1, &tcp(RecoveryKind::Reno, 65_536));
     let Err(Ended::Memory(found)) = run(&wide, MB) else {
         panic!("2000 flows in a megabyte")

@@ -22,7 +22,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn hash_maps_of_a_seeded_thread_have_one_order() {
+    fn hash_maps_of_a_seeded_thread_have_a_reproducible_order() {
         let order = || {
             let map: HashMap<u32, ()> = (0..32).map(|key| (key, ())).collect();
             map.into_keys().collect::<Vec<u32>>()

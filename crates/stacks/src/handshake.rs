@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_have_keys_twice_and_each_others_parameters() {
+    fn both_sides_derive_keys_twice_and_exchange_parameters() {
         let (mut client, mut server) = (Handshake::client(vec![1, 2]), Handshake::server(vec![3]));
         let mut flight = Vec::new();
         assert!(!client.write(&mut flight));

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_cell_corrupts_its_frame_only() {
+    fn a_missing_cell_corrupts_only_its_frame() {
         assert_eq!(feed(&[(0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [1]);
         assert_eq!(feed(&[(0, 2), (0, 0), (1, 2), (1, 1), (1, 0)]), [1]);
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_splice_of_right_length_is_still_found() {
+    fn a_merged_frame_of_the_right_length_is_detected() {
         assert_eq!(feed(&[(0, 2), (1, 1), (1, 0)]), [] as [u32; 0]);
     }
 }

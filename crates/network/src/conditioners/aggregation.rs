@@ -61,7 +61,7 @@ mod tests {
 
     /// Checks batches at multiples of 1 ms with 200 us of overhead: 800 us at 100 Mbit/s correspond to 10 000 bytes.
     #[test]
-    fn a_batch_fits_the_interval_less_its_overhead() {
+    fn a_batch_fits_into_the_interval_minus_its_overhead() {
         let config = AggregationConfig {
             interval_ps: Some(1_000_000_000),
             overhead_ps: 200_000_000,

@@ -51,7 +51,7 @@ mod tests {
     /// Checks netem's reorder 25 % with correlation 50 %, which selects 6.6 % of 20 000 packets in Linux 6.1, because
     /// correlation narrows the distribution of the draws.
     #[test]
-    fn correlation_narrows_the_draws() {
+    fn correlation_narrows_the_distribution_of_draws() {
         let mut draws = Correlated::new(0.5, Stream::new(1, "test", 0));
         let threshold = Correlated::threshold(0.25);
         let count = (0..200_000).filter(|_| threshold >= draws.draw()).count();

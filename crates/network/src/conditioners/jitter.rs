@@ -124,7 +124,7 @@ mod tests {
     /// Checks the uniform distribution over mean ± jitter, whose standard deviation is jitter/√3. Taking a remainder
     /// hides the correlation, as in netem.
     #[test]
-    fn uniform_jitter_has_its_moments_whatever_the_correlation() {
+    fn uniform_jitter_has_the_expected_moments_for_any_correlation() {
         for correlation in [0.0, 0.5] {
             let (mean, deviation) = moments(&delays(&config(None, correlation), None, 200_000));
             assert!((mean - 10.0).abs() < 0.02, "{mean}");
@@ -149,7 +149,7 @@ mod tests {
     /// Checks that every N-th packet is sent at once with gap N and probability 1, and a fraction P of all packets with
     /// gap 1.
     #[test]
-    fn a_gap_chooses_every_nth_packet_and_a_probability_a_fraction() {
+    fn a_gap_selects_every_nth_packet_and_a_probability_a_fraction() {
         let still = JitterConfig {
             jitter_ps: 0,
             ..config(None, 0.0)

@@ -79,7 +79,7 @@ mod tests {
 
     /// Checks the bound σ + ρt: a burst of exactly σ bytes passes, and afterwards packets of L bytes pass every L/rate.
     #[test]
-    fn what_passes_by_a_time_is_the_burst_and_the_rate() {
+    fn passed_bytes_are_bounded_by_the_burst_and_the_rate() {
         let mut policer = Policer::new(&config(), 2);
         // 1000 bytes take 1 ms.
         let every_100_us: Vec<u64> = (0..1000).map(|n| n * 100_000).collect();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_packet_costs_nothing_and_a_long_one_never_passes() {
+    fn a_dropped_packet_consumes_no_tokens_and_an_oversized_one_never_passes() {
         let mut policer = Policer::new(
             &PolicerConfig {
                 mtu_bytes: Some(1500),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_have_buckets_of_their_own() {
+    fn each_flow_has_its_own_bucket() {
         let mut policer = Policer::new(
             &PolicerConfig {
                 per_flow: true,

@@ -62,7 +62,7 @@ mod tests {
     /// Checks that a burst leaves at once, followed by packets of L bytes every L/rate, and that the bucket is full
     /// again after a pause.
     #[test]
-    fn a_burst_leaves_at_once_and_then_a_packet_each_l_over_rate() {
+    fn after_a_burst_packets_leave_every_l_over_rate() {
         let config = TbfConfig {
             rate_bps: 8_000_000,
             burst_bytes: 3000,

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_take_the_time_that_linux_computes() {
+    fn transmission_times_equal_those_of_linux() {
         // For 10 Mbit/s, Linux computes mult 3355443200 and shift 22, and 1514 bytes take 1211200 ns.
         let rate = LengthToTime::new(1_250_000);
         assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));

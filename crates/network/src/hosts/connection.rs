@@ -311,7 +311,7 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn end_points_begin_so_far_into_a_line_of_cache() {
+    fn end_points_start_at_fixed_offsets_in_a_cache_line() {
         assert_eq!(offset_of!(Connection, sender), 16);
         assert_eq!(offset_of!(Connection, receiver) % 64, 24);
     }

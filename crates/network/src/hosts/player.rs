@@ -212,7 +212,7 @@ mod tests {
     /// delivered instantly find 0, 4, 8, 12 and 16 s in the buffer: at 8 s the highest bitrate below 3 Mbit/s, and from
     /// 12 s on the highest.
     #[test]
-    fn chunks_that_take_no_time_fill_the_buffer() {
+    fn chunks_delivered_instantly_fill_the_buffer() {
         let mut player = by_buffer();
         let rungs: Vec<u32> = (0..5).map(|_| next_chunk(&mut player, at(0), 0).0).collect();
         assert_eq!(rungs, [0, 0, 1, 4, 4]);

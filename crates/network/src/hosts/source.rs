@@ -282,7 +282,7 @@ mod tests {
     /// Checks the times of 200-byte packets: at 80 kbit/s their interval is 20 ms, and at 3 bit/s packet k is sent at
     /// k·1600/3 s, rounded down.
     #[test]
-    fn a_constant_rate_is_kept_to_the_picosecond() {
+    fn a_constant_rate_is_exact_to_the_picosecond() {
         let cbr = |rate_bps| {
             TrafficConfig::Cbr(CbrConfig {
                 rate_bps,
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_their_mean_and_their_tail() {
+    fn times_have_the_configured_mean_and_tail() {
         let mut stream = Stream::new(1, "test", 0);
         let shape = 2.5;
         let drawn: Vec<f64> = (0..1_000_000)
@@ -328,7 +328,7 @@ mod tests {
 
     /// Checks that a burst of 50 ms contains 5 packets with intervals of 10 ms, and a burst of 51 ms contains 6.
     #[test]
-    fn bursts_of_a_fixed_length_are_arithmetic() {
+    fn bursts_of_a_fixed_length_have_a_known_number_of_packets() {
         let bursts = |on_ps| {
             TrafficConfig::OnOff(OnOffDatagramsConfig {
                 rate_bps: 80_000,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_video_have_their_rate_and_go_in_datagrams() {
+    fn video_frames_have_the_configured_rate_and_are_split_into_datagrams() {
         let video = TrafficConfig::Video(VideoConfig {
             rate_bps: 1_500_000,
             frame_ps: PS_PER_SECOND / 30,
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_sent_as_it_is() {
+    fn a_list_is_sent_unchanged() {
         let sent_ps = vec![(5, 100), (5, 200), (9, 1)];
         let list = TrafficConfig::Arrivals(ArrivalsConfig {
             sent_ps: sent_ps.clone(),

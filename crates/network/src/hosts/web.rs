@@ -165,7 +165,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cut_poisson_variable_has_the_exact_probabilities() {
+    fn a_limited_poisson_variable_has_the_exact_probabilities() {
         let plain = poisson_of_five();
         let within: f64 = plain[1..].iter().sum();
         let rejected: Vec<f64> = plain[1..].iter().map(|p| p / within).collect();
@@ -237,7 +237,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn batches_come_every_cycle_and_requests_of_a_batch_100_to_500_ms_apart() {
+    fn batches_start_every_cycle_with_requests_100_to_500_ms_apart() {
         for from in [CycleFrom::FirstRequest, CycleFrom::LastRequest] {
             let config = WebConfig {
                 cycle_from: from,
@@ -261,7 +261,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn sizes_go_by_decades_of_a_kilobyte() {
+    fn sizes_are_multiples_of_decades_of_a_kilobyte() {
         let mut config = config(PoissonCut::Clamping);
         let sizes = |config: &WebConfig| [(0, 1), (0, 9), (1, 1), (2, 5), (4, 9)].map(|(c, s)| config.file_bytes(c, s));
         assert_eq!(sizes(&config), [100, 900, 1000, 50_000, 9_000_000]);
@@ -270,7 +270,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn another_cut_changes_neither_spacings_nor_classes() {
+    fn the_limiting_method_changes_neither_spacings_nor_classes() {
         let draw = |cut| {
             let mut client = Client::new(&config(cut), 1, 2);
             let requests: Vec<u32> = (0..50).map(|_| client.ask(Time::ZERO).0.class).collect();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_loss_are_those_of_the_time_in_each_state_whatever_the_load() {
+    fn loss_shares_follow_the_time_in_each_state_at_any_load() {
         // The state is bad for 2 ms of 12 ms on average; packets are sent every 0.1 ms and every 1 ms.
         for (gap, packets) in [(100_000_000u64, 1_000_000u64), (1_000_000_000, 1_000_000)] {
             let mut states = States::new([10_000_000_000, 2_000_000_000], [0.0, 1.0], (1, 0));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probability_holds_from_its_instant_on() {
+    fn a_probability_applies_from_its_time_on() {
         let steps = [(10, 1.0), (20, 0.0), (30, 0.5)];
         let mut loss = LossSteps::new(&steps, Stream::new(1, "loss", 0));
         let lost: Vec<bool> = [0, 9, 10, 19, 20, 29].map(|at| loss.loses(Time(at))).to_vec();

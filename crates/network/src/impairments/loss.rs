@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_lost_by_number_and_at_or_after_an_instant() {
+    fn frames_are_lost_by_number_or_at_the_first_arrival_after_a_time() {
         let indices = vec![0, 3, 4];
         assert_eq!(lost(&LossConfig::Packets { indices }, 10), [0, 3, 4]);
         let instants_ps = vec![0, 11, 12, 30, 1000];
@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn bernoulli_loses_its_share_and_the_extremes_are_exact() {
+    fn bernoulli_losses_have_the_configured_share_and_exact_extremes() {
         let share = |probability| lost(&LossConfig::Bernoulli { probability }, 100_000).len();
         assert!((900..1100).contains(&share(0.01)), "{}", share(0.01));
         assert_eq!((share(0.0), share(1.0)), (0, 100_000));
     }
 
     #[test]
-    fn gilbert_elliott_loses_its_share_in_bursts_of_the_mean_length() {
+    fn gilbert_elliott_losses_have_the_expected_share_and_burst_length() {
         let frames = lost(
             &LossConfig::GilbertElliott {
                 good_to_bad: 0.01,

@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wire_takes_two_lines_of_cache() {
+    fn a_wire_fits_into_two_cache_lines() {
         assert_eq!(size_of::<Wire>(), 128);
     }
 }

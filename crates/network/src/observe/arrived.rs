@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_counts_once_and_when_it_comes() {
+    fn each_byte_counts_once_on_its_first_arrival() {
         let mut arrived = Arrived::default();
         assert_eq!(arrived.take(0, 100), 100);
         // Records a duplicate, a partial duplicate, and an empty segment.

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_counts_the_cells_that_have_come_and_not_gone() {
+    fn a_sample_counts_the_cells_in_the_queue() {
         let mut queues = VcQueues::new(10, 1);
         for (arrival, departure, vc) in [(1, 5, 0), (2, 12, 0), (3, 14, 2), (12, 22, 2), (45, 50, 0)] {
             queues.admit(Link(0), Time(arrival), Time(departure), vc);

@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_packet_gets_its_own_options_back(
+        fn each_packet_gets_back_its_options(
             steps in prop::collection::vec((0u8..4, 0u64..8, any::<bool>()), 1..200),
         ) {
             let (mut queue, mut options, mut expected) = (Ring::default(), QueuedOptions::default(), Vec::new());

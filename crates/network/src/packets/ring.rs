@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorted_entries_find_their_places() {
+    fn sort_last_keeps_entries_sorted() {
         let (mut ring, mut list) = (Ring::default(), Vec::new());
         for n in 0..2000u64 {
             let entry = n * 7919 % 1009;

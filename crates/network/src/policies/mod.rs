@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn epd_refuses_strictly_above_its_threshold() {
+    fn epd_drops_frames_only_above_its_threshold() {
         let policy = Policy::new(
             &PolicyConfig::Epd {
                 threshold: 0.8,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn selective_drop_refuses_the_vc_above_its_share() {
+    fn selective_drop_drops_frames_of_vcs_above_their_share() {
         let policy = Policy::new(
             &PolicyConfig::SelectiveDrop {
                 threshold: 0.9,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn fba_allows_less_the_fuller_the_buffer() {
+    fn fba_allows_smaller_shares_in_a_fuller_buffer() {
         let policy = Policy::new(
             &PolicyConfig::Fba {
                 threshold: 0.9,

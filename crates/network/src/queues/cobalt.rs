@@ -224,7 +224,7 @@ mod tests {
 
     /// Checks the roots that the kernel computes with four Newton steps each (net/sched/sch_cake.c of Linux 6.1).
     #[test]
-    fn roots_of_small_counts_are_the_kernel_s() {
+    fn roots_of_small_counts_equal_those_of_the_kernel() {
         let kernel = [
             4294967295, 4294967295, 3035289760, 2479700455, 2147483647, 1920767767, 1753413055, 1623345051, 1518500250,
             1431655765, 1358187914, 1294981364, 1239850263, 1191209601, 1147878294, 1108955788,
@@ -235,7 +235,7 @@ mod tests {
     /// Checks the dropped packets of a new queue: the second one above the target, then the first ones after further
     /// 100/√2 ms, 100/√3 ms, ...
     #[test]
-    fn signals_follow_at_intervals_over_the_root_of_their_count() {
+    fn signals_are_spaced_by_the_interval_over_the_root_of_their_count() {
         for capable in [false, true] {
             let mut cobalt = Cobalt::default();
             let found = signalled(&mut cobalt, 0..300, 6 * MS, capable);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn four_packet_times_are_no_reason_for_signals() {
+    fn a_sojourn_time_of_four_packets_causes_no_signal() {
         let mut cobalt = Cobalt::default();
         let slow = CobaltParams {
             mtu_time: 2 * MS,

@@ -343,7 +343,7 @@ mod tests {
         /// Compares packets, drops, state and the time of the next drop with the results of `dequeue_or_drop`, which
         /// has no shortcut.
         #[test]
-        fn the_shortcut_changes_nothing_and_no_packet_is_dropped_before_the_time_of_the_next_drop(
+        fn the_shortcut_of_dequeue_changes_no_result(
             arithmetic in prop::sample::select(vec![CodelArithmetic::Exact, CodelArithmetic::Linux, CodelArithmetic::Ns3]),
             ecn: bool,
             steps in prop::collection::vec((0u64..6 * MS, 0usize..4, 0u64..1500, 0usize..3), 1..400),

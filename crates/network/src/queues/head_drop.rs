@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_packets_leave_until_a_new_one_has_room() {
+    fn the_oldest_packets_are_dropped_until_a_new_one_fits() {
         let port = PortState {
             now: Time::ZERO,
             room_packets: 3,

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_group_has_its_members_in_their_order() {
+    fn members_keep_their_order_within_each_group() {
         let pairs = [(2, 7), (0, 5), (2, 3), (2, 7)];
         let grouped = Grouped::new(4, pairs.into_iter());
         let found: Vec<&[usize]> = (0..4).map(|group| grouped.of(group)).collect();

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_linear_or_held_between_knots_and_jumps_at_two_of_one_instant() {
+    fn the_delay_is_linear_or_constant_between_knots_and_jumps_at_double_knots() {
         let config = |between| DelayConfig {
             knots_ps: vec![[10, 100], [20, 111], [20, 50], [30, 47]],
             between,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_same_whatever_was_asked_before() {
+    fn the_delay_does_not_depend_on_earlier_queries() {
         let config = DelayConfig {
             knots_ps: (0..50).map(|at| [at * 7, (at * 31) % 17]).collect(),
             between: Between::Linear,

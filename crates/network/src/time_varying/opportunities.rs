@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_instant_s_opportunities_are_spent_before_what_comes_then() {
+    fn opportunities_at_a_time_precede_arrivals_at_that_time() {
         let mut line = Opportunities::new(vec![0, 0, 5, 5, 9], 10, 0);
         let mut serve = |arrived, bytes| {
             let begins = line.ready(arrived);
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_next_opportunity_is_the_first_of_all_that_are_counted(
+        fn the_next_opportunity_equals_a_linear_search(
             mut instants in prop::collection::vec(0u64..20, 1..8), asked in 0u64..200,
         ) {
             instants.sort_unstable();

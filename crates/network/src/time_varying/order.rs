@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn overtakings_are_those_that_a_count_of_all_pairs_gives(
+        fn overtakings_equal_a_count_over_all_pairs(
             packets in prop::collection::vec((0u64..5, 1u64..40), 1..60), end in 0u64..200,
         ) {
             let (mut order, mut leaves, mut all) = (Order::new(OrderConfig::Free), 0, vec![]);

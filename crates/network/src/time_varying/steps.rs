@@ -153,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_packet_in_service_keeps_the_bits_it_has_sent() {
+    fn bits_sent_before_a_rate_change_count_for_the_packet_in_service() {
         // 1000 bytes take 4 ms at 1 Mbit/s for the first half, then 2 ms at rate 0, and then 2 Mbit/s for the other
         // half.
         let ms = PS_PER_SECOND / 1000;
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ever_sent_where_the_rate_stays_zero() {
+    fn nothing_is_sent_at_a_constant_rate_of_zero() {
         let mut steps = RateSteps::new(vec![[0, 8], [PS_PER_SECOND, 0]], None);
         assert_eq!(steps.finish(Exact::default(), work(2), 1 << 62), Err(work(1)));
         let mut cyclic = RateSteps::new(vec![[0, 0]], Some(10));
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn departures_are_where_the_integral_of_the_rate_reaches_the_bits(
+        fn departures_occur_when_the_integral_of_the_rate_reaches_the_bits(
             gaps in prop::collection::vec((1u64..2_000_000_000, prop_oneof![Just(0), 1u64..10_000_000_000]), 1..8),
             tail in 1u64..1_000_000_000, cyclic: bool,
             lengths in prop::collection::vec(1u64..9000, 1..30),

@@ -86,16 +86,16 @@ fn over_any_graph_of_routers() {
 }
 
 #[test]
-fn over_any_graph_of_links_that_move() {
+fn over_any_graph_of_time_varying_links() {
     every_way_to_run_agrees(any_time_varying(Framing::Ip));
 }
 
 #[test]
-fn over_any_graph_of_links_of_cells_that_move() {
+fn over_any_graph_of_time_varying_cell_links() {
     every_way_to_run_agrees(any_time_varying(Framing::Aal5));
 }
 
 #[test]
-fn over_any_graph_of_routes_that_change() {
+fn over_any_graph_with_route_changes() {
     every_way_to_run_agrees(any_rerouted());
 }

@@ -42,7 +42,7 @@ fn completions(report: &ArrivedReport) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn flows_that_do_not_meet_complete_after_the_time_of_the_path() {
+fn flows_that_do_not_meet_complete_after_the_path_delay() {
     let size = u64::from(MSS);
     let report = both(&path(vec![(0, size), (200 * MS, 3 * size), (2_990 * MS, size)], 5));
     let own = &report.arrived[0];
@@ -56,7 +56,7 @@ fn flows_that_do_not_meet_complete_after_the_time_of_the_path() {
 
 /// With one connection slot, each flow starts when the ACK of the last segment of the previous flow arrives.
 #[test]
-fn flows_beyond_the_slots_wait_for_the_end_of_others() {
+fn further_flows_wait_for_a_free_slot() {
     let size = u64::from(MSS);
     let report = both(&path(vec![(0, size); 4], 1));
     let expected: Vec<_> = (0..4).map(|turn| Some(turn * ROUND_TRIP + ONE_WAY)).collect();
@@ -70,7 +70,7 @@ fn flows_beyond_the_slots_wait_for_the_end_of_others() {
 }
 
 #[test]
-fn a_stop_ends_the_arrivals_and_not_the_flows() {
+fn a_stop_ends_arrivals_but_not_active_flows() {
     let mut scenario = path(vec![(0, 1), (999 * MS, 12_100), (SECOND, 1), (SECOND, 1)], 5);
     scenario.flows[0].stop = Some(StopConfig::At { at_ps: SECOND });
     let report = both(&scenario);
@@ -81,7 +81,7 @@ fn a_stop_ends_the_arrivals_and_not_the_flows() {
 
 /// Two flows at a time share a buffer of two packets.
 #[test]
-fn traces_of_ports_and_receivers_have_the_flow_of_the_scenario_and_those_of_senders_leave_it_out() {
+fn traces_of_ports_and_receivers_name_the_flow_of_the_scenario() {
     let size = 20 * u64::from(MSS);
     let mut scenario = path(vec![(0, size), (MS, size), (500 * MS, size)], 2);
     // Timeouts repair losses at the end of a flow.

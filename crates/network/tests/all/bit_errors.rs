@@ -29,7 +29,7 @@ fn assert_share(what: &str, (corrupted, all): (u64, u64), bits: f64, rate: f64) 
 }
 
 #[test]
-fn packets_are_lost_by_their_bits_after_they_have_used_the_line() {
+fn corrupted_packets_use_the_line_before_they_are_lost() {
     for (mss, rate) in [(512, 1e-5), (1460, 1e-5), (9180, 2e-6)] {
         let tcp = tcp(RecoveryKind::Newreno, 1 << 20);
         let scenario = with_errors(packets(8, LAN, 10_000, "tail-drop", 10, &tcp), mss, rate);
@@ -54,7 +54,7 @@ fn packets_are_lost_by_their_bits_after_they_have_used_the_line() {
 }
 
 #[test]
-fn frames_are_lost_by_the_bits_of_their_cells_which_keep_their_room() {
+fn corrupted_cells_are_forwarded_and_their_frames_lost() {
     for (mss, cells, rate) in [(512, 12, 1e-6), (1460, 32, 1e-6)] {
         let tcp = tcp(RecoveryKind::Newreno, 1 << 20);
         let cell_path = dumbbell(8, LAN, 100_000, policy("tail-drop"), 10, &tcp);
@@ -78,7 +78,7 @@ fn frames_are_lost_by_the_bits_of_their_cells_which_keep_their_room() {
 }
 
 #[test]
-fn no_errors_change_nothing_and_certain_ones_let_nothing_through() {
+fn an_error_rate_of_zero_changes_nothing_and_of_one_loses_everything() {
     let plain = packets(2, LAN, 20, "tail-drop", 1, &tcp(RecoveryKind::Reno, 65_536));
     let (without, never) = (run(&plain, 1), run(&with_errors(plain.clone(), 512, 0.0), 1));
     assert_eq!((never.flows, never.state_hash), (without.flows, without.state_hash));

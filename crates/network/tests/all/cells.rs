@@ -47,7 +47,7 @@ fn cbr(load: f64) -> TrafficConfig {
 /// Checks the delay of a frame: it is three propagation delays, its time on the trunk, two cells on other links, and up
 /// to a slot at each of two ports.
 #[test]
-fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
+fn evenly_spaced_frames_on_an_idle_path_have_the_path_delay() {
     let report = both(&over_a_trunk(&[cbr(0.1)], 5));
     let flow = &report.datagrams[0];
     let minimum = 3.0 * 0.01 + FRAME + 2.0 * ACCESS_CELL;
@@ -64,7 +64,7 @@ fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
 /// Checks a D/D/1 queue at twice the trunk's rate: a frame leaves every 27 slots, and the queue grows by half of the
 /// arrivals.
 #[test]
-fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
+fn an_overload_of_evenly_spaced_frames_leaves_at_the_trunk_rate() {
     let report = both(&over_a_trunk(&[cbr(2.0)], 2));
     let flow = &report.datagrams[0];
     let first = 0.03 + 2.0 * ACCESS_CELL;
@@ -77,7 +77,7 @@ fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
 /// Checks the Pollaczek-Khinchine formula for constant service time S and load r: the mean waiting time is r S/(2 (1 -
 /// r)), plus half a slot.
 #[test]
-fn poisson_frames_wait_at_a_port_as_in_m_d_1() {
+fn poisson_frames_wait_as_in_an_m_d_1_queue() {
     let poisson = TrafficConfig::Poisson(PoissonConfig {
         rate_bps: (0.5 * FULL_BPS) as u64,
         payload_bytes: PAYLOAD,
@@ -161,7 +161,7 @@ fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
 }
 
 #[test]
-fn red_of_frames_settles_where_an_overload_is_refused() {
+fn red_for_frames_settles_where_it_drops_the_overload() {
     let (refused, queue) = overload(&[0.77, 0.33], false);
     let expected = balance(&[0.77, 0.33], false);
     // 1/11 of all frames are dropped, equally for both flows.
@@ -175,7 +175,7 @@ fn red_of_frames_settles_where_an_overload_is_refused() {
 }
 
 #[test]
-fn red_by_vc_refuses_frames_by_what_their_vc_holds() {
+fn red_per_vc_drops_frames_by_the_queue_of_their_vc() {
     let loads = [0.85, 0.25];
     let (refused, queue) = overload(&loads, true);
     let expected = balance(&loads, true);

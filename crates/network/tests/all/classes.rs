@@ -41,7 +41,7 @@ fn of_trunk(report: &Report, class: Class) -> ClassReport {
 }
 
 #[test]
-fn under_strict_priority_vbr_waits_for_no_more_than_the_cell_in_service() {
+fn under_strict_priority_vbr_waits_at_most_for_the_cell_in_service() {
     let report = run(&with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd"));
     let cell = 2_726_338;
     let source = report.sources[0];
@@ -53,7 +53,7 @@ fn under_strict_priority_vbr_waits_for_no_more_than_the_cell_in_service() {
 }
 
 #[test]
-fn a_vbr_cell_takes_the_time_of_three_links_and_the_wait_for_a_slot() {
+fn the_delay_of_a_vbr_cell_is_three_links_and_the_wait_for_a_slot() {
     let report = run(&with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd"));
     let min = report.sources[0].delays.expect("cells arrived").0 .0 as f64 / 1e6;
     let cell = 424.0 / RATE as f64 * 1e6;
@@ -77,7 +77,7 @@ fn ubr_gets_its_guaranteed_share_while_vbr_bursts_and_no_cell_is_wasted() {
 }
 
 #[test]
-fn with_half_the_slots_vbr_s_queue_empties_before_the_next_burst() {
+fn with_half_of_the_slots_the_vbr_queue_empties_before_the_next_burst() {
     let report = run(&with_vbr(share(500_000_000), 100 * MS, "selective-drop"));
     let vbr = of_trunk(&report, Class::Vbr);
     let burst = 100 * MS / 2_726_337;
@@ -97,7 +97,7 @@ fn a_rate_of_zero_is_strict_priority() {
 }
 
 #[test]
-fn without_vbr_cells_two_queues_are_one() {
+fn without_vbr_cells_two_queues_equal_one() {
     for scheduler in [SchedulerConfig::Priority {}, share(300_000_000)] {
         let plain = dumbbell(5, WAN, 3000, policy("epd"), 2, &tcp(RecoveryKind::Sack, 600_000));
         let mut silent = add_vbr(plain.clone(), scheduler, 50 * MS);
@@ -135,7 +135,7 @@ fn plain_slots(ubr: &[u64], vbr: &[u64], ppb: u64, grid: &SlotGrid, end: u64) ->
 
 proptest! {
     #[test]
-    fn slots_known_ahead_are_those_found_one_by_one(
+    fn slots_computed_in_advance_equal_those_computed_one_by_one(
         ppb in prop_oneof![Just(0u64), Just(1_000_000_000), 0u64..=1_000_000_000],
         (on, off, start) in (1u64..400, 0u64..400, 0u64..200),
         phase in 0u64..2_726_337,
@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn vbr_past_its_first_switch_may_not_meet_tcp() {
+fn vbr_must_not_meet_tcp_after_its_first_switch() {
     let mut build = Builder::new(1, 1000, policy("epd"));
     build.scenario = with_vbr(share(0), 50 * MS, "epd");
     let host = build.node(NodeKind::Host);
@@ -190,7 +190,7 @@ fn vbr_past_its_first_switch_may_not_meet_tcp() {
 }
 
 #[test]
-fn a_port_without_a_queue_for_vbr_is_refused() {
+fn a_port_without_a_vbr_queue_is_rejected() {
     let scenario = with_vbr(SchedulerConfig::Fifo {}, 50 * MS, "epd");
     let refused = Simulation::new(&scenario, 1, ()).expect_err("no queue").to_string();
     assert_eq!(
@@ -202,7 +202,7 @@ fn a_port_without_a_queue_for_vbr_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn any_run_with_vbr_conserves_every_class_and_repeats(
+    fn any_run_with_vbr_conserves_cells_and_is_repeatable(
         ppb in 0u64..=1_000_000_000,
         on in 1u64..200,
         off in 0u64..200,
@@ -230,7 +230,7 @@ proptest! {
 }
 
 #[test]
-fn vbr_without_a_switch_on_its_way_is_refused() {
+fn vbr_without_a_switch_on_its_route_is_rejected() {
     let mut scenario = with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd");
     let mut build = Builder::new(1, 1000, policy("epd"));
     build.scenario = scenario.clone();

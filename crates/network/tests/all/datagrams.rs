@@ -44,7 +44,7 @@ fn only(report: &Report) -> &DatagramReport {
 const UNLOADED: f64 = 0.03102;
 
 #[test]
-fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
+fn evenly_spaced_datagrams_on_an_idle_path_have_the_path_delay_and_no_jitter() {
     let report = both(&dumbbell(&[cbr(1_000_000)], 10));
     let flow = only(&report);
     // Packets are sent every 10 ms from 0 s to 10 s, and received 31.02 ms later, so the last four have not arrived.
@@ -62,7 +62,7 @@ fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
 /// Checks a D/D/1 queue at twice its rate: packet k arrives at k·.5 ms, behind k packets of 1 ms. With a buffer of 50,
 /// half of the packets are lost.
 #[test]
-fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
+fn an_overload_of_evenly_spaced_datagrams_fills_the_buffer_at_the_computed_times() {
     let report = both(&dumbbell(&[cbr(20_000_000)], 1));
     let flow = only(&report);
     // Packet k, counted from 0, is received k ms after the first, which arrives at 31.02 ms: 969 packets within a second.
@@ -90,7 +90,7 @@ fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
 /// Checks the Pollaczek-Khinchine formula for constant service time S and load r: the mean waiting time is r S/(2 (1 -
 /// r)).
 #[test]
-fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
+fn a_poisson_flow_waits_as_in_an_m_d_1_queue() {
     for (rate_bps, load) in [(3_000_000, 0.3), (5_000_000, 0.5), (8_000_000, 0.8)] {
         let poisson = TrafficConfig::Poisson(PoissonConfig {
             rate_bps,
@@ -115,7 +115,7 @@ fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
 
 /// Voice packets every 20 ms in talk spurts of 1.004 s, with silences of 1.587 s: active for 39 % of the time.
 #[test]
-fn voice_has_its_share_of_time_and_crosses_bulk_as_packets_do() {
+fn voice_is_active_for_its_share_of_time_and_is_delayed_by_bulk() {
     let voice = TrafficConfig::OnOff(OnOffDatagramsConfig {
         rate_bps: 80_000,
         payload_bytes: 172,
@@ -140,7 +140,7 @@ fn voice_has_its_share_of_time_and_crosses_bulk_as_packets_do() {
 }
 
 #[test]
-fn frames_of_video_and_lists_arrive_but_for_what_is_lost_by_number() {
+fn video_frames_and_lists_arrive_except_for_injected_losses() {
     let video = TrafficConfig::Video(VideoConfig {
         rate_bps: 1_500_000,
         frame_ps: SECOND / 30,

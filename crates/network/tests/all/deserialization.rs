@@ -26,7 +26,7 @@ fn error(change: impl FnOnce(&mut Value)) -> String {
 }
 
 #[test]
-fn unknown_fields_are_refused_by_name_at_every_level() {
+fn unknown_fields_are_rejected_by_name_at_every_level() {
     for message in [
         error(|scenario| scenario["speed"] = json!(1)),
         error(|scenario| scenario["links"][0]["speed"] = json!(1)),
@@ -37,7 +37,7 @@ fn unknown_fields_are_refused_by_name_at_every_level() {
 }
 
 #[test]
-fn each_flow_has_its_own_tcp_though_equal_ones_are_parsed_once() {
+fn each_flow_has_its_own_tcp_although_equal_ones_are_parsed_once() {
     let mut scenario = valid();
     let sizes = [1000, 1000, 2000, 1000];
     let flow = |mss: u32| {
@@ -55,7 +55,7 @@ fn each_flow_has_its_own_tcp_though_equal_ones_are_parsed_once() {
 }
 
 #[test]
-fn missing_fields_unknown_kinds_and_wrong_types_are_refused() {
+fn missing_fields_unknown_kinds_and_wrong_types_are_rejected() {
     let missing = error(|scenario| {
         scenario.as_object_mut().expect("fields").remove("ties");
     });

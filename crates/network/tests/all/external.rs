@@ -155,19 +155,19 @@ proptest! {
     }
 
     #[test]
-    fn over_links_that_move(scenario in any_time_varying(Framing::Ip), seed in any::<u64>()) {
+    fn over_time_varying_links(scenario in any_time_varying(Framing::Ip), seed in any::<u64>()) {
         alike(scenario, seed)?;
     }
 
     #[test]
-    fn over_links_of_cells_that_move(scenario in any_time_varying(Framing::Aal5), seed in any::<u64>()) {
+    fn over_time_varying_cell_links(scenario in any_time_varying(Framing::Aal5), seed in any::<u64>()) {
         alike(scenario, seed)?;
     }
 }
 
 /// Checks the outcomes of three packets, the second of which is removed by an injected loss at the first link.
 #[test]
-fn losses_are_told_with_their_link_and_cause() {
+fn losses_are_reported_with_link_and_cause() {
     for (framing, expected) in [
         (
             Framing::Ip,
@@ -223,7 +223,7 @@ fn losses_are_told_with_their_link_and_cause() {
 /// While one packet is in flight, the horizon is constant and equals its delivery time; without packets there is no due
 /// time.
 #[test]
-fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
+fn the_horizon_of_a_packet_in_flight_is_its_delivery_time() {
     let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);
     let mut scenario = crate::common::dumbbell(1, 1_000_000, 1000, crate::common::policy("tail-drop"), 1, &tcp);
     scenario.engine = Engine::Reference;

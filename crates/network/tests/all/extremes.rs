@@ -204,7 +204,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(cases(40))]
     #[test]
-    fn nothing_wraps_around_at_the_ends_of_the_ranges(scenario in any_extreme()) {
+    fn nothing_overflows_at_the_ends_of_the_ranges(scenario in any_extreme()) {
         agree(&scenario)?;
     }
 }
@@ -229,7 +229,7 @@ fn chain(links: usize, delay: u64) -> Scenario {
 }
 
 #[test]
-fn a_path_of_more_than_a_million_seconds_is_refused() {
+fn a_path_of_more_than_a_million_seconds_is_rejected() {
     for (links, field) in [
         (1_001, "flows[0].route: 1001 links of 1001000 s in all"),
         (20_000, "nodes["),
@@ -247,7 +247,7 @@ fn a_path_of_more_than_a_million_seconds_is_refused() {
 }
 
 #[test]
-fn a_jitter_and_an_rto_beyond_all_bounds_are_refused() {
+fn a_jitter_and_an_rto_beyond_their_bounds_are_rejected() {
     let mut scenario = chain(2, LAN);
     scenario.nodes[0].send_jitter_ps = 1_001 * SECOND;
     let refused = Simulation::new(&scenario, 1, ()).expect_err("too long");
@@ -269,7 +269,7 @@ fn a_jitter_and_an_rto_beyond_all_bounds_are_refused() {
 
 /// Three windows of 1 GiB wait in an unlimited queue; each of them takes a hundred days over the slowest link.
 #[test]
-fn what_a_queue_cannot_send_within_the_run_waits_until_after_it() {
+fn packets_that_cannot_leave_within_the_run_wait_until_after_it() {
     let mut config = tcp(RecoveryKind::Reno, 1 << 30);
     (config.mss_bytes, config.initial_window_segments) = (65_000, 65_535);
     for slow_link in [0, 1] {

@@ -4,7 +4,7 @@ use crate::common::golden::{difference, entries, results, run_all};
 use longpipe_network::ENGINE;
 
 #[test]
-fn kept_scenarios_leave_what_they_left_behind() {
+fn golden_scenarios_have_their_recorded_results() {
     let (entries, kept) = (entries(), results());
     assert!(entries.len() >= 500, "{} entries: some are gone", entries.len());
     assert_eq!(

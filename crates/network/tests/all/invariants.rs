@@ -32,7 +32,7 @@ fn every_policy_and_recovery_delivers_and_conserves() {
 }
 
 #[test]
-fn a_window_smaller_than_the_pipe_gives_a_window_per_round_trip() {
+fn a_window_smaller_than_the_pipe_yields_a_window_per_rtt() {
     // The window is 10 segments of 512 bytes; the round trip is 30 ms of propagation, plus 3 × 12 cells for data and 3
     // × 2 cells for ACKs.
     let window = 5_120;
@@ -51,7 +51,7 @@ fn a_window_smaller_than_the_pipe_gives_a_window_per_round_trip() {
 }
 
 #[test]
-fn a_lone_flow_fills_the_link_to_the_cell_tax() {
+fn a_single_flow_fills_the_link_except_for_cell_overhead() {
     let report = run(
         &dumbbell(
             1,
@@ -111,7 +111,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 /// Checks that results do not change if a flow that never starts shares the wires of each route, so that every cell has
 /// an event there.
 #[test]
-fn going_on_at_once_changes_nothing() {
+fn events_at_every_port_do_not_change_results() {
     for name in POLICIES {
         let config = tcp(RecoveryKind::Reno, 65_536);
         let mut plain = dumbbell(3, LAN, 200, policy(name), 1, &config);
@@ -125,7 +125,7 @@ fn going_on_at_once_changes_nothing() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bits_and_another_seed_others() {
+fn results_depend_on_the_seed_only() {
     let scenario = dumbbell(5, LAN, 1000, policy("tail-drop"), 1, &tcp(RecoveryKind::Reno, 65_536));
     assert_eq!(run(&scenario, 3), run(&scenario, 3));
     assert_ne!(run(&scenario, 3).state_hash, run(&scenario, 4).state_hash);
@@ -158,7 +158,7 @@ fn recording_changes_nothing() {
 }
 
 #[test]
-fn forced_losses_take_whole_frames_at_interfaces_and_ports() {
+fn injected_losses_remove_whole_frames_at_interfaces_and_ports() {
     // One flow has only these losses: frame 3 at its interface, 5 at the trunk port, and 2 at the sink's interface.
     let mut scenario = dumbbell(1, LAN, 1000, policy("tail-drop"), 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
@@ -174,7 +174,7 @@ fn forced_losses_take_whole_frames_at_interfaces_and_ports() {
 proptest! {
     #![proptest_config(cases(300))]
     #[test]
-    fn any_run_conserves_cells_and_bytes_and_repeats(scenario in any_parking_lot(), seed in any::<u64>()) {
+    fn any_run_conserves_cells_and_bytes_and_is_repeatable(scenario in any_parking_lot(), seed in any::<u64>()) {
         let report = run(&scenario, seed);
         prop_assert_eq!(&report, &run(&scenario, seed));
         prop_assert!(transfers_agree(&scenario, &report));

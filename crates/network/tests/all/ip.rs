@@ -29,7 +29,7 @@ fn every_policy_and_recovery_delivers_and_conserves() {
 }
 
 #[test]
-fn a_packet_takes_its_bits_and_the_delay_of_each_link() {
+fn the_delay_of_a_packet_is_transmission_and_propagation_on_each_link() {
     let mut scenario = packets(1, WAN, 10, "tail-drop", 1, &tcp(RecoveryKind::Reno, 5_120));
     scenario.flows[0].traffic = TrafficConfig::Transfer { size_bytes: 512 };
     let exact = 3.0 * (duration(552) + WAN as f64);
@@ -41,7 +41,7 @@ fn a_packet_takes_its_bits_and_the_delay_of_each_link() {
 }
 
 #[test]
-fn a_window_smaller_than_the_pipe_gives_a_window_per_round_trip() {
+fn a_window_smaller_than_the_pipe_yields_a_window_per_rtt() {
     let window = 5_120;
     let report = run(
         &packets(1, WAN, 100, "tail-drop", 20, &tcp(RecoveryKind::Reno, window)),
@@ -57,7 +57,7 @@ fn a_window_smaller_than_the_pipe_gives_a_window_per_round_trip() {
 }
 
 #[test]
-fn a_lone_flow_fills_the_link_but_for_its_headers() {
+fn a_single_flow_fills_the_link_except_for_headers() {
     let report = run(
         &packets(1, LAN, 200, "tail-drop", 2, &tcp(RecoveryKind::Vanilla, 65_536)),
         1,
@@ -99,7 +99,7 @@ fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
 }
 
 #[test]
-fn a_buffer_of_packets_or_bytes_fills_to_its_limit_and_no_further() {
+fn a_buffer_of_packets_or_bytes_fills_exactly_to_its_limit() {
     let config = tcp(RecoveryKind::Sack, 65_536);
     let peaks = |unit, limit| {
         let report = run(&ip(packets(5, LAN, 1, "tail-drop", 1, &config), unit, limit), 1);
@@ -119,7 +119,7 @@ fn a_buffer_of_packets_or_bytes_fills_to_its_limit_and_no_further() {
 /// A limit of B in ns-2 allows B packets to wait in addition to the one in service, which is a limit of B + 1 in
 /// longpipe.
 #[test]
-fn a_burst_of_n_packets_needs_n_places() {
+fn a_burst_of_n_packets_needs_a_buffer_of_n_packets() {
     for (limit, losses) in [(8, 0), (7, 1), (1, 7)] {
         // Eight packets, each from its own host, arrive simultaneously at an idle trunk.
         let mut scenario = packets(8, LAN, limit, "tail-drop", 1, &tcp(RecoveryKind::Reno, 512));
@@ -142,7 +142,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 }
 
 #[test]
-fn forced_losses_take_packets_at_interfaces_and_ports() {
+fn injected_losses_remove_packets_at_interfaces_and_ports() {
     // One flow has only these losses: packet 3 at its interface, 5 at the trunk port, and 2 at the sink's interface.
     let mut scenario = packets(1, LAN, 1000, "tail-drop", 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
@@ -156,7 +156,7 @@ fn forced_losses_take_packets_at_interfaces_and_ports() {
 }
 
 #[test]
-fn what_only_cells_can_have_is_refused_in_one_line() {
+fn options_for_cells_only_are_rejected_in_one_line() {
     let plain = packets(1, LAN, 10, "tail-drop", 1, &tcp(RecoveryKind::Reno, 5_120));
     let refused = |scenario: Scenario| Simulation::new(&scenario, 1, ()).expect_err("refused").to_string();
     let mut epd = plain.clone();

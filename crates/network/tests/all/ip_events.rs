@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// Checks that results do not change if a flow that never starts shares the wires of each route, so that every packet
 /// has an event there.
 #[test]
-fn going_on_at_once_changes_nothing() {
+fn events_at_every_port_do_not_change_results() {
     for name in ["tail-drop", "selective-drop", "fba"] {
         let plain = packets(3, LAN, 20, name, 1, &tcp(RecoveryKind::Reno, 65_536));
         let shared = ip(

@@ -52,7 +52,7 @@ const AMPLE: u64 = 1 << 30;
 /// Checks that in slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter
 /// without a gap, and each round takes one RTT of the proxy's connection.
 #[test]
-fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
+fn a_file_takes_the_delay_to_the_proxy_and_the_rounds_of_the_second_connection() {
     let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
     for rounds in [1, 2, 5, 9u32] {
         let segments = (1 << rounds) - 1;
@@ -76,7 +76,7 @@ fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
 /// Checks that with an unlimited buffer, the first connection behaves as if it were alone, and the second as if its
 /// application started with the first arrival.
 #[test]
-fn with_room_for_all_the_two_connections_are_those_of_separate_runs() {
+fn with_an_unlimited_buffer_the_connections_equal_separate_runs() {
     let pipes @ [(fast, near), _] = [(100_000_000, 5 * MS), (10_000_000, 100 * MS)];
     let mut scenario = split(pipes, TrafficConfig::Greedy {}, AMPLE);
     // Losses on the satellite link.
@@ -126,7 +126,7 @@ fn a_full_buffer_slows_the_sender_down() {
 
 /// Checks that a buffer acts as a window: a distant sender transmits at most one buffer per round trip.
 #[test]
-fn the_buffer_bounds_what_a_sender_far_away_gets() {
+fn the_buffer_limits_the_throughput_of_a_distant_sender() {
     let room = 50 * MSS;
     let pipes @ [(slow, far), _] = [(100_000_000, 100 * MS), (1_000_000_000, MS)];
     let report = both(&split(pipes, TrafficConfig::Greedy {}, room));
@@ -140,7 +140,7 @@ fn the_buffer_bounds_what_a_sender_far_away_gets() {
 
 /// Loses some ACKs that would open the window; the sender probes the window, and the file arrives.
 #[test]
-fn a_window_whose_opening_was_lost_is_asked_for() {
+fn a_lost_window_update_is_recovered_by_probes() {
     let pipes = [(100_000_000, MS), (10_000_000, 5 * MS)];
     let size_bytes = 300 * MSS + 17;
     let mut scenario = split(pipes, TrafficConfig::Transfer { size_bytes }, 2 * MSS);
@@ -187,7 +187,7 @@ fn a_connection_may_be_split_more_than_once() {
 }
 
 #[test]
-fn what_cannot_be_split_is_refused() {
+fn flows_that_cannot_be_split_are_rejected() {
     let good = split([(50_000_000, MS), (20_000_000, MS)], TrafficConfig::Greedy {}, 20 * MSS);
     let refused = |change: fn(&mut Scenario), expected: &str| {
         let mut scenario = good.clone();

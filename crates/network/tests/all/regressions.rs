@@ -5,7 +5,7 @@ use crate::common::kept::Kept;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn what_once_failed_agrees() {
+fn scenarios_that_once_failed_agree() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
     let entries = std::fs::read_dir(folder).expect("a folder beside this file");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
@@ -34,7 +34,7 @@ fn what_once_failed_agrees() {
 }
 
 #[test]
-fn a_scenario_comes_back_from_its_file() {
+fn a_scenario_is_restored_from_its_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
     for entry in std::fs::read_dir(folder).expect("a folder beside this file") {
         let kept = Kept::read(&entry.expect("a file").path());

@@ -116,7 +116,7 @@ fn fine_timer(initial_rto_ps: u64, max_rto_ps: u64) -> TimerConfig {
 
 /// Checks the limit of a billion intervals: 100 days contain a billion intervals of 8.64 ms.
 #[test]
-fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
+fn more_than_a_billion_intervals_per_run_are_rejected() {
     let min = 100 * 86_400 * SECOND / MOST_REPETITIONS;
     assert_eq!(min, 8_640 * US);
     for (interval, refuses) in [(min - 1, true), (min, false)] {
@@ -169,7 +169,7 @@ fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
 
 /// Checks the bound on bursts: a packet of 1000 bytes takes a second at 8 kbit/s.
 #[test]
-fn bursts_closer_than_packets_at_the_peak_rate_are_refused() {
+fn bursts_closer_than_packets_at_the_peak_rate_are_rejected() {
     for (on_ps, off_ps, field) in [
         (US, 0, Some("flows[0].traffic.on")),
         (US, SECOND - US - 1, Some("flows[0].traffic.on")),
@@ -188,7 +188,7 @@ fn bursts_closer_than_packets_at_the_peak_rate_are_refused() {
 
 /// A cell of 424 bits takes 424 us at 1 Mbit/s; a run with a burst of one cell in each picosecond would never end.
 #[test]
-fn bursts_closer_than_cells_of_their_link_are_refused() {
+fn bursts_closer_than_cells_on_their_link_are_rejected() {
     let mut build = Builder::new(1, 1000, policy("tail-drop"));
     let (first, second) = (build.node(NodeKind::Switch), build.node(NodeKind::Switch));
     let trunk = build.link(first, second, 1_000_000, LAN);
@@ -224,7 +224,7 @@ fn bursts_closer_than_cells_of_their_link_are_refused() {
 
 /// Gains above 1e9 are rejected, because they could make the drop probability NaN.
 #[test]
-fn gains_beyond_a_billion_are_refused() {
+fn gains_above_a_billion_are_rejected() {
     for (gain, field) in [(1e9, None), (f64::MAX, Some("links[1].policy.alpha"))] {
         let scenario = long_run(|run| {
             let PolicyConfig::Pie(mut config) = pie(SECOND) else {

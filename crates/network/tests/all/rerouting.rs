@@ -86,7 +86,7 @@ fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
 
 /// Packets sent at 0 and 9 ms leave s1 at 2 and 11 ms, and arrive at s2 at 13 and 22 ms, and at s4 at 24 and 33 ms.
 #[test]
-fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
+fn a_packet_keeps_the_route_valid_at_its_first_router() {
     for (at, delays) in [
         (1999, [10, 10]),
         (2000, [10, 10]),
@@ -102,7 +102,7 @@ fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
 /// The first packet travels to s2, which is not on the route from 2.001 to 13 ms; it arrives there at 13 ms and is
 /// lost. Later the route includes s2 again, and packets are forwarded to s4.
 #[test]
-fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
+fn a_packet_is_dropped_at_a_router_off_its_current_route() {
     for (at, received, no_route) in [
         (2000, 2, vec![]),
         (2001, 1, vec![(2, 1)]),
@@ -128,7 +128,7 @@ fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
 
 /// The route changes away and back before the packet reaches s2, which has no effect.
 #[test]
-fn only_the_route_of_the_moment_counts() {
+fn only_the_current_route_matters() {
     let changes = vec![change(3 * MS, &BY_S3), change(12 * MS, &BY_S2)];
     for in_flight in [RerouteInFlight::Keep, RerouteInFlight::Drop] {
         assert_eq!(
@@ -141,7 +141,7 @@ fn only_the_route_of_the_moment_counts() {
 /// From 5 to 20 ms no route continues from s1, and the packets sent at 4, 10 and 17 ms reach s1 within this time (6, 12
 /// and 19 ms).
 #[test]
-fn what_comes_where_no_route_leads_on_is_lost() {
+fn packets_without_a_continuing_route_are_lost() {
     let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];
     let sent = [0, 4, 10, 17, 18, 30];
     // The packet sent at 0 ms is at s2 at 13 ms, and the packet sent at 18 ms reaches s1 at 20 ms, when there is a
@@ -155,7 +155,7 @@ fn what_comes_where_no_route_leads_on_is_lost() {
 /// A burst of three packets waits at s1 when the route changes at 3.5 ms: the packet that arrives at s1 afterwards travels
 /// via s3, and arrives first.
 #[test]
-fn packets_behind_a_change_overtake_those_before_it() {
+fn packets_after_a_route_change_overtake_earlier_ones() {
     let own = scenario(
         &[0, 0, 0],
         RerouteInFlight::Keep,
@@ -183,7 +183,7 @@ fn second(scenario: &mut Scenario) -> &mut RouteChange {
 }
 
 #[test]
-fn changes_that_cannot_be_are_refused() {
+fn invalid_route_changes_are_rejected() {
     let late = refused(|own| second(own).at_ps = MS);
     let ascending = "needs ascending times after 0, in ps";
     assert_eq!(

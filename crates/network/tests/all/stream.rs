@@ -97,7 +97,7 @@ fn bursts_of_fixed_times_hold_equal_numbers_of_writes() {
 
 /// With a window of four segments, the ACK of each, one round trip later, releases the next one.
 #[test]
-fn a_greedy_flow_sends_nothing_from_its_stop_on() {
+fn a_greedy_flow_sends_nothing_after_its_stop() {
     let stop = |at_ps| path(TrafficConfig::Greedy {}, StopConfig::At { at_ps }, 4 * u64::from(MSS));
     // 8 round trips are 488.421 12 ms, and the trunk spaces the four segments of each by 1 ms.
     let eighth = 8 * ROUND_TRIP;
@@ -119,7 +119,7 @@ fn a_greedy_flow_sends_nothing_from_its_stop_on() {
 
 /// A flow whose data have all arrived at its stop is complete then; one that completed earlier keeps its time.
 #[test]
-fn a_stop_after_the_last_arrival_ends_a_stream_and_changes_no_transfer() {
+fn a_stop_after_the_last_arrival_completes_a_stream_and_not_a_transfer() {
     let once = path(stream(Some(100), None), StopConfig::After { after_ps: 1 }, 65_536);
     sent_and_arrived(&both(&once), 1, 100, 1_120_000 * 2 + 112 * US + 30 * MS);
     let bursts = BurstsConfig {
@@ -139,7 +139,7 @@ fn a_stop_after_the_last_arrival_ends_a_stream_and_changes_no_transfer() {
 }
 
 #[test]
-fn a_stopped_flow_of_datagrams_sends_no_more() {
+fn a_stopped_datagram_flow_sends_no_more() {
     let cbr = TrafficConfig::Cbr(longpipe_network::scenario::CbrConfig {
         rate_bps: 1_000_000,
         payload_bytes: 1222,

@@ -116,7 +116,7 @@ fn delivered_and_lost(report: &Report) -> [u64; 6] {
 }
 
 #[test]
-fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
+fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
     for between in [Between::Linear, Between::Hold] {
         for at in [Instant::End, Instant::Start] {
             let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
@@ -156,7 +156,7 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
 
 /// Checks links whose series have only equal values.
 #[test]
-fn a_link_that_moves_to_where_it_was_stands() {
+fn series_of_equal_values_equal_a_static_link() {
     for name in ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"] {
         let standing = dumbbell(3, WAN, 300, policy(name), 1, &tcp(RecoveryKind::Sack, 600_000));
         let mut moving = standing.clone();

@@ -39,7 +39,7 @@ fn lan(buffer: u64, recovery: RecoveryKind, name: &str) -> Scenario {
 }
 
 #[test]
-fn clients_ask_for_the_same_whatever_the_network() {
+fn requests_do_not_depend_on_the_network() {
     let base = requested(&run(&lan(1000, RecoveryKind::Reno, "epd"), 1));
     assert!(base.len() > 100);
     for scenario in [
@@ -67,7 +67,7 @@ fn clients_ask_for_the_same_whatever_the_network() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bits() {
+fn equal_seeds_give_identical_results() {
     let scenario = lan(100, RecoveryKind::Newreno, "epd");
     assert_eq!(run(&scenario, 3), run(&scenario, 3));
     assert_ne!(run(&scenario, 3).state_hash, run(&scenario, 4).state_hash);
@@ -76,7 +76,7 @@ fn the_same_seed_gives_the_same_bits() {
 /// Checks one client on an idle path: the response time of each file is the sum of the times of the request, of slow
 /// start and of the return path. Propagation is exact, and serialization within a cell per link.
 #[test]
-fn on_an_idle_network_files_take_their_slow_start() {
+fn on_an_idle_network_files_take_the_rounds_of_slow_start() {
     let (window, mss) = (600_000, 512);
     let slow = WebConfig {
         cycle_ps: 4 * SECOND,
@@ -146,7 +146,7 @@ fn first_request_lost(web: &WebConfig) -> (longpipe_network::report::WebReport, 
 }
 
 #[test]
-fn a_lost_request_alone_is_resent_when_its_timer_expires() {
+fn a_single_lost_request_is_retransmitted_after_a_timeout() {
     let rare = WebConfig {
         requests_most: 1,
         cycle_ps: 5 * SECOND,
@@ -160,7 +160,7 @@ fn a_lost_request_alone_is_resent_when_its_timer_expires() {
 }
 
 #[test]
-fn a_lost_request_before_others_is_resent_fast_and_answered_first() {
+fn a_lost_request_before_others_is_fast_retransmitted_and_answered_first() {
     let (report, waits) = first_request_lost(&web());
     assert_eq!((report.requests.timeouts, report.requests.fast_retransmits), (0, 1));
     // The three following requests cause the duplicate ACKs, and all four are answered together.
@@ -175,7 +175,7 @@ fn a_lost_request_before_others_is_resent_fast_and_answered_first() {
 }
 
 #[test]
-fn scheduled_bytes_are_those_of_the_files_answered_and_nothing_more_is_sent() {
+fn scheduled_bytes_equal_the_answered_files() {
     let report = run(&lan(60, RecoveryKind::Sack, "epd"), 5);
     for (web, flow) in report.web.iter().zip(&report.flows) {
         let answered = web.files.iter().filter(|file| file.answered.is_some());
@@ -186,7 +186,7 @@ fn scheduled_bytes_are_those_of_the_files_answered_and_nothing_more_is_sent() {
 }
 
 #[test]
-fn what_can_not_be_drawn_is_refused() {
+fn parameters_that_cannot_be_drawn_are_rejected() {
     let refused = |change: fn(&mut WebConfig)| {
         let mut config = web();
         change(&mut config);

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_splitmix64() {
+    fn numbers_equal_those_of_splitmix64() {
         // The first outputs for seed 0 (Vigna's splitmix64.c).
         let found = seeded(0, || [u64(), u64()]);
         assert_eq!(found, [Ok(0xe220_a839_7b1d_cdaf), Ok(0x6e78_9e6a_a1b9_65f4)]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_without_a_seed_asks_the_system() {
+    fn a_thread_without_a_seed_uses_the_system_generator() {
         seeded(1, || ());
         assert_ne!(u64(), u64());
     }

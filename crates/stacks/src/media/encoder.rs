@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_rate_is_the_target_and_a_key_frame_is_made_up_for() {
+    fn the_mean_rate_equals_the_target_despite_key_frames() {
         let mut encoder = encoder();
         let frames: Vec<Frame> = (0..90).map(|_| encoder.encode(0.5)).collect();
         let bits: u64 = 8 * frames.iter().map(|frame| frame.bytes).sum::<u64>();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_applies_after_100_ms_and_its_resolution_is_kept_near_the_limit() {
+    fn a_target_applies_after_100_ms_and_the_resolution_has_hysteresis() {
         let mut encoder = encoder();
         encoder.aim(0, 5_000_000);
         let heights: Vec<u32> = (0..5)

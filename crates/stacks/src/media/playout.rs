@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_complete_with_its_last_packet_and_duplicates_do_not_count() {
+    fn a_frame_completes_with_its_last_packet_and_duplicates_are_ignored() {
         let mut playout = Playout::default();
         let second = 1_000_000_000_000;
         playout.take(&packet(0, 1, 2, 0), second);

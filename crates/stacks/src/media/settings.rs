@@ -86,7 +86,7 @@ mod tests {
     use longpipe_end::Role;
 
     #[test]
-    fn frames_have_at_most_as_many_packets_as_their_header_counts() {
+    fn frames_have_at_most_65535_packets() {
         let read = |rate: &str, frames: &str| {
             let settings = [("workload", "media"), ("highest_rate", rate), ("frame_rate", frames)];
             let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));

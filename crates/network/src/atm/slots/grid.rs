@@ -298,7 +298,7 @@ mod tests {
         }
 
         #[test]
-        fn slots_taken_from_a_cursor_on(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, t in 0u64..1 << 50, slots in 1u64..4097) {
+        fn taking_slots_from_a_cursor(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, t in 0u64..1 << 50, slots in 1u64..4097) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             let mut cursor = grid.cursor(k);
             let first = grid.at_or_after(Time(t)).max(k);
@@ -315,7 +315,7 @@ mod tests {
         }
 
         #[test]
-        fn slots_of_another_grid_that_begin_within_one(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
+        fn slots_of_another_grid_that_start_within_a_slot(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
             let [grid, other] = rates.map(|rate| SlotGrid::new(Time(1 << 20), 424, Rate(rate)));
             let (min, max) = grid.contains(&other);
             let found = other.at_or_after(grid.start(k + 1)) - other.at_or_after(grid.start(k));

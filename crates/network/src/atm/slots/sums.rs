@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_exact_up_to_the_end_of_time(rate in 9_999_999_999_000u64..=10_000_000_000_000, from in 0u64..1 << 57, counts in [0u64..1000, 0u64..1000]) {
+        fn sums_are_exact_up_to_the_largest_time(rate in 9_999_999_999_000u64..=10_000_000_000_000, from in 0u64..1 << 57, counts in [0u64..1000, 0u64..1000]) {
             let grid = SlotGrid::new(Time(1 << 59), 424, Rate(rate));
             let sums = GridSums::new(grid);
             let (middle, to) = (from + counts[0], from + counts[0] + counts[1]);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fills_every_slot_while_on_and_none_while_off() {
+    fn a_source_fills_every_slot_while_on_and_none_while_off() {
         let (cells, gap) = sent(source(300, 300, RATE), Time(600 * MS));
         // 300 ms of cells with a spacing of 2.7263 us.
         assert_eq!(cells, 110_038);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn its_mean_rate_is_peak_times_duty() {
+    fn the_mean_rate_is_the_peak_rate_times_the_duty_cycle() {
         for (on, off, peak) in [(300, 300, RATE), (50, 50, RATE), (10, 30, RATE / 3), (1, 0, RATE)] {
             let (cells, _) = sent(source(on, off, peak), Time(6_000 * MS));
             let expected = peak as f64 / 424.0 * 6.0 * on as f64 / (on + off) as f64;

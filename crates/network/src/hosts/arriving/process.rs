@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_ends_with_its_number_and_before_its_stop() {
+    fn a_process_ends_after_its_number_of_flows_or_at_its_stop() {
         let config = |most_flows, flows_ps| FlowArrivalsConfig {
             arrivals: ArrivalTimesConfig::List { flows_ps },
             most_active: 1,

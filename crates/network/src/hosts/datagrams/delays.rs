@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_is_where_its_middle_is_to_a_part_in_512() {
+    fn the_middle_of_a_class_is_within_a_512th_of_its_delays() {
         for ps in (0..64).flat_map(|bits| [1u64 << bits, (1 << bits) + 1, (1u64 << bits) / 3 * 5]) {
             let near = middle(class(ps));
             assert!((near - ps as f64).abs() <= ps as f64 / 512.0, "{ps}: {near}");
@@ -159,7 +159,7 @@ mod tests {
 
     /// The quantiles of 501 ms to 1000 ms remain after the first 500 delays of 1 ms to 1000 ms.
     #[test]
-    fn statistics_without_the_first_packets_are_those_of_the_others() {
+    fn statistics_without_the_first_packets_cover_the_remaining_ones() {
         let (mut all, mut earlier, mut others) = (Delays::default(), Delays::default(), Delays::default());
         for ms in 1..=1000u64 {
             let delay = Span(ms * 1_000_000_000);
@@ -179,7 +179,7 @@ mod tests {
 
     /// Compares the jitter with a calculation by hand of RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
     #[test]
-    fn jitter_is_that_of_rfc_3550() {
+    fn jitter_follows_rfc_3550() {
         let mut delays = Delays::default();
         [10, 26, 10]
             .into_iter()

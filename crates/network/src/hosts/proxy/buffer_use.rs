@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_is_that_of_the_steps() {
+    fn the_mean_is_the_integral_over_the_steps() {
         let mut buffer_use = BufferUse::default();
         for (now, held) in [(10, 4), (20, 1), (20, 3)] {
             buffer_use.set(Time(now), held);

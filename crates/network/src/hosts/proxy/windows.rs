@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edge_rises_by_whole_segments_and_is_known_by_the_ack_that_has_it() {
+    fn an_edge_advances_by_whole_segments_and_is_learned_from_its_ack() {
         let mut windows = Windows::new(1050, 100);
         assert_eq!(windows.known(), 1000);
         // 49 more bytes are less than a segment; with 50, the window of 900 of 1000 bytes has not doubled.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_window_that_opens_is_told_at_once() {
+    fn a_closed_window_that_opens_is_advertised_immediately() {
         let mut windows = Windows::new(1000, 100);
         assert!(!windows.open(99, 20, 1000));
         assert!(windows.open(100, 20, 1000));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_starts_afresh_and_a_backlog_adds_up() {
+    fn departures_after_a_gap_and_within_a_backlog() {
         let (mut line, rate) = (line(), Rate(3_000_000));
         // 1000 bytes at 3 Mbit/s take 2 666 666 666 2/3 ps.
         let third = |n: u64| n * 8_000_000_000 / 3;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_takes_one_line_of_cache() {
+    fn a_transmitter_fits_into_one_cache_line() {
         assert_eq!(size_of::<Line>(), 64);
     }
 

@@ -141,7 +141,7 @@ fn atm_framing_is_exact_to_the_cell() {
 /// Checks that transmission time is lost while the queue is empty, but not while packets wait, even if the transmitter
 /// dequeues late.
 #[test]
-fn the_shaper_keeps_its_rate_over_late_transmissions() {
+fn the_shaper_keeps_its_rate_despite_late_dequeues() {
     let mut cake = cake(&config(), &[([0, 1], 0)]);
     packets(0, 4, 1000).for_each(|packet| enqueue(&mut cake, packet));
     let mut ask = |at: u64| {
@@ -187,7 +187,7 @@ fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
 /// the rate; with isolation by receiving host or by flow all have equal shares. The configured RTT is long, so COBALT
 /// drops no packets.
 #[test]
-fn hosts_share_before_their_flows() {
+fn the_rate_is_shared_by_hosts_first_and_then_by_flows() {
     let circuits = [([0, 9], 0), ([1, 9], 0), ([1, 9], 0), ([1, 9], 0)];
     let of = |isolation| {
         let config = CakeConfig {

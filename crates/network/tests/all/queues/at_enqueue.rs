@@ -99,7 +99,7 @@ fn red(gentle: bool) -> RedConfig {
 }
 
 #[test]
-fn red_averages_and_drops_what_ns_3_does() {
+fn red_averages_and_drops_equal_those_of_ns_3() {
     let adaptive = RedConfig {
         adaptive: true,
         // 1 − exp(−1/1250), for 1250 packets per second.
@@ -173,7 +173,7 @@ fn steps() -> Vec<Packet> {
 }
 
 #[test]
-fn pie_moves_its_probability_and_drops_as_ns_3_does() {
+fn pie_probabilities_and_drops_equal_those_of_ns_3() {
     for (name, arrivals, delay, derandomize) in [
         ("pie-c12", constant(), PieDelay::Sojourn, false),
         ("pie-derand-c12", constant(), PieDelay::Sojourn, true),

@@ -151,7 +151,7 @@ fn codel(arrivals: &[Packet], config: &CodelConfig) -> Vec<Event> {
 }
 
 #[test]
-fn codel_drops_and_marks_what_ns_3_does() {
+fn codel_drops_and_marks_equal_those_of_ns_3() {
     for (name, arrivals, ecn) in [
         ("codel-c12", constant(), false),
         ("codel-ecn-c12", constant(), true),
@@ -166,7 +166,7 @@ fn codel_drops_and_marks_what_ns_3_does() {
 
 /// Checks RFC 8289 section 5: the nth drop of a dropping state follows interval/√n after the previous one.
 #[test]
-fn codel_with_roots_drops_at_the_instants_of_its_law() {
+fn codel_with_exact_roots_drops_at_the_times_of_the_control_law() {
     let events = codel(&constant(), &codel_config(CodelArithmetic::Exact, false));
     // This is the first departure at least 100 ms after a packet that waited 5 ms; a backlog of 5 ms takes 30 ms to
     // build up.
@@ -223,7 +223,7 @@ fn head_drops(rules: FqCodelRules) -> Vec<u64> {
 /// Checks that, as in Linux 6.1's `fq_codel_drop`, the drops at the limit count: it adds the dropped packets to the
 /// flow's `cvars.count`, and the `n`th drop is followed by interval/√n.
 #[test]
-fn fq_codel_of_linux_counts_what_it_drops_at_the_limit() {
+fn fq_codel_of_linux_counts_packets_dropped_at_the_limit() {
     for (rules, counted) in [(FqCodelRules::Rfc8290, 0), (FqCodelRules::Linux, 8)] {
         // The sojourn time exceeds the target after 5 ms, and the first drop follows 100 ms later.
         let mut expected = vec![105];
@@ -240,7 +240,7 @@ fn fq_codel_of_linux_counts_what_it_drops_at_the_limit() {
 }
 
 #[test]
-fn fq_codel_serves_and_drops_what_ns_3_does() {
+fn fq_codel_departures_and_drops_equal_those_of_ns_3() {
     let config = FqCodelConfig {
         target_ps: 5 * MS,
         interval_ps: 100 * MS,

@@ -198,7 +198,7 @@ fn bursts() -> Vec<Packet> {
 }
 
 #[test]
-fn pie_with_times_of_departure_does_what_rfc_8033_says() {
+fn pie_with_departure_times_follows_rfc_8033() {
     let config = |delay| PieConfig {
         target_ps: 15 * MS,
         update_ps: 15 * MS,

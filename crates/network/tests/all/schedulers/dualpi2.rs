@@ -107,7 +107,7 @@ fn dualpi2() -> DualPi2Config {
 /// Compares DualPI2 with the pseudocode for packets at random times and several loads, over a link that takes 1.2 ms
 /// per packet: the same packets depart, are marked and are dropped.
 #[test]
-fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
+fn dualpi2_equals_the_pseudocode_of_rfc_9332_packet_by_packet() {
     for (load, low_share, capable_share) in [(0.9, 0.5, 0.0), (1.02, 0.5, 0.5), (1.1, 0.2, 0.0), (1.5, 0.7, 1.0)] {
         let mut stream = Stream::new(1, "dualpi2", (load * 100.0) as u64);
         let mut ours = DualPi2::new(&dualpi2());

@@ -30,7 +30,7 @@ fn packet(flow: u32, bytes: u64) -> Packet {
 /// Checks that after n turns each of three queues that never empty has sent n Q bytes, rounded down to whole packets of
 /// its length (Shreedhar and Varghese 1996, section 4).
 #[test]
-fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
+fn deficit_round_robin_is_fair_within_a_packet_per_flow() {
     for quantum in [500u64, 1514, 9000] {
         let lengths = [40u64, 700, 1500];
         let mut queues = RoundRobin::new([quantum; 3], QueueMapping::PerFlow);
@@ -102,7 +102,7 @@ fn received_bytes(report: &Report) -> Vec<f64> {
 }
 
 #[test]
-fn overloads_of_two_lengths_share_a_trunk_to_a_turn_under_drr() {
+fn drr_is_fair_within_a_turn_for_two_packet_lengths() {
     let drr = PolicyConfig::Drr(DrrConfig {
         quantum_bytes: 1514,
         queues: None,
@@ -128,7 +128,7 @@ fn fq() -> FqConfig {
 /// A new flow sends 16 packets of 1000 bytes, until its credit of 15 140 bytes is used up, while others wait. Its later
 /// turns have 3028 bytes, minus the overdraft.
 #[test]
-fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
+fn fq_serves_a_new_flow_for_its_initial_credit_and_then_by_quanta() {
     let mut queues = Fq::new(&fq(), 2);
     for _ in 0..40 {
         assert!(enqueue(&mut queues, Time(0), packet(0, 1000)));
@@ -155,7 +155,7 @@ fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
 }
 
 #[test]
-fn fq_takes_no_more_than_its_limit_of_a_flow() {
+fn fq_limits_the_packets_of_a_flow() {
     let mut queues = Fq::new(&FqConfig { flow_limit: 3, ..fq() }, 2);
     let taken = (0..5).filter(|_| enqueue(&mut queues, Time(0), packet(0, 1000)));
     assert_eq!(taken.count(), 3);
@@ -166,7 +166,7 @@ fn fq_takes_no_more_than_its_limit_of_a_flow() {
 /// Checks that two overloading flows with different packet lengths get equal bytes per turn, and a slow flow waits for
 /// at most a turn of each.
 #[test]
-fn fq_shares_a_trunk_to_a_turn() {
+fn fq_is_fair_within_a_turn() {
     let flows = [(9_000_000, 972, 0), (20_000_000, 172, 0), (100_000, 97, 0)];
     let report = both(&scenario(&flows, PolicyConfig::Fq(fq()), 1000, 20));
     let [long, short, slow] = received_bytes(&report)[..] else {
@@ -181,7 +181,7 @@ fn fq_shares_a_trunk_to_a_turn() {
 }
 
 #[test]
-fn sfq_of_one_queue_and_priority_of_one_class_are_a_plain_queue() {
+fn sfq_with_one_queue_and_priority_with_one_class_are_fifos() {
     let flows = [(9_000_000, 972, 0), (7_000_000, 172, 0), (3_000_000, 1300, 0)];
     let plain = both(&scenario(&flows, PolicyConfig::TailDrop {}, 30, 5));
     for policy in [
@@ -201,7 +201,7 @@ fn sfq_of_one_queue_and_priority_of_one_class_are_a_plain_queue() {
 }
 
 #[test]
-fn a_hash_that_changes_parts_flows_that_met() {
+fn perturbing_the_hash_separates_colliding_flows() {
     let flows: Vec<(u64, u32, u32)> = (0..8).map(|_| (4_000_000, 972, 0)).collect();
     let spread = |perturb_ps| {
         let sfq = PolicyConfig::Sfq(SfqConfig {
@@ -223,7 +223,7 @@ fn a_hash_that_changes_parts_flows_that_met() {
 /// The first class waits for at most one packet in transmission; the second gets the remaining capacity, within one
 /// packet.
 #[test]
-fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
+fn strict_priority_delays_the_first_class_by_at_most_a_packet() {
     let strict = PolicyConfig::StrictPriority(StrictPriorityConfig { classes: 2 });
     let report = both(&scenario(&[(4_000_000, 472, 0), (20_000_000, 1222, 1)], strict, 20, 10));
     let first = &report.datagrams[0];
@@ -243,7 +243,7 @@ fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
 }
 
 #[test]
-fn weights_share_to_a_turn() {
+fn weights_are_exact_within_a_turn() {
     let weighted = PolicyConfig::WeightedPriority(WeightedPriorityConfig {
         weights: vec![5, 2, 1],
         quantum_bytes: 1514,
@@ -263,7 +263,7 @@ fn weights_share_to_a_turn() {
 }
 
 #[test]
-fn more_classes_than_a_port_has_are_refused_in_one_line() {
+fn a_class_beyond_those_of_a_port_is_rejected_in_one_line() {
     let weighted = PolicyConfig::WeightedPriority(WeightedPriorityConfig {
         weights: vec![5, 2],
         quantum_bytes: 1514,
@@ -280,7 +280,7 @@ fn more_classes_than_a_port_has_are_refused_in_one_line() {
 /// 26.7 packets of 1500 bytes. Without a filter each ACK releases one packet; with a filter at most one ACK waits, and it
 /// covers all earlier ones.
 #[test]
-fn filtered_acks_fill_a_link_that_a_slow_return_link_would_hold_back() {
+fn an_ack_filter_fills_a_link_despite_a_slow_return_link() {
     let throughput = |policy: PolicyConfig| {
         let mut config = tcp(RecoveryKind::Reno, 300_000);
         config.mss_bytes = 1460;

@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn after_n_contested_slots_ubr_has_its_share_to_within_one_cell(share in 0..=ONE, slots in 1u64..5000) {
+        fn after_n_contested_slots_ubr_has_its_share_within_one_cell(share in 0..=ONE, slots in 1u64..5000) {
             let mut scheduler = GuaranteedRate::new(share);
             let mut ubr = 0u64;
             for n in 1..=slots {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extremes_are_strict() {
+    fn shares_including_zero_and_one_are_exact() {
         let ubr = |share| {
             let mut scheduler = GuaranteedRate::new(share);
             (0..1000).filter(|_| scheduler.choose() == Class::Ubr).count()

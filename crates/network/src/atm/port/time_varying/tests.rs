@@ -190,7 +190,7 @@ fn any_outages() -> impl Strategy<Value = Option<OutagesConfig>> {
 
 proptest! {
     #[test]
-    fn cells_leave_in_the_slots_that_segments_of_the_rate_make(
+    fn cells_leave_in_the_slots_of_a_piecewise_constant_rate(
         rates in prop::collection::vec((1u64..50_000_000, prop_oneof![1 => Just(0), 4 => 1_000_000u64..400_000_000]), 1..6),
         first in 1_000_000u64..400_000_000,
         outages in any_outages(),
@@ -219,7 +219,7 @@ proptest! {
 
 /// Checks that 424 bits take 10 µs at 42.4 Mbit/s, and 20 µs at half of that rate.
 #[test]
-fn a_cell_in_service_at_a_step_keeps_the_bits_it_has_sent() {
+fn bits_sent_before_a_rate_change_count_for_the_cell_in_service() {
     const US: u64 = 1_000_000;
     let link = link(
         &[

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_is_forgotten_without_being_asked_for() {
+    fn departed_cells_are_discarded_without_queries() {
         for held in [0, 1, 7, 3000] {
             let history = history(100_000, held, true);
             let max = 2 * FEW.max(held as usize + 1);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_the_queue_does_not_depend_on_what_was_forgotten() {
+    fn occupancies_do_not_depend_on_discarded_history() {
         for held in [1, 2, 7, 3000] {
             let admitted = |_| 50_000 / 2;
             let found = [true, false].map(|forgets| {

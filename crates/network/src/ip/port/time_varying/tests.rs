@@ -56,7 +56,7 @@ fn numbers(text: &str) -> Vec<Vec<Option<u64>>> {
 }
 
 #[test]
-fn packets_leave_when_mahimahi_lets_them_and_are_refused_as_there() {
+fn departures_and_drops_equal_those_of_mahimahi() {
     macro_rules! data {
         ($name:literal) => {
             include_str!(concat!("../../../../tests/data/trace_links/", $name))
@@ -123,7 +123,7 @@ fn reference(schedule: &[u64], limit: u64, arrivals: &[(u64, u16)]) -> Vec<Optio
 }
 
 #[test]
-fn a_hundred_random_schedules_and_loads_are_as_millisecond_by_millisecond() {
+fn random_schedules_and_loads_equal_the_reference_by_milliseconds() {
     for case in 0..100 {
         let mut random = Stream::new(case, "test", 0);
         let mut at = random.below(3);

@@ -32,7 +32,7 @@ fn adds_up(packet: &[u8]) -> bool {
 }
 
 #[test]
-fn headers_are_as_long_as_the_simulated_packet_and_their_checksums_add_up() {
+fn headers_have_the_simulated_length_and_valid_checksums() {
     let connection = connection();
     let carried = Carried {
         stamp: 7,
