@@ -113,6 +113,19 @@ def test_the_certificate_says_what_limited_a_real_connection(
 
 
 @pytest.mark.usefixtures("namespaces")
+def test_a_wait_is_reported_and_ends(idle: str) -> None:
+    done = live(
+        idle, "--wait-for", "sink1:5000", "--wait-at-most", "1500 ms",
+        "--at", "source1", "true", "--at", "sink1", "sleep 20",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "live: waiting until a program at sink1 listens on port 5000, for at most 1.5 s" in done.stderr
+    assert (
+        "--wait-for: nothing listens on port 5000 of sink1 after 1.5 s; needs another port, or a longer" in done.stderr
+    )
+
+
+@pytest.mark.usefixtures("namespaces")
 def test_a_server_that_ends_is_not_waited_for(idle: str) -> None:
     done = live(idle, "--wait-for", "sink1:5000", "--at", "source1", "true", "--at", "sink1", "exit 3")
     assert done.returncode == 1

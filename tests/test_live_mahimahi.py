@@ -114,6 +114,8 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
         ("mm-onoff uplink 1 0", "mm-onoff: '1 0'; needs 0.000001 to 1000 s each"),
         ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
         ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
+        ("mm-delay 20 --outside", "--outside: without a value; needs one, as in --outside './server 8080'"),
+        ("mm-delay --outside=a 20 mm-delay --outside b 5", "--outside: 'b', after 'a'; needs one"),
     ],
 )
 def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None:
@@ -141,6 +143,20 @@ def test_a_queue_that_cannot_be_is_one_line(tmp_path: Path, queue: str, line: st
         chain([*words, *queue.split()])
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mm-delay --outside serve --seed=3 20 mm-link 12M 2M --cbr -- ask --outside x",
+        "mm-delay 20 mm-link --seed 3 12M --cbr --outside=serve 2M -- ask --outside x",
+        "mm-delay 20 --outside serve mm-link 12M 2M --cbr --seed 3 ask --outside x",
+    ],
+)
+def test_own_options_may_be_anywhere_in_a_chain(words: str) -> None:
+    found = chain(words.split())
+    assert found.own == {"outside": "serve", "seed": "3"}
+    assert (len(found.links), found.command) == (2, ["ask", "--outside", "x"])
 
 
 @pytest.mark.usefixtures("namespaces")

@@ -49,6 +49,8 @@ _POLICIES: Final = (
     "cake",
 )
 _UNLIMITED: Final = "unlimited"
+# Options of longpipe, which mahimahi does not have, each with an example.
+OWN_OPTIONS: Final = {"outside": "'./server 8080'", "seed": "2"}
 
 
 @dataclass
@@ -61,6 +63,22 @@ class Chain:
     meters: set[str] = field(default_factory=set)
     logs: dict[str, Path] = field(default_factory=dict)
     command: list[str] = field(default_factory=list)
+    # Values of longpipe's own options, which may follow the name or the arguments of any shell.
+    own: dict[str, str] = field(default_factory=dict)
+
+    def keep_own(self, name: str, value: str) -> None:
+        """Keeps the value of one of longpipe's options. Raises ScenarioError if it is given twice."""
+        if name in self.own:
+            raise ScenarioError(f"--{name}: {shown(value)}, after {shown(self.own[name])}; needs one")
+        self.own[name] = value
+
+    def without_own(self, words: list[str]) -> list[str]:
+        """Keeps longpipe's options at the beginning of `words`, and returns the other words."""
+        rest = list(words)
+        while rest and rest[0].startswith("--") and rest[0][2:].partition("=")[0] in OWN_OPTIONS:
+            name, equals, value = rest.pop(0)[2:].partition("=")
+            self.keep_own(name, value if equals else _value_of(name, rest))
+        return rest
 
     def write_logs(self, capture: Path) -> None:
         """Writes the logs of the link with a queue, from the capture of the run."""
@@ -104,11 +122,13 @@ def chain(words: list[str]) -> Chain:
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:
+        own = found.without_own(rest[1:])
         if rest[0] == "mm-link":
-            link, rest = _link(rest[1:], found)
+            link, rest = _link(own, found)
         else:
-            link, rest = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[rest[0]](rest[1:])
+            link, rest = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[rest[0]](own)
         found.links.append(link)
+        rest = found.without_own(rest)
         rest = rest[1:] if rest[:1] == ["--"] else rest
     found.command = rest
     if found.logs and sum("path" in link or "policy" in link for link in found.links) > 1:
@@ -147,7 +167,7 @@ def _on_off(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
-    schedules, options, rest = _taken(words)
+    schedules, options, rest = _taken(words, found)
     if len(schedules) < len(_WAYS):
         raise ScenarioError("mm-link: needs two schedules, of the uplink and of the downlink")
     link: dict[str, Any] = {"rate": _FAST, "delay": "0 s"}
@@ -174,8 +194,15 @@ def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
     return link, rest
 
 
-def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
-    """Splits words into two schedules, the options around them, and the rest."""
+def _value_of(name: str, rest: list[str]) -> str:
+    """Removes and returns the word after an option's name."""
+    if not rest:
+        raise ScenarioError(f"--{name}: without a value; needs one, as in --{name} {OWN_OPTIONS[name]}")
+    return rest.pop(0)
+
+
+def _taken(words: list[str], found: Chain) -> tuple[list[str], dict[str, str], list[str]]:
+    """Splits words into two schedules, the options around them, and the rest; longpipe's own options go to `found`."""
     schedules: list[str] = []
     options: dict[str, str] = {}
     rest = list(words)
@@ -183,6 +210,9 @@ def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
         word = rest.pop(0)
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
+            if name in OWN_OPTIONS:
+                found.keep_own(name, value if equals else _value_of(name, rest))
+                continue
             if name in _FLAGS and not equals:
                 options[name] = ""
                 continue

@@ -20,8 +20,9 @@ from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
 
 _LOOK_S: Final = 0.02
-# Maximum time that a program may take until it listens [s].
+# Default of the maximum time that a program may take until it listens, and time after which waiting is reported [s].
 LONGEST_WAIT_S: Final = 60.0
+_SILENT_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ def run(
     to_outside: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
     wait_for: tuple[str, int] | None = None,
+    longest_wait_s: float = LONGEST_WAIT_S,
+    tell: Callable[[str], None] = lambda line: None,
     longest_s: float | None = None,
 ) -> LiveRun:
     """Runs commands, by host, until the first of them ends; calls `progress` about once a second.
@@ -51,7 +54,8 @@ def run(
     `progress` gets the counters of the path, and in `received_bytes` the bytes that each host received.
 
     The first command starts half a second after the others, or once a program at the host of `wait_for` listens on its
-    port. After `longest_s` it is terminated.
+    port, for which the run waits at most `longest_wait_s`; `tell` gets a line if that takes longer than a second, and
+    another one when the program listens. After `longest_s` the first command is terminated.
 
     With `to_outside` the last host is connected to the Internet, by pasta and over IPv4.
 
@@ -76,7 +80,8 @@ def run(
                 if end is not first:
                     end.start()
             if wait_for is not None:
-                _wait_for(next(end for end in ends if end.host.name == wait_for[0]), wait_for[1], carrier)
+                server = next(end for end in ends if end.host.name == wait_for[0])
+                _wait_for(server, wait_for[1], carrier, longest_wait_s, tell)
             elif len(commands) > 1:
                 time.sleep(settings.head_start_s)
             first.start()
@@ -139,15 +144,24 @@ def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[st
     return host, int(port)
 
 
-def _wait_for(end: End, port: int, carrier: Carrier) -> None:
+def _wait_for(end: End, port: int, carrier: Carrier, longest_s: float, tell: Callable[[str], None]) -> None:
     """Waits until a program at this host listens; raises RunError if it ends before, or takes too long."""
-    until_s = time.monotonic() + LONGEST_WAIT_S
+    began_s = time.monotonic()
+    until_s, told = began_s + longest_s, False
     while not sockets.listens(end.process.pid, port):
+        if not told and time.monotonic() - began_s >= _SILENT_S:
+            told = True
+            tell(f"waiting until a program at {end.host.name} listens on port {port}, for at most {longest_s:g} s")
         if (status := end.status()) is not None:
             raise RunError(f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}")
         if time.monotonic() > until_s or not carrier.is_alive():
-            raise RunError(f"--wait-for: nothing listens on port {port} of {end.host.name} after {LONGEST_WAIT_S:g} s")
+            raise RunError(
+                f"--wait-for: nothing listens on port {port} of {end.host.name} after {longest_s:g} s; "
+                "needs another port, or a longer --wait-at-most"
+            )
         time.sleep(_LOOK_S)
+    if told:
+        tell(f"port {port} of {end.host.name} is open after {time.monotonic() - began_s:.1f} s")
 
 
 def _wait(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from longpipe.cli.safe import Console
+from longpipe.errors import ScenarioError, shown
 
 LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -30,6 +31,13 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
     return tell
 
 
+def whole(text: str) -> int:
+    """Returns the number of --seed. Raises ScenarioError."""
+    if not text.isdecimal():
+        raise ScenarioError(f"--seed: {shown(text)}; needs a whole number from 0")
+    return int(text)
+
+
 def shell(name: str, usage: str) -> Callable[..., None]:
     """Returns the command that starts a shell."""
 
@@ -37,29 +45,34 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         context: typer.Context,
         outside: Annotated[
             str | None,
-            typer.Option(metavar="COMMAND", help="Command at the far end, run by sh; before the other options."),
+            typer.Option(metavar="COMMAND", help="Command at the far end, run by sh."),
         ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream; comes first.")] = 1,
+        seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.", show_default="1")] = None,
     ) -> None:
         from longpipe.cli.live.path import check_machine
         from longpipe.live import Settings, plan, run
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
 
         found = chain([name, *context.args])
+        # Options before the first shell's arguments; the others are in the chain.
+        for option, value in (("outside", outside), ("seed", seed)):
+            if value is not None:
+                found.keep_own(option, str(value))
+        seed_of_run = whole(found.own.get("seed", "1"))
         check_machine()
         path = plan(found.scenario(), (INSIDE, OUTSIDE))
         # Address of mahimahi's outermost host.
         os.environ["MAHIMAHI_BASE"] = path.hosts[1].address
         commands = {INSIDE: found.command or [os.environ.get("SHELL") or "/bin/sh"]}
-        if outside is not None:
-            commands[OUTSIDE] = ["/bin/sh", "-c", outside]
+        if "outside" in found.own:
+            commands[OUTSIDE] = ["/bin/sh", "-c", found.own["outside"]]
         errors = Console(stderr=True, highlight=False, soft_wrap=True)
         with tempfile.TemporaryDirectory(prefix="longpipe-live-") as place:
             capture = Path(place) / "log.pcapng" if found.logs else None
             done = run(
                 path,
                 commands,
-                seed=seed,
+                seed=seed_of_run,
                 settings=Settings(),
                 capture=capture,
                 progress=_meter(found.meters, errors) if found.meters else None,
@@ -74,7 +87,8 @@ def shell(name: str, usage: str) -> Callable[..., None]:
 
     command.__doc__ = (
         f"Run a command as mahimahi does: {usage}.\n\n    The far end is the host outside, whose address is in "
-        "MAHIMAHI_BASE, too. Shells may follow each other: mm-delay 20 mm-link up down COMMAND."
+        "MAHIMAHI_BASE, too. Shells may follow each other: mm-delay 20 mm-link up down COMMAND. --outside and --seed "
+        "may follow the name or the arguments of any of them."
     )
     return command
 

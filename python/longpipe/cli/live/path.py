@@ -81,6 +81,9 @@ def run(
             "--wait-for", metavar="HOST:PORT", help="Start the first program once a program there listens on this port."
         ),
     ] = None,
+    wait_at_most: Annotated[
+        str, typer.Option("--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time.")
+    ] = "60 s",
     alone: Annotated[bool, typer.Option("--alone", help="Leave out the scenario's own simulated flows.")] = False,
     outside: Annotated[
         bool,
@@ -140,6 +143,7 @@ def run(
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
     limit_s = _seconds("--max-late", max_late or "1 ms")
+    longest_wait_s = _seconds("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
     plan = planned(scenario, tuple(commands), mtu=mtu, alone=alone)
     if not commands:
@@ -181,6 +185,8 @@ def run(
         to_outside=outside,
         progress=tell if progress else None,
         wait_for=wait_for,
+        longest_wait_s=longest_wait_s,
+        tell=(lambda line: None) if quiet else (lambda line: errors.print(f"live: {line}", markup=False)),
     )
     _show(done.certificate, errors, json, quiet=quiet)
     if done.status != 0:
