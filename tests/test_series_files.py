@@ -111,7 +111,7 @@ def test_round_trips_are_halved_and_that_is_said(tmp_path: Path) -> None:
     scenario = over(written(tmp_path, "time,rtt [ms]\n0,120\n1,40.5\n"))
     assert delays(scenario) == [[0, 60 * MS], [S, 20 * MS + MS // 4]]
     (line,) = read_from_files(scenario)
-    assert line.endswith("path.csv: 2 rows to 1 s; rtt 20.25 ms to 60 ms (half of each round trip)")
+    assert line.endswith("path.csv: 2 rows to 1 s; rtt 20.25 ms to 60 ms (in ms, half of each round trip)")
     assert not [one for one in cautions(scenario) if "path.csv" in one]
 
 
@@ -135,9 +135,11 @@ def test_a_file_of_lens_is_read_without_its_lost_round_trips(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("time,rate\n0,152\n1,149\n", "rate is 152 bit/s at most, for a number without a unit counts in bit/s; if Mbit/s are meant, call the column 'rate [Mbit/s]'"),
-        ("time,delay\n0,20\n1,25\n", "delay is 25 s at most, for a number without a unit counts in s; if ms are meant, call the column 'delay [ms]'"),
-        ("time,rtt\n0,120.5\n", "rtt is 120.5 s at most, for a number without a unit counts in s; if ms are meant, call the column 'rtt [ms]'"),
+        ("time,rate\n0,152\n1,149\n", "rate is at most 152 bit/s, which is implausibly low: the column names no unit, so bit/s was assumed; if Mbit/s is meant, name it 'rate [Mbit/s]'"),
+        ("time,delay\n0,20\n1,25\n", "delay is at most 25 s, which is implausibly long: the column names no unit, so s was assumed; if ms is meant, name it 'delay [ms]'"),
+        ("time,rtt\n0,120.5\n", "rtt is at most 120.5 s, which is implausibly long: the column names no unit, so s was assumed; if ms is meant, name it 'rtt [ms]'"),
+        ("time,rate [bit/s]\n0,152\n1,149\n", "rate is at most 152 bit/s, which is implausibly low: the column names bit/s; if Mbit/s is meant, name it 'rate [Mbit/s]'"),
+        ("time,rtt [s]\n0,20\n1,40\n", "rtt is at most 40 s, which is implausibly long: the column names s; if ms is meant, name it 'rtt [ms]'"),
         ("time,loss\n0,1\n1,1\n", "loss is 1 in all rows, so that nothing arrives; if percent is meant, name the column 'loss [%]'"),
     ],
 )  # fmt: skip
@@ -149,8 +151,8 @@ def test_what_is_implausible_is_questioned(tmp_path: Path, text: str, said: str)
 def test_times_that_may_be_milliseconds_are_questioned(tmp_path: Path) -> None:
     file = written(tmp_path, "time,rate\n0,5e6\n100,6e6\n200,5e6\n")
     said = (
-        f"{file}: the second row is at 100 s, when the run of 1 s has ended, for a time without a unit counts in s; "
-        "if ms are meant, call the column 'time [ms]'"
+        f"{file}: the second row is at 100 s, after the end of the run of 1 s: the column names no unit, so s was "
+        "assumed; if ms is meant, name it 'time [ms]'"
     )
     assert said in cautions(over(file))
     for text in (

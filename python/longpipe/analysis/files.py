@@ -28,8 +28,8 @@ def doubts_of_files(scenario: Scenario) -> list[str]:
         found += notes.doubts
         if notes.second_ps is not None and notes.second_ps > end_ps:
             found.append(
-                f"{file}: the second row is at {TIME.format(notes.second_ps)}, when the run of {scenario.duration} has "
-                "ended, for a time without a unit counts in s; if ms are meant, call the column 'time [ms]'"
+                f"{file}: the second row is at {TIME.format(notes.second_ps)}, after the end of the run of "
+                f"{scenario.duration}: the column names no unit, so s was assumed; if ms is meant, name it 'time [ms]'"
             )
     return found
 

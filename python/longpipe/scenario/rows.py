@@ -88,19 +88,22 @@ class Column:
         if self.least_read is None or self.most_read is None:
             return f"{self.head} empty"
         low, high = (self.dimension.format(value) for value in (self.least_read, self.most_read))
-        halved = " (half of each round trip)" if self.divisor == 2 else ""
-        return f"{self.head} {low if low == high else f'{low} to {high}'}{halved}"
+        said = [f"in {self.unit}" if self.unit else f"read in {self.bare}, as no unit is given" if self.is_bare else ""]
+        said += ["half of each round trip"] if self.divisor == 2 else []
+        how = ", ".join(filter(None, said))
+        return f"{self.head} {low if low == high else f'{low} to {high}'}{f' ({how})' if how else ''}"
 
     def doubt(self, meant: str, low: int | None = None, high: int | None = None) -> Iterator[str]:
-        """Yields a warning if bare numbers stay below `low` or reach `high` [base units]; `meant` may be their unit."""
-        if not self.is_bare or not self.most_read:
+        """Yields a warning if all values are below `low` or one reaches `high` [base units]; `meant` is likely."""
+        if not self.most_read or not (self.is_bare or self.unit):
             return
-        if (low is not None and self.most_read < low) or (high is not None and self.most_read >= high):
+        is_low = low is not None and self.most_read < low
+        if is_low or (high is not None and self.most_read >= high):
             most = self.dimension.format(self.most_read * self.divisor)
-            yield (
-                f"{self.file}: {self.head} is {most} at most, for a number without a unit counts in {self.bare}; "
-                f"if {meant} are meant, call the column '{self.head} [{meant}]'"
-            )
+            found = f"{self.file}: {self.head} is at most {most}, which is implausibly {'low' if is_low else 'long'}"
+            column = f"'{self.head} [{meant}]'"
+            named = self.unit or f"no unit, so {self.bare} was assumed"
+            yield f"{found}: the column names {named}; if {meant} is meant, name it {column}"
 
 
 @dataclass
