@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -302,6 +303,24 @@ def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
     file = Path(__file__).parent / "data" / "classes" / "aimd.py"
     of_class = Scenario().with_(**{"tcp.congestion": {"kind": "python", "class": f"{file}:Aimd"}})
     assert heads(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
+
+
+@pytest.mark.parametrize(
+    ("tcp", "policy", "head"),
+    [
+        ({"profile": "linux-6"}, "codel", "cubic TCP with rack (linux-6), "),
+        ({"profile": "linux-6", "congestion": {"kind": "cubic", "beta": 0.8}}, "codel", "cubic (beta 0.8) TCP with rack "),
+        ({"congestion": {"kind": "vegas", "alpha": 3}}, "codel", "vegas (alpha 3) TCP with reno, "),
+        ({"recovery": {"kind": "rack", "dsack": True}}, "codel", "rack (dsack true) TCP, "),
+        ({}, {"kind": "codel", "target": "1 ms"}, "; codel (target 1 ms) at "),
+        ({}, "codel", "; codel at "),
+    ],
+)
+def test_the_head_of_a_run_has_changed_parameters(tcp: dict[str, Any], policy: object, head: str) -> None:
+    from longpipe.analysis.heads import heads
+
+    scenario = Scenario(framing="ip", tcp=tcp, switch={"buffer": "50 packets", "policy": policy})
+    assert head in heads(scenario)[1]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 """Lines that describe a scenario: above the tables of a run, and in notebooks."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal, cast
+
+from pydantic import BaseModel
 
 from longpipe.analysis.paths import Resolved, paths
+from longpipe.errors import ScenarioError
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.module import Module
@@ -28,7 +32,7 @@ def heads(scenario: Scenario) -> list[str]:
     resolved = scenario.resolved
     return [
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
-        f"{_senders(tcp, resolved)}; {scenario.switch.policy.kind} at {scenario.switch.buffer}",
+        f"{_senders(tcp, resolved)}; {_with_changes(scenario.switch.policy)} at {scenario.switch.buffer}",
         *_exceptions(scenario),
     ]
 
@@ -66,7 +70,7 @@ def _exceptions(scenario: Scenario) -> list[str]:
     found = [f"{name}: {own}" for name, tcp in parts if tcp and (own := _own(tcp, scenario.tcp))]
     if isinstance(network, Graph):
         for link in network.links:
-            said: list[str] = [link.policy.kind] if link.policy else []
+            said: list[str] = [_with_changes(link.policy)] if link.policy else []
             said += [f"at {link.buffer}"] if link.buffer else []
             found += [f"{'->'.join(link.between)}: {' '.join(said)}"] if said else []
     elif network.return_buffer is not None:
@@ -82,28 +86,70 @@ def _own(tcp: Tcp, others: Tcp) -> str:
     said = {field for field in tcp.model_fields_set if getattr(tcp, field) != getattr(others, field)}
     if "profile" in said:
         return _kinds(tcp)
-    chosen = (
-        (_name(getattr(tcp, part)), _name(getattr(others, part))) for part in ("congestion", "recovery") if part in said
-    )
+    chosen = ((_part(tcp, part), _part(others, part)) for part in ("congestion", "recovery") if part in said)
     kinds = [own for own, usual in chosen if own != usual]
     plain = [f"{field} {value}" for field in SHOWN if field in said and isinstance(value := getattr(tcp, field), str)]
     return ", ".join([*kinds, *plain])
 
 
 def _kinds(tcp: Tcp) -> str:
-    kinds = (
-        f"{tcp.recovery.kind} TCP"
-        if tcp.congestion == "aimd"
-        else f"{_name(tcp.congestion)} TCP with {tcp.recovery.kind}"
-    )
+    congestion, recovery = _part(tcp, "congestion"), _part(tcp, "recovery")
+    kinds = f"{recovery} TCP" if congestion == "aimd" else f"{congestion} TCP with {recovery}"
     return kinds if tcp.profile == CLASSIC else f"{kinds} ({tcp.profile})"
 
 
-def _name(part: Variant) -> str:
-    """Returns the kind of a recovery or controller; for a controller from a file or a class, also its name."""
+def _part(tcp: Tcp, field: Literal["congestion", "recovery"]) -> str:
+    """Returns the kind of a recovery or controller with its changed parameters, as in "cubic (beta 0.8)".
+
+    A controller from a file or a class also has its name.
+    """
+    part: Variant = getattr(tcp, field)
     if isinstance(part, Module):
-        return f"module {Path(part.file).name}"
-    return f"python {Path(part.class_).name}" if isinstance(part, Python) else part.kind
+        return _changed(f"module {Path(part.file).name}", part.parameters or {})
+    if isinstance(part, Python):
+        return _changed(f"python {Path(part.class_).name}", part.parameters or {})
+    return _with_changes(part, _usual(tcp, field, part.kind))
+
+
+def _usual(tcp: Tcp, field: str, kind: str) -> BaseModel | None:
+    """Returns a recovery or controller without changes, as the profile has it; None for a kind that needs others."""
+    with suppress(ScenarioError):
+        usual = Tcp.model_validate({"profile": tcp.profile})
+        if getattr(usual, field).kind != kind:
+            usual = Tcp.model_validate({"profile": tcp.profile, field: kind})
+        return cast("BaseModel", getattr(usual, field))
+    return None
+
+
+def _with_changes(part: Any, usual: BaseModel | None = None) -> str:  # noqa: ANN401 - a part with a kind
+    """Returns the kind of a part, and its parameters that differ from `usual`, or from the defaults of its fields."""
+    fields = type(part).model_fields
+    changed = {}
+    for name in fields:
+        value = getattr(part, name)
+        default = fields[name].get_default(call_default_factory=True) if usual is None else getattr(usual, name)
+        if name in part.model_fields_set - {"kind"} and value != default:
+            changed[name] = value
+    return _changed(str(part.kind), changed)
+
+
+def _changed(name: str, parameters: Mapping[str, object]) -> str:
+    """Returns a name with its changed parameters in parentheses; of many only the first."""
+    said = [f"{key} {text}" for key, value in parameters.items() if (text := _value(value))]
+    if len(said) > MOST_EXCEPTIONS:
+        said = [*said[:MOST_EXCEPTIONS], f"and {len(said) - MOST_EXCEPTIONS} more"]
+    return f"{name} ({', '.join(said)})" if said else name
+
+
+def _value(value: object) -> str:
+    """Returns a parameter's value as text, the kind of a part; "" for lists."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str | int):
+        return str(value)
+    return str(getattr(value, "kind", ""))
 
 
 def _way(resolved: Resolved) -> str:
