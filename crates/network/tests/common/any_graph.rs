@@ -150,7 +150,7 @@ fn any_run() -> impl Strategy<Value = RunDraft> {
         prop::bool::weighted(0.4),
         0usize..3,
         prop_oneof![2 => Just(0u16), 3 => Just(1 << 15), 1 => any::<u16>()],
-        prop_oneof![3 => 0u8..16, 1 => 16u8..32],
+        prop_oneof![3 => 0u8..16, 1 => 16u8..64],
         1u64..200,
         prop_oneof![14 => Just(vec![]), 1 => any_extremes()],
         (
@@ -362,7 +362,7 @@ impl RunDraft {
             arrivals: wanted(2),
             control: wanted(3),
             events: wanted(4),
-            flight: wanted(3),
+            flight: wanted(5),
         }
     }
 }
