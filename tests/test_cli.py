@@ -309,7 +309,11 @@ def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
     ("tcp", "policy", "head"),
     [
         ({"profile": "linux-6"}, "codel", "cubic TCP with rack (linux-6), "),
-        ({"profile": "linux-6", "congestion": {"kind": "cubic", "beta": 0.8}}, "codel", "cubic (beta 0.8) TCP with rack "),
+        (
+            {"profile": "linux-6", "congestion": {"kind": "cubic", "beta": 0.8}},
+            "codel",
+            "cubic (beta 0.8) TCP with rack ",
+        ),
         ({"congestion": {"kind": "vegas", "alpha": 3}}, "codel", "vegas (alpha 3) TCP with reno, "),
         ({"recovery": {"kind": "rack", "dsack": True}}, "codel", "rack (dsack true) TCP, "),
         ({}, {"kind": "codel", "target": "1 ms"}, "; codel (target 1 ms) at "),

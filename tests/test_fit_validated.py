@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,19 @@ def test_an_interrupted_collection_continues(tmp_path: Path, monkeypatch: pytest
     assert list(missing(fit_runs.read(tmp_path), campaign)) == []
     captures = sorted(one.name for one in (tmp_path / "captures").iterdir())
     assert captures == ["path-0-cubic.pcap.gz", "queue-0-cubic.pcap.gz"]
+
+
+def test_a_folder_of_another_seed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = Campaign(seed=5, paths=1, queues=0, control_paths=0, loss_draws=1, most_s=6.0)
+    monkeypatch.setattr(fit_runs, "run_each", lambda cases, seed: map(finished, cases))
+    collect(tmp_path, begun, print)
+    kept = (tmp_path / "runs.csv").read_bytes()
+    for other in (replace(begun, seed=6), replace(begun, most_s=7.0)):
+        with pytest.raises(ScenarioError, match=r"of path 0 is .*, with these options .*; needs the --seed and --most"):
+            collect(tmp_path, other, print)
+    assert (tmp_path / "runs.csv").read_bytes() == kept
+    collect(tmp_path, replace(begun, paths=2), print)
+    assert len(fit_runs.read(tmp_path)) == 6
 
 
 def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 - of the columns

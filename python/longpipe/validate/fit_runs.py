@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from longpipe.errors import ScenarioError
 from longpipe.files import write_bytes
 from longpipe.units import RATE
 from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each, seconds
@@ -130,10 +131,27 @@ def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int
                 yield kind, number, runs
 
 
+def check_drawn(folder: Path, found: pd.DataFrame, campaign: Campaign) -> None:
+    """Raises ScenarioError if the finished runs of a folder have other paths than the campaign draws."""
+    for row in found.drop_duplicates(["kind", "number"]).to_dict("records"):
+        kind, number = row["kind"], int(row["number"])
+        if kind not in KINDS or number >= campaign.count(kind):
+            continue
+        case, _ = campaign.case(kind, number)
+        for name in DRAWN:
+            if str(row[name]) != str(getattr(case, name)):
+                raise ScenarioError(
+                    f"FOLDER: {str(folder)!r}: {name} of {kind} {number} is {row[name]}, with these options "
+                    f"{getattr(case, name)}; needs the --seed and --most with which it was begun, or another folder"
+                )
+
+
 def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> None:
     """Runs the missing cases in Linux; keeps a capture and a row of each run as soon as it has finished."""
+    known = read(folder)
+    check_drawn(folder, known, campaign)
     (folder / "captures").mkdir(parents=True, exist_ok=True)
-    for kind, number, runs in missing(read(folder), campaign):
+    for kind, number, runs in missing(known, campaign):
         seed = 1000 * KINDS.index(kind) + number
         cases = [campaign.case(kind, number, *run) for run in runs]
         found = run_each([case for case, _ in cases], seed=seed)

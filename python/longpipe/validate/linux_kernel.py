@@ -62,8 +62,19 @@ class Kernel:
 
     @property
     def version(self) -> str:
-        """Returns the kernel's version, as in 6.1.176."""
-        return " ".join(sorted(folder.name for folder in self.modules.iterdir()))
+        """Returns the kernel's version, as in 6.1.176.
+
+        Raises RunError if there are modules of several versions, and the program does not say which of them it is.
+        """
+        found = sorted(folder.name for folder in self.modules.iterdir())
+        if len(found) == 1:
+            return found[0]
+        # An upgrade leaves the modules of the previous kernel if they were changed.
+        done = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+        told = done.stdout.strip()
+        if told not in found:
+            raise RunError(f"{self.program}: version {told!r}; needs its modules in {self.modules}, which has {found}")
+        return told
 
 
 def home() -> Path:
