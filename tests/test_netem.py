@@ -1,5 +1,6 @@
 """Datagrams over a live path beside Linux's netem: the paths are equal, and differences are found."""
 
+import math
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ from longpipe import simulate
 from longpipe.cli import app
 from longpipe.live.certificate import Certificate
 from longpipe.validate.linux_conditioners import ETHERNET_BYTES, HEADERS_BYTES, DatagramCase
-from longpipe.validate.netem import CASES, LENGTH, Delays, NetemComparison, compare, over_live
+from longpipe.validate.netem import CASES, LENGTH, Delays, NetemComparison, compare, lost_share, over_live, spread_ms
 from thorough import THOROUGH
 
 
@@ -40,6 +41,15 @@ def test_differences_of_delays_and_losses_are_found() -> None:
     constant = np.full(10_000, 20.0)
     assert compared(constant, constant + 0.15).distance() == 0.0
     assert compared(constant, constant + 0.25).distance() == 1.0
+
+
+def test_a_path_over_which_nothing_arrives_has_no_delays() -> None:
+    drawn, none = np.random.default_rng(1).normal(20, 5, 1000), np.full(1000, np.nan)
+    assert all(math.isnan(value) for value in spread_ms(none))
+    assert lost_share(none) == 1.0
+    assert compared(none, none).agrees()
+    assert not compared(drawn, none).agrees()
+    assert not compared(none, drawn).agrees()
 
 
 def test_the_path_with_a_rate_delays_and_drops_as_the_formula_of_netem(tmp_path: Path) -> None:

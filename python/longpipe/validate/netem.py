@@ -1,5 +1,6 @@
 """Datagrams over a live path, compared with `netem` of a Linux guest whose clock is virtual."""
 
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -127,13 +128,28 @@ class NetemComparison:
             np.var([part.mean() for part in np.array_split(share, BATCHES)], ddof=1) / BATCHES for share in shares
         )
         difference = abs(shares[0].mean() - shares[1].mean())
-        return float(difference / variance**0.5) if difference else 0.0
+        if not difference:
+            return 0.0
+        return float(difference / variance**0.5) if variance else math.inf
 
     def agrees(self, within_ms: float = WITHIN_MS) -> bool:
         """Returns whether delays and losses differ by no more than chance."""
         arrived = [max(1, int(np.sum(~np.isnan(delays)))) for delays in (self.netem, self.live)]
         largest = DISTANCE * (1 / arrived[0] + 1 / arrived[1]) ** 0.5
         return self.distance(within_ms) <= largest and self.lost_apart <= DEVIATIONS
+
+
+def lost_share(delays: Delays) -> float:
+    """Returns the share of datagrams that were lost."""
+    return float(np.isnan(delays).mean())
+
+
+def spread_ms(delays: Delays) -> tuple[float, ...]:
+    """Returns mean, 1 %, 50 % and 99 % of the delays [ms]; NaN if every datagram was lost."""
+    arrived = delays[~np.isnan(delays)]
+    if not len(arrived):
+        return (math.nan,) * 4
+    return (float(arrived.mean()), *map(float, np.quantile(arrived, (0.01, 0.5, 0.99))))
 
 
 def compare(cases: Sequence[NetemCase], count: int = DATAGRAMS, settings: Settings = USUAL) -> list[NetemComparison]:

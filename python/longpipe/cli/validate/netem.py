@@ -1,5 +1,6 @@
 """`longpipe validate netem`: compares a live path with Linux's netem."""
 
+import math
 from typing import Annotated
 
 import typer
@@ -30,11 +31,9 @@ def netem(
     user-mode-linux, and the rights that `longpipe live` needs.
     """
     # Import only here, because NumPy and the engine take a second to load.
-    import numpy as np
-
     from longpipe.cli.live.path import check_machine
     from longpipe.errors import ScenarioError, nearest
-    from longpipe.validate.netem import CASES, compare
+    from longpipe.validate.netem import CASES, compare, lost_share, spread_ms
 
     for name in cases or []:
         if name not in CASES:
@@ -50,13 +49,11 @@ def netem(
     different, late = False, []
     for found in compare([CASES[name] for name in cases or CASES], datagrams):
         for which, delays in (("netem", found.netem), ("live", found.live)):
-            lost = np.isnan(delays)
-            shown = [delays[~lost].mean(), *np.quantile(delays[~lost], (0.01, 0.5, 0.99))]
             table.add_row(
                 found.case.name if which == "netem" else "",
                 which,
-                f"{100 * lost.mean():.2f}",
-                *(f"{value:.2f}" for value in shown),
+                f"{100 * lost_share(delays):.2f}",
+                *(f"{value:.2f}" if math.isfinite(value) else "-" for value in spread_ms(delays)),
                 f"{found.distance(within_ms):.3f}" if which == "live" else "",
             )
         different |= not found.agrees(within_ms)
