@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from commands import run
@@ -15,7 +16,8 @@ from longpipe.fit.observed import ObservedFlow
 from longpipe.fit.path_file import write
 from longpipe.fit.rates import rate_steps, served_bits
 from longpipe.fit.reported import report
-from longpipe.fit.whatif import whatif
+from longpipe.fit.whatif import _drawn, whatif
+from longpipe.units import TIME
 
 STEPS = [["0 s", "8 Mbit/s"], ["2 s", "4 Mbit/s"], ["4 s", "9 Mbit/s"]]
 # Two-way delay of the path without transmission times.
@@ -78,6 +80,14 @@ def test_the_scenario_has_the_steps_and_predictions_vary_all_rates(moving: Obser
     written = json.loads(write(fitted, file).read_text())
     assert [row["rate_bps"] for row in written["rate_steps"]] == pytest.approx([8e6, 4e6, 9e6], rel=1e-3)
     assert "# rate from 2" in file.read_text() or "# rate from 1.9" in file.read_text()
+    # The base RTT varies, too: each draw shifts all delays equally.
+    shifts = set()
+    for seed in range(3):
+        drawn: Any = _drawn(fitted.scenario, written, np.random.default_rng(seed))["network.path"]
+        pairs = zip(drawn["delay"], path["delay"], strict=True)
+        (shift,) = {TIME.parse(new) - TIME.parse(old) for (_, new), (_, old) in pairs}
+        shifts.add(shift)
+    assert len(shifts) == 3
     goodput = whatif(file, {"switch.buffer": "30 packets"}, 3).measures[0]
     assert goodput.observed is not None
     assert goodput.baseline[0] == pytest.approx(goodput.observed, rel=0.05)
@@ -85,8 +95,6 @@ def test_the_scenario_has_the_steps_and_predictions_vary_all_rates(moving: Obser
 
 
 def intervals(rates: list[float], bits: float = 12_000.0) -> BusyIntervals:
-    import numpy as np
-
     lengths = bits / np.array(rates)
     begin = np.append(0.0, np.cumsum(lengths)[:-1])
     zeros = np.zeros(len(rates))
@@ -94,8 +102,6 @@ def intervals(rates: list[float], bits: float = 12_000.0) -> BusyIntervals:
 
 
 def test_noise_of_single_intervals_is_no_step() -> None:
-    import numpy as np
-
     random = np.random.default_rng(7)
     noisy = (1e7 * np.exp(random.normal(0, 0.2, 4000))).tolist()
     assert rate_steps(intervals(noisy), 12_000, 0.0) == ()
@@ -107,8 +113,6 @@ def test_noise_of_single_intervals_is_no_step() -> None:
 
 
 def test_pieces_do_not_cross_pauses() -> None:
-    import numpy as np
-
     busy = intervals([1e6] * 10)
     apart = BusyIntervals(
         busy.begin_s, busy.length_s, busy.bits, np.array([0] * 4 + [1] * 6, dtype=np.int64), busy.jitter_s
@@ -117,7 +121,5 @@ def test_pieces_do_not_cross_pauses() -> None:
 
 
 def test_the_bits_served_follow_the_rates() -> None:
-    import numpy as np
-
     times = np.array([0.5, 1.0, 2.0])
     assert served_bits([(0.0, 10.0), (1.0, 20.0)], times).tolist() == [5.0, 10.0, 30.0]

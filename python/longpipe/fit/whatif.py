@@ -195,16 +195,20 @@ def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gene
         return {}
     rows = fitted["estimates"]
     changes: dict[str, object] = {}
-    rate = _near(rows.get("rate"), random)
+    rate, delay = _near(rows.get("rate"), random), _near(rows.get("base RTT"), random)
+    longer_ps = delay * rows["base RTT"]["value"] * 1e12 if delay else 0.0
     if rate:
         changes["network.trunk_rate"] = _scaled(network.trunk_rate, 1 + rate)
-        if getattr(network.path, "kind", "") == "moving" and network.path.rate:
-            steps = [[at, _scaled(step, 1 + rate)] for at, step in network.path.rate]
-            changes["network.path"] = {**network.path.model_dump(exclude_unset=True), "rate": steps}
-    delay = _near(rows.get("base RTT"), random)
     if delay:
-        half = TIME.parse(network.trunk_delay)
-        changes["network.trunk_delay"] = f"{max(0, round(half + delay * rows['base RTT']['value'] * 1e12))} ps"
+        changes["network.trunk_delay"] = _shifted(network.trunk_delay, longer_ps)
+    # Over time, the delays and rates of the series replace those of the trunk.
+    if getattr(network.path, "kind", "") == "moving" and (rate or delay):
+        path = network.path.model_dump(exclude_unset=True)
+        if network.path.rate:
+            path["rate"] = [[at, _scaled(step, 1 + rate)] for at, step in network.path.rate]
+        if network.path.delay:
+            path["delay"] = [[at, _shifted(step, longer_ps)] for at, step in network.path.delay]
+        changes["network.path"] = path
     buffer = _near(rows.get("buffer"), random)
     if buffer:
         changes["switch.buffer"] = f"{max(1, round(rows['buffer']['value'] * (1 + buffer)))} packets"
@@ -216,6 +220,10 @@ def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gene
 
 def _scaled(rate: str, factor: float) -> str:
     return f"{max(1, round(RATE.parse(rate) * factor))} bit/s"
+
+
+def _shifted(delay: str, by_ps: float) -> str:
+    return f"{max(0, round(TIME.parse(delay) + by_ps))} ps"
 
 
 def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
