@@ -155,6 +155,13 @@ def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: obje
     assert told(result.flow_limits)[0].endswith("the queue discipline dropped packets before its buffer was full")
 
 
+def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buffer() -> None:
+    changes = {"network.trunk_delay": "100 ms", "tcp.receiver_window": "auto", "switch.policy": "selective-drop"}
+    result = simulate(geo(**changes))
+    assert at_port(result, "switch1->switch2", "packets_lost_aqm") > 0
+    assert {one.limited_by for one in result.flow_limits} == {"buffer"}
+
+
 def test_an_outage_that_drops_packets_is_named() -> None:
     outages = {"every": "5 s", "phase": "2 s", "gap": "1 s", "arriving": "drop", "waiting": "drop", "in_flight": "drop"}
     scenario = geo(

@@ -30,7 +30,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "its slowest link was busy",
     "return link": "a return link of its ACKs was busy",
     "window": "the receiver's window was full",
-    "buffer": "a full buffer lost packets",
+    "buffer": "a full buffer, or a policy that depends on its size, lost packets",
     "AQM": "the queue discipline dropped packets before its buffer was full",
     "random loss": "a link lost packets: injected losses or bit errors",
     "outage": "an outage lost packets, or no route led on",
@@ -58,6 +58,8 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
 # Limit that packets lost at a port indicate, by the suffix of the counter's name, for suffixes that are not causes
 # above.
 _OF_COUNTER: Final[Mapping[str, Limit]] = {"discarded": "buffer", "injected": "random loss", "errors": "random loss"}
+# Policies whose thresholds are fractions of the buffer, so that a larger buffer reduces their drops.
+SIZED_BY_BUFFER: Final = frozenset({"tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"})
 # Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds from which a link counts as busy and a window as full.
@@ -132,6 +134,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
         )
         of_its_time = duration_s / active_s if done else 1.0
+        sized = {resolved["links"][k]["policy"]["kind"] for k in path.route} <= SIZED_BY_BUFFER
+        aqm: Limit = "buffer" if sized else "AQM"
         share_bps = resolved["links"][path.bottleneck]["rate_bps"] / users[path.bottleneck]
         share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
         slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
@@ -145,7 +149,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                         *datagrams.get(path.flow, (0, 0, 0)),
                         ports.most_held(ways) + counted["sent_segments"] / active_s * path.propagation_ps / 1e12,
                     ),
-                    ports.losses_by_limit(ways),
+                    ports.losses_by_limit(ways, aqm),
                 )
                 if path.datagrams
                 else _limit(
@@ -158,7 +162,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     marks=counted.get("mark_reductions", 0),
                     losses=ports.losses(ways),
                     by_counts=reductions is None or path.flow in real,
-                    reduced_by=_reduced_by((reductions or {}).get(path.flow, ()), share_bytes),
+                    reduced_by=_reduced_by((reductions or {}).get(path.flow, ()), share_bytes, aqm),
                     served=served.get(path.flow, 0.0),
                     round_trips=active_s / round_trip_s,
                 ),
@@ -249,19 +253,21 @@ def _limit(
     return "slow start" if round_trips < SLOW_START_ROUND_TRIPS else "congestion"
 
 
-def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> Limit | None:
+def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm: Limit) -> Limit | None:
     """Returns the cause that kept the window of a flow below its share of the path for the longest time.
 
     None if nothing reduced it. The weight of each reduction is the time until the next one, times the fraction of the
     flow's fair share that the mean window in this time did not reach. If all windows reach it, the weight is the time
-    alone.
+    alone. Drops of a policy count as `aqm`.
     """
     below: Counter[Limit] = Counter()
     lasted: Counter[Limit] = Counter()
     for row in reductions:
         missing = max(0.0, 1 - row["mean_window_bytes"] / share_bytes)
-        below[OF_CAUSE[row["cause"]]] += row["reduced_s"] * missing
-        lasted[OF_CAUSE[row["cause"]]] += row["reduced_s"]
+        limit = OF_CAUSE[row["cause"]]
+        limit = aqm if limit == "AQM" else limit
+        below[limit] += row["reduced_s"] * missing
+        lasted[limit] += row["reduced_s"]
     if not lasted:
         return None
     weights = below if any(below.values()) else lasted
@@ -335,12 +341,15 @@ class _Ports:
         own = [self._names[port] for port in ports]
         return sum([self._lost_in_buffers[i] for i in own]), sum([self._lost_on_links[i] for i in own])
 
-    def losses_by_limit(self, ports: Iterable[str]) -> Counter[Limit]:
-        """Returns the losses of these ports by the limit that they indicate [packets or cells; corrupted frames]."""
+    def losses_by_limit(self, ports: Iterable[str], aqm: Limit) -> Counter[Limit]:
+        """Returns the losses of these ports by the limit that they indicate [packets or cells; corrupted frames].
+
+        Drops of a policy count as `aqm`.
+        """
         own = [self._names[port] for port in ports]
         found: Counter[Limit] = Counter()
         for name, limit in self._by_limit.items():
-            found[limit] += sum(self._columns[name][i] for i in own)
+            found[aqm if limit == "AQM" else limit] += sum(self._columns[name][i] for i in own)
         return +found
 
     def most_held(self, ports: Iterable[str]) -> int:
