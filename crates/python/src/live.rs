@@ -127,7 +127,7 @@ pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyRe
 
 /// Simulated time between two readings of the clock, and real time between two checks for signals.
 const STEP: Span = Span(100_000_000_000);
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Reason why a replay ends early: an error in the record, or the exception of a signal handler.
 enum Stopped {
@@ -141,21 +141,21 @@ impl From<ReadError> for Stopped {
     }
 }
 
-/// Advances the path to `time` and counts delays. Python's signal handlers run every [`LOOK`].
+/// Advances the path to `time` and counts delays. Python's signal handlers run every [`CHECK_INTERVAL`].
 fn advance(
     path: &mut Path,
     time: Time,
     entered: &[Time],
     delays: &mut Histogram,
-    looked: &mut Instant,
+    last_check: &mut Instant,
 ) -> Result<(), Stopped> {
     let time = time.min(path.end());
     loop {
         let next = time.min(path.now() + STEP);
         count_delays(path.advance_to(next), entered, delays);
-        if looked.elapsed() >= LOOK {
+        if last_check.elapsed() >= CHECK_INTERVAL {
             Python::attach(|py| py.check_signals()).map_err(Stopped::Signal)?;
-            *looked = Instant::now();
+            *last_check = Instant::now();
         }
         if next >= time {
             return Ok(());
@@ -179,19 +179,19 @@ pub(crate) fn live_replay<'py>(
     let external = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
     let (mut unknown, mut delays, mut entered) = (0, Histogram::default(), Vec::new());
     let ended = py.detach(|| {
-        let mut looked = Instant::now();
+        let mut last_check = Instant::now();
         let ended = record::read(&file, offset, |arrival| {
             if !external(arrival.circuit) {
                 unknown += 1;
                 return Ok(());
             }
-            advance(&mut path, arrival.at, &entered, &mut delays, &mut looked)?;
+            advance(&mut path, arrival.at, &entered, &mut delays, &mut last_check)?;
             entered.push(arrival.at);
             path.enter(arrival);
             Ok::<(), Stopped>(())
         })?;
         let last = ended.map_or(path.now(), |end| end.at);
-        advance(&mut path, last, &entered, &mut delays, &mut looked)?;
+        advance(&mut path, last, &entered, &mut delays, &mut last_check)?;
         Ok::<_, Stopped>(ended)
     });
     controls.failure(py)?;

@@ -75,9 +75,9 @@ pub(crate) fn columns<'py>(
         // If the rate is constant, the queueing delay excludes the packet's own transmission time.
         let own = |(&port, &bytes): (&u32, &u32)| {
             let link = &scenario.links[port as usize];
-            let stands = link.motion.as_ref().is_none_or(|motion| motion.service.is_none());
+            let has_constant_rate = link.motion.as_ref().is_none_or(|motion| motion.service.is_none());
             let lasts = 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(link.rate_bps);
-            if stands {
+            if has_constant_rate {
                 lasts as u64
             } else {
                 0

@@ -125,7 +125,7 @@ pub struct Picture {
     sequence: Flow,
     sent: ValueRange,
     acknowledged: ValueRange,
-    resent: Marks,
+    retransmitted: Marks,
     lost: Marks,
     /// Acknowledged bytes of flow `sequence`; for datagrams, which are not acknowledged, the bytes that arrived.
     bytes_received: u64,
@@ -153,7 +153,7 @@ impl Picture {
             sequence: Flow::new(sequence),
             sent: ValueRange::new(bins),
             acknowledged: ValueRange::new(bins),
-            resent: Marks::default(),
+            retransmitted: Marks::default(),
             lost: Marks::default(),
             bytes_received: 0,
             bytes_sent: 0,
@@ -182,7 +182,7 @@ impl Picture {
         let sequence = Object::new();
         put(&sequence, "sent", &self.sent.columns());
         put(&sequence, "acknowledged", &self.acknowledged.columns());
-        put(&sequence, "resent", &self.resent.columns());
+        put(&sequence, "resent", &self.retransmitted.columns());
         put(&sequence, "lost", &self.lost.columns());
         put(&picture, "sequence", &sequence);
         picture
@@ -263,7 +263,7 @@ impl Probe for Picture {
         self.in_flight.push_back((frame, now, segment.sequence));
         if let Some(bin) = self.view.bin(now) {
             if segment.retransmission {
-                self.resent.put(now, segment.sequence);
+                self.retransmitted.put(now, segment.sequence);
             } else {
                 self.sent
                     .say(bin, (segment.sequence + u64::from(segment.length)) as f64);

@@ -214,7 +214,7 @@ impl Soak {
     /// Waits for all threads. Returns whether all of them ended.
     fn watch(&self, begin: Instant) -> bool {
         let last = self.options.from + self.options.cases;
-        let mut told = begin;
+        let mut last_report = begin;
         loop {
             std::thread::sleep(Duration::from_millis(20));
             let busy: Vec<(u64, Instant)> = self
@@ -230,8 +230,8 @@ impl Soak {
             if next >= last + self.options.threads {
                 return true;
             }
-            if told.elapsed() > Duration::from_secs(30) {
-                told = Instant::now();
+            if last_report.elapsed() > Duration::from_secs(30) {
+                last_report = Instant::now();
                 println!(
                     "... {} cases, {} failed",
                     next - self.options.from,

@@ -9,7 +9,7 @@ use super::datagrams::Datagrams;
 use super::external::ExternalPackets;
 use super::requests::Requests;
 use super::stream::Writer;
-use super::{arriving, asking, datagrams, proxy, stream, Hosts};
+use super::{arriving, datagrams, proxy, request_response, stream, Hosts};
 use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -152,7 +152,7 @@ impl<P: Probe> Hosts<P> {
         }
         self.resume(flow);
         match self.flows[flow.index()].application {
-            Application::Web(_) => asking::on_clock(self, medium, flow),
+            Application::Web(_) => request_response::on_clock(self, medium, flow),
             Application::Datagrams(_) => datagrams::ends::send(self, medium, flow),
             Application::Stream(_) => stream::write(self, medium, flow),
             Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),

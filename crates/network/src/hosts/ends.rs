@@ -1,6 +1,6 @@
 //! Processing of arriving packets by end points, and sending of data and ACKs.
 
-use super::{arriving, asking, datagrams, external, proxy, Hosts};
+use super::{arriving, datagrams, external, proxy, request_response, Hosts};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
@@ -71,9 +71,9 @@ impl<P: Probe> Hosts<P> {
         } else if packet.is_datagram() {
             datagrams::ends::arrive(self, flow, frame, &packet.datagram());
         } else if packet.is_data() {
-            asking::on_request(self, medium, flow, frame, &packet.segment(options));
+            request_response::on_request(self, medium, flow, frame, &packet.segment(options));
         } else {
-            asking::on_request_ack(self, medium, flow, frame, &packet.ack(options));
+            request_response::on_request_ack(self, medium, flow, frame, &packet.ack(options));
         }
     }
 
@@ -201,7 +201,7 @@ impl<P: Probe> Hosts<P> {
         let frame = self.number_ack(medium, flow, &mut ack);
         let proven = medium.send(self, Circuit::of_acks(flow), frame, &ack, left_trunk);
         if self.flows[flow.index()].receiver.is_pending() {
-            self.answer_again(medium, flow);
+            self.send_further_acks(medium, flow);
         }
         self.arm_receiving_host(medium, flow);
         proven
@@ -210,7 +210,7 @@ impl<P: Probe> Hosts<P> {
     /// Sends further ACKs that are due. Only delayed ACKs can be due at the same time, and lookahead does not apply to
     /// them.
     #[inline(never)]
-    fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+    fn send_further_acks<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         while let Some(mut ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
             let frame = self.number_ack(medium, flow, &mut ack);
             medium.send_unsolicited(self, Circuit::of_acks(flow), frame, &ack);

@@ -2,7 +2,6 @@
 
 pub(crate) mod application;
 mod arriving;
-mod asking;
 pub mod connection;
 pub mod datagrams;
 pub mod early_delivery;
@@ -13,6 +12,7 @@ mod jitter;
 pub mod player;
 pub mod proxy;
 mod reports;
+mod request_response;
 pub mod requests;
 mod saved_paths;
 mod source;

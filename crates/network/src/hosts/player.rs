@@ -73,7 +73,7 @@ impl Player {
     }
 
     /// Returns the request of a chunk, whose class is the index of its bitrate in the ladder.
-    pub(super) fn ask(&mut self, now: Time) -> Request {
+    pub(super) fn request_chunk(&mut self, now: Time) -> Request {
         self.play_until(now);
         self.next = MaybeTime::NONE;
         let rung = match self.config.rule {
@@ -202,7 +202,7 @@ mod tests {
 
     /// Requests a chunk and receives it `tenths` later. Returns its index in the ladder and the time.
     fn next_chunk(player: &mut Player, now: Time, tenths: u64) -> (u32, Time) {
-        let request = player.ask(now);
+        let request = player.request_chunk(now);
         let arrival = now + Span(tenths * SECOND / 10);
         player.on_chunk(arrival, now, request.bytes);
         (request.class, arrival)
@@ -240,7 +240,7 @@ mod tests {
         ] {
             let mut player = by_buffer();
             (player.buffered_ps, player.rung) = (tenths * SECOND / 10, Some(previous));
-            assert_eq!(player.ask(at(0)).class, next, "{tenths}, {previous}");
+            assert_eq!(player.request_chunk(at(0)).class, next, "{tenths}, {previous}");
         }
     }
 
@@ -252,12 +252,12 @@ mod tests {
             let mut player = player(BitrateRule::Throughput { chunks, safety: 0.9 });
             let mut found = vec![];
             for (bits, tenths) in [(4_000_000, 20), (4_000_000, 10), (8_000_000, 10)] {
-                found.push(player.ask(at(0)).class);
+                found.push(player.request_chunk(at(0)).class);
                 player.updated = at(0);
                 player.on_chunk(at(tenths), at(0), bits / 8);
                 player.updated = at(0);
             }
-            found.push(player.ask(at(0)).class);
+            found.push(player.request_chunk(at(0)).class);
             assert_eq!(found, places);
         }
     }

@@ -84,13 +84,13 @@ impl Requests {
     }
 
     /// Requests a file. Returns the time of the next request if it does not depend on the arrival of the file.
-    pub(super) fn ask(&mut self, now: Time) -> MaybeTime {
+    pub(super) fn request_file(&mut self, now: Time) -> MaybeTime {
         let (request, next) = match &mut self.client {
             ClientApplication::Web(client) => {
-                let (request, next) = client.ask(now);
+                let (request, next) = client.next_request(now);
                 (request, next.into())
             }
-            ClientApplication::Player(player) => (player.ask(now), MaybeTime::NONE),
+            ClientApplication::Player(player) => (player.request_chunk(now), MaybeTime::NONE),
         };
         self.files.put(File {
             class: request.class,
@@ -112,14 +112,14 @@ impl Requests {
     }
 
     /// Requests the player's next chunk if it is due, or ends the requests if the application has stopped.
-    pub(super) fn ask_if_due(&mut self, now: Time, is_active: bool) {
+    pub(super) fn request_if_due(&mut self, now: Time, is_active: bool) {
         if self.next_request() > now.into() {
             return;
         }
         match &mut self.client {
             ClientApplication::Player(player) if !is_active => player.stop(now),
             _ => {
-                self.ask(now);
+                self.request_file(now);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Timers of end points. The event queue contains the earliest timer of a host. It is not updated when that timer moves
 //! to a later time; instead, the event reschedules itself. A host with early delivery may process timers first.
 
-use super::{asking, Hosts};
+use super::{request_response, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -20,7 +20,7 @@ impl<P: Probe> Hosts<P> {
         } else {
             self.arm_sending_host(medium, flow);
         }
-        asking::on_server_timer(self, medium, flow);
+        request_response::on_server_timer(self, medium, flow);
         if self.flows[flow.index()].sender_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Sender(flow));
             self.clear_next_action(Circuit::of_data(flow));
@@ -33,7 +33,7 @@ impl<P: Probe> Hosts<P> {
         state.receiver_armed = MaybeTime::NONE;
         state.receiver.on_timeout(self.clock.now);
         self.send_ack(medium, flow, UNKNOWN);
-        asking::on_client_timer(self, medium, flow);
+        request_response::on_client_timer(self, medium, flow);
         if self.flows[flow.index()].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));
             self.clear_next_action(Circuit::of_acks(flow));

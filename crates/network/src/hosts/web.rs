@@ -98,7 +98,7 @@ impl Client {
     }
 
     /// Returns the request that is due now, and the time of the next one.
-    pub fn ask(&mut self, now: Time) -> (Request, Time) {
+    pub fn next_request(&mut self, now: Time) -> (Request, Time) {
         let [counts, spacings, classes, sizes] = &mut self.streams;
         if self.left == 0 {
             self.left = self.counts.draw(counts);
@@ -210,7 +210,7 @@ pub(crate) mod tests {
         let mut client = Client::new(&config, 7, 3);
         let (mut now, mut count) = (Time::ZERO, 0);
         for _ in 0..draws {
-            let (request, next) = client.ask(now);
+            let (request, next) = client.next_request(now);
             classes[request.class as usize] += 1;
             let step = config.file_bytes(request.class, 1);
             assert_eq!(request.bytes % step, 0);
@@ -246,7 +246,7 @@ pub(crate) mod tests {
             let mut client = Client::new(&config, 1, 0);
             let mut now = Time(5);
             for _ in 0..1000 {
-                let (_, next) = client.ask(now);
+                let (_, next) = client.next_request(now);
                 let gap = (next - now).0;
                 if client.left > 0 {
                     assert!((SECOND / 10..=SECOND / 2).contains(&gap));
@@ -273,7 +273,7 @@ pub(crate) mod tests {
     fn the_limiting_method_changes_neither_spacings_nor_classes() {
         let draw = |cut| {
             let mut client = Client::new(&config(cut), 1, 2);
-            let requests: Vec<u32> = (0..50).map(|_| client.ask(Time::ZERO).0.class).collect();
+            let requests: Vec<u32> = (0..50).map(|_| client.next_request(Time::ZERO).0.class).collect();
             requests
         };
         assert_eq!(draw(PoissonCut::Rejection), draw(PoissonCut::Clamping));

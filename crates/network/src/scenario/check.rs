@@ -104,7 +104,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             );
         }
         if let Some(motion) = &link.motion {
-            if let Some((value, accepted)) = beside_motion(link, scenario.framing) {
+            if let Some((value, accepted)) = unsupported_with_time_variation(link, scenario.framing) {
                 return refuse(field("motion"), value, accepted);
             }
             let problem = match scenario.framing {
@@ -136,7 +136,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 /// Returns a field that a time-varying link does not support, and the accepted values.
-fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
+fn unsupported_with_time_variation(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
     if framing == Framing::Aal5 {
         let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
         let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";

@@ -104,9 +104,9 @@ mod tests {
             between: Between::Linear,
             at: Instant::End,
         };
-        let mut asked = Delay::new(&config);
+        let mut queried = Delay::new(&config);
         for instant in [3, 300, 200, 201, 0, 349, 7, 8, 6, 1000, 5] {
-            assert_eq!(asked.read(instant), Delay::new(&config).read(instant));
+            assert_eq!(queried.read(instant), Delay::new(&config).read(instant));
         }
     }
 }

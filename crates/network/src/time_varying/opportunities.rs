@@ -124,13 +124,13 @@ mod tests {
     proptest! {
         #[test]
         fn the_next_opportunity_equals_a_linear_search(
-            mut instants in prop::collection::vec(0u64..20, 1..8), asked in 0u64..200,
+            mut instants in prop::collection::vec(0u64..20, 1..8), queried in 0u64..200,
         ) {
             instants.sort_unstable();
             *instants.last_mut().expect("one") += 1;
             let line = Opportunities::new(instants, 10, 0);
-            let counted = (0..5000).take_while(|&number| line.instant(number) <= asked).count() as u64;
-            prop_assert_eq!(line.first_after(asked), counted);
+            let counted = (0..5000).take_while(|&number| line.instant(number) <= queried).count() as u64;
+            prop_assert_eq!(line.first_after(queried), counted);
         }
     }
 }

@@ -158,9 +158,9 @@ fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
 #[test]
 fn series_of_equal_values_equal_a_static_link() {
     for name in ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"] {
-        let standing = dumbbell(3, WAN, 300, policy(name), 1, &tcp(RecoveryKind::Sack, 600_000));
-        let mut moving = standing.clone();
-        for link in &mut moving.links {
+        let static_links = dumbbell(3, WAN, 300, policy(name), 1, &tcp(RecoveryKind::Sack, 600_000));
+        let mut time_varying = static_links.clone();
+        for link in &mut time_varying.links {
             link.rate_bps /= 10;
             let service = ServiceConfig::Steps {
                 steps: vec![[0, link.rate_bps]],
@@ -177,9 +177,9 @@ fn series_of_equal_values_equal_a_static_link() {
                 ..still()
             }));
         }
-        let mut standing = standing;
-        standing.links.iter_mut().for_each(|link| link.rate_bps /= 10);
-        let (one, other) = (both(&standing), both(&moving));
+        let mut static_links = static_links;
+        static_links.links.iter_mut().for_each(|link| link.rate_bps /= 10);
+        let (one, other) = (both(&static_links), both(&time_varying));
         assert_eq!(one.flows, other.flows, "{name}");
         for (stood, moved) in one.ports.iter().zip(&other.ports) {
             assert_eq!(

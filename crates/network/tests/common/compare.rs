@@ -330,10 +330,10 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         return Err(unequal("not all queues are recorded", recorded, arrived));
     }
     // With outages, packets with a known departure time may be dropped.
-    let standing = scenario.links.iter().all(|link| link.motion.is_none());
+    let is_static = scenario.links.iter().all(|link| link.motion.is_none());
     let left: u64 = routers().map(|port| port.packets_out).sum();
     let recorded = recorder.delays.delay.len() as u64;
-    if scenario.traces.delay && standing && recorded != left {
+    if scenario.traces.delay && is_static && recorded != left {
         return Err(unequal("not all delays are recorded", recorded, left));
     }
     for (kind, causes, counted) in losses(report) {

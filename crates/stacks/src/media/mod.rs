@@ -27,7 +27,7 @@ const CONTROL: &str = "gcc";
 const PS_PER_S: u64 = 1_000_000_000_000;
 const PS_PER_NS: u64 = 1_000;
 const VIDEO: u32 = 1;
-const RESENT_VIDEO: u32 = 2;
+const RTX_VIDEO: u32 = 2;
 const AUDIO: u32 = 3;
 
 /// Creates an end point of a session.
@@ -146,12 +146,12 @@ impl Media {
         direct.declare_media(video, MediaKind::Video);
         direct.declare_media(audio, MediaKind::Audio);
         if role == Role::Sender {
-            direct.declare_stream_tx(VIDEO.into(), Some(RESENT_VIDEO.into()), video, None);
+            direct.declare_stream_tx(VIDEO.into(), Some(RTX_VIDEO.into()), video, None);
             direct.declare_stream_tx(AUDIO.into(), None, audio, None);
             let max_bps = settings.video_wire_bps(settings.highest_bps) + settings.audio_wire_bps();
             rtc.bwe().set_bitrate(Bitrate::from(first_bps), Bitrate::from(max_bps));
         } else {
-            direct.expect_stream_rx(VIDEO.into(), Some(RESENT_VIDEO.into()), video, None);
+            direct.expect_stream_rx(VIDEO.into(), Some(RTX_VIDEO.into()), video, None);
             direct.expect_stream_rx(AUDIO.into(), None, audio, None);
             direct.enable_twcc_feedback();
         }

@@ -133,12 +133,12 @@ impl Application {
     /// Sends the first request unless it has been sent.
     fn begin(&mut self, connection: &mut Connection, now: u64) {
         if self.requested_ps.is_none() {
-            self.ask(connection, now);
+            self.send_request(connection, now);
         }
     }
 
     /// Sends the next request.
-    fn ask(&mut self, connection: &mut Connection, now: u64) {
+    fn send_request(&mut self, connection: &mut Connection, now: u64) {
         let Workload::Requests { request, count, .. } = self.workload else {
             return;
         };
@@ -208,7 +208,7 @@ impl Application {
                 if self.ended == count {
                     self.completed_ps = Some(now);
                 }
-                self.ask(connection, now);
+                self.send_request(connection, now);
             }
             (Workload::Requests { response, .. }, Role::Sender) => {
                 self.outgoing.insert(id, response);

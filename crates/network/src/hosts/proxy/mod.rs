@@ -32,7 +32,7 @@ fn forwarding<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) -> Option<&mut Forward
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     if let Some(proxy) = &mut hosts.flows[flow.index()].proxy {
         if std::mem::replace(&mut proxy.started, true) {
-            return ask_for_window(hosts, medium, flow);
+            return send_window_probe(hosts, medium, flow);
         }
     }
     send(hosts, medium, flow);
@@ -137,7 +137,7 @@ fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M,
 
 /// Sends a zero-window probe: retransmits an acknowledged byte, so that the ACK reports the window. The ACK that opened the
 /// window may have been lost.
-fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     let state = &mut hosts.flows[flow.index()];
     let rto = state.sender.timer().rto();

@@ -22,7 +22,7 @@ pub(super) struct Windows {
     mss: u64,
     /// Latest edge.
     edge: u64,
-    told: u64,
+    advertised: u64,
     /// Edge that the sender knows.
     known: u64,
     /// Edges that the sender does not know yet.
@@ -42,7 +42,7 @@ impl Windows {
             buffer_bytes,
             mss,
             edge,
-            told: edge,
+            advertised: edge,
             known: edge,
             edges: VecDeque::new(),
             updates: 0,
@@ -60,10 +60,10 @@ impl Windows {
         if untold {
             self.edges.pop_back();
         } else {
-            self.told = self.edge;
+            self.advertised = self.edge;
         }
         self.edge = byte;
-        let (before, after) = (self.told.saturating_sub(received), byte - received);
+        let (before, after) = (self.advertised.saturating_sub(received), byte - received);
         let alone = after >= 2 * before;
         self.updates += u64::from(alone);
         self.edges.push_back(WindowEdge {

@@ -160,7 +160,7 @@ impl TrainPort {
         } else {
             let cells = self.batch.taken + self.running.len() as u64;
             if cells > 0 {
-                self.mend(self.batch.number);
+                self.readmit(self.batch.number);
                 self.extend(self.batch.slot, cells);
                 self.counters.peak_queue = self.counters.peak_queue.max(self.batch.held + cells);
             }
@@ -187,7 +187,7 @@ impl TrainPort {
                 from += 1;
                 continue;
             }
-            self.mend(from);
+            self.readmit(from);
             self.list_late(from, batches, slots.first);
             if let Some(history) = &mut self.history {
                 history.on_batches(self.admitted, from, trains);
@@ -290,7 +290,7 @@ impl TrainPort {
 
     /// Readmits, from batch `number` on, the active trains whose latest cell was lost.
     #[inline]
-    pub(super) fn mend(&mut self, number: u64) {
+    pub(super) fn readmit(&mut self, number: u64) {
         if std::mem::take(&mut self.broken) {
             for index in 0..self.running.len() {
                 let local = self.running[index].local;

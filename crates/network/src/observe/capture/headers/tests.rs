@@ -68,8 +68,8 @@ fn headers_have_the_simulated_length_and_valid_checksums() {
     }
     // The option has three counters, or two if two SACK blocks leave no room for the third.
     ack.counts = longpipe_tcp::ByteCounts::new(513, 0x100_0002);
-    let told = [([172, 11], 12), ([172, 11], 12), ([172, 8], 8)];
-    for (blocks, (begins, length)) in told.into_iter().enumerate() {
+    let expected = [([172, 11], 12), ([172, 11], 12), ([172, 8], 8)];
+    for (blocks, (begins, length)) in expected.into_iter().enumerate() {
         ack.blocks = Default::default();
         ack.blocks[..blocks].fill(longpipe_tcp::SackBlock::new(512, 1024));
         out.clear();

@@ -12,7 +12,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
     if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
-        let next = requests.ask(now).get();
+        let next = requests.request_file(now).get();
         if let Some(next) = next.filter(|&next| hosts.flows[flow.index()].is_active_at(next)) {
             hosts.clock.set(Actor::Start(flow), next, START);
         }
@@ -67,7 +67,7 @@ pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
     let is_active = state.is_active_at(now);
     if let Some(requests) = state.application.requests_mut() {
         requests.sender.on_timeout(now);
-        requests.ask_if_due(now, is_active);
+        requests.request_if_due(now, is_active);
         send_requests(hosts, medium, flow);
     }
 }
