@@ -228,7 +228,7 @@ mod tests {
             // f = 1.95 Mbit/s lies between the next lower and the next higher bitrate of 1 and of 2 Mbit/s.
             (59, 0, 0),
             (59, 1, 1),
-            // For 3 Mbit/s it is below the next lower bitrate; 2 Mbit/s is the lowest one above f.
+            // f = 1.95 Mbit/s is below the bitrate next lower than 3 Mbit/s; the lowest bitrate above f is 2 Mbit/s.
             (59, 2, 1),
             // f = 4.95, 4.05 and 3.95 Mbit/s, with the highest bitrate before.
             (119, 4, 4),

@@ -35,7 +35,7 @@ pub(crate) struct HostArrival {
     pub left_trunk: Time,
 }
 
-/// An ACK on its first wire whose order among all packets is proven.
+/// An ACK on its first wire, with proven order among all packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProvenAck {
     pub next: OnWire,

@@ -16,8 +16,8 @@ pub(crate) struct EarlyHosts {
     /// Whether in-order data have a fast path in addition to the one for packets without options. It exists if some
     /// sender keeps records or some ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
-    /// Whether a port with a queue discipline may process starts of transmissions late, until one of its packets
-    /// arrives elsewhere: neither a probe nor an external packet observes ports.
+    /// Whether ports with a queue discipline may process starts of transmissions late. This requires that neither a
+    /// probe nor an external packet observes ports.
     pub late_ports: bool,
 }
 

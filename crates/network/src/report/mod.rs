@@ -59,7 +59,7 @@ pub struct PortReport {
     pub lost_forced: u64,
     /// Cells dropped by an outage, on arrival or in the buffer.
     pub lost_outage: u64,
-    /// Cells lost on the wire because of an outage; they do not count as having left.
+    /// Cells lost on the wire because of an outage; they do not count as departed.
     pub lost_on_wire: u64,
     /// Cells in the buffer at the end.
     pub held: u64,

@@ -50,7 +50,7 @@ fn watch() -> Arc<Current> {
 /// Compares the engines on random scenarios. A failing scenario is reduced, and printed as a file to keep.
 fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     let mut runner = TestRunner::new(ProptestConfig {
-        // Failing scenarios are reduced below instead.
+        // Shrinking is disabled, because failing scenarios are reduced below.
         max_shrink_iters: 0,
         failure_persistence: None,
         ..cases(1000)

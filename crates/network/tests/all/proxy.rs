@@ -145,7 +145,7 @@ fn a_lost_window_update_is_recovered_by_probes() {
     let size_bytes = 300 * MSS + 17;
     let mut scenario = split(pipes, TrafficConfig::Transfer { size_bytes }, 2 * MSS);
     scenario.duration_ps = 400 * SECOND;
-    // This is the link from the proxy back to the first host.
+    // The link from the proxy back to the first host loses ACKs.
     scenario.links[1].loss = LossConfig::Bernoulli { probability: 0.3 };
     let report = both(&scenario);
     assert_eq!(report.flows[0].delivered_bytes, size_bytes);

@@ -16,7 +16,7 @@ use std::sync::Once;
 
 /// Number of events after which a run is considered endless.
 pub const MANY_EVENTS: u64 = 20_000_000;
-/// Number of events between checks of this limit.
+/// Number of events between checks of the limit `MANY_EVENTS`.
 const CHUNK: u64 = 100_000;
 
 /// A failure.

@@ -109,7 +109,7 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
         }
     }
     for (link, bytes) in scenario.links.iter().zip(delivered) {
-        // A datagram may be duplicated downstream of the link, and counts twice.
+        // A datagram that is duplicated downstream of the link counts twice.
         let fits = duplicates(scenario) || 8 * bytes * u128::from(SECOND) <= capacity(link, scenario.duration_ps);
         holds(fits, "efficiency above 1", || format!("{bytes} bytes over {link:?}"))?;
     }

@@ -250,7 +250,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
     simulation.report().expect("what entered is accounted for")
 }
 
-/// Runs a scenario with a recorder, so that every arrival at a host has an event.
+/// Runs a scenario with a recorder; every arrival at a host then has an event.
 #[allow(dead_code)]
 pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());

@@ -11,7 +11,7 @@ type Hop = (Link, usize);
 /// The routes of a circuit.
 #[derive(Clone, Debug)]
 pub(super) struct CircuitRoutes {
-    /// Start of validity and hops of each route; hop numbers continue from those of earlier routes.
+    /// For each route, the time from which it is valid, and its hops. Hop numbers continue across routes.
     routes: Vec<(Time, Vec<Hop>)>,
     in_flight: RerouteInFlight,
 }

@@ -295,9 +295,9 @@ impl ReferencePort {
         }
     }
 
-    /// Returns the departure times of the packets held at the `end` of the run, except for those that an outage will
-    /// drop. Only the packet in transmission is included if the departures of the others are not known at enqueue:
-    /// after conditioners, and if AQM precedes a transmitter that may vary.
+    /// Returns the departure times of the packets held at the `end` of the run, except for packets that an outage will
+    /// drop. If departures are not known at enqueue (after conditioners, or if AQM precedes a transmitter that may
+    /// vary), only the packet in transmission is included.
     pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
         let behind = self.motion.is_some() || self.host;
         let certain = !self.is_conditioned && (self.aqm.is_none() || !behind);

@@ -12,7 +12,7 @@ pub type Extreme = (usize, usize);
 /// Number of selectable values.
 const KINDS: usize = 18;
 
-/// Strategy: one value, or a few.
+/// Strategy: one extreme value, or a few.
 pub fn any_extremes() -> impl Strategy<Value = Vec<Extreme>> {
     prop::collection::vec((0..KINDS, 0usize..60), 1..4)
 }

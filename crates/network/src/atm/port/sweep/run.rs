@@ -191,7 +191,7 @@ impl Input {
         cells
     }
 
-    /// Counts the arrivals of admitted cells, the first of which is in `slot`.
+    /// Adds the arrival times of admitted cells, the first of which is in `slot`, to the sum.
     #[inline(always)]
     pub fn count(&mut self, slot: u64, cells: u64) {
         self.starts += self.sums.of(slot + 1, slot + cells + 1);

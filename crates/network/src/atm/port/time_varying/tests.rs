@@ -117,7 +117,7 @@ fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) ->
     instants.push((1 << 49, 2, 0));
     instants.sort_unstable();
     for (now, kind, cell) in instants {
-        // Slots that start before this time; a cell that arrives now may use a slot that starts now.
+        // Skips slots that start before the arrival; the cell may use a slot that starts at its arrival.
         loop {
             if let Some((_, slot)) = serving.filter(|(_, slot)| slot.1 <= now) {
                 let _ = slot;

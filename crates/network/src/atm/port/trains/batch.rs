@@ -48,7 +48,7 @@ impl TrainPort {
         self.batch.held + cells <= self.capacity && cells <= self.outlet.room(self.batch.slot, self.horizon)
     }
 
-    /// Returns the rank of an active train's cell in the batch.
+    /// Returns the rank of an active train's cell among the cells of the batch.
     #[inline]
     pub(super) fn rank(&self, train: &Running) -> Rank {
         let end = &self.vcs[train.local as usize].end;

@@ -174,7 +174,7 @@ impl TrainPort {
         }
     }
 
-    /// Returns the rank of a VC's cell that arrives at `time`.
+    /// Returns the rank of a VC's cell among the cells that arrive at `time`.
     fn rank_of(&self, local: u32, time: Time) -> Rank {
         self.vcs[local as usize].rank(&self.ties, time)
     }

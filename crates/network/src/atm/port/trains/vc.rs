@@ -60,7 +60,7 @@ impl TrainVc {
         }
     }
 
-    /// Returns the rank of the VC's cell that arrives at `time`.
+    /// Returns the rank of the VC's cell among the cells that arrive at `time`.
     #[inline(always)]
     pub fn rank(&self, ties: &TieRule, time: Time) -> Rank {
         (ties.rank(&self.end, time, self.vc), self.link)
