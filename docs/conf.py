@@ -1,4 +1,4 @@
-"""Sphinx: Markdown by MyST, notebooks executed as the pages are built, the reference written from the code."""
+"""Configures Sphinx: Markdown pages (MyST), notebooks executed during the build, a reference generated from code."""
 
 import re
 import sys
@@ -36,7 +36,7 @@ html_css_files = ["longpipe.css"]
 html_theme_options = {"source_directory": "docs/"}
 html_copy_source = False
 
-# Two hyphens begin an option, quotes are those of a shell.
+# Keeps `--` of options and the quotes of shell commands unchanged.
 smartquotes = False
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
@@ -60,7 +60,7 @@ copybutton_line_continuation_character = "\\"
 
 
 def write_reference(app: Sphinx) -> None:
-    """Pages generated from the code: scenario fields, commands, modules."""
+    """Writes the pages that are generated from the code: scenario fields, commands and modules."""
     folder = Path(app.srcdir) / "reference" / "generated"
     pages = scenario_pages.pages() | command_pages.pages() | api_pages.pages()
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def write_reference(app: Sphinx) -> None:
         stale.unlink()
     for name, text in pages.items():
         page = folder / name
-        # An unchanged page keeps its time, so that Sphinx need not read it again.
+        # An unchanged page keeps its modification time, so that Sphinx does not read it again.
         if not page.exists() or page.read_text(encoding="utf-8") != text:
             page.write_text(text, encoding="utf-8")
 
@@ -76,12 +76,12 @@ def write_reference(app: Sphinx) -> None:
 def shorten_signature(
     _app: Sphinx, _kind: str, _name: str, member: object, _options: object, _signature: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
-    """Parts of a scenario take their fields by name, and those have a page of their own."""
+    """Shortens the signatures of scenario models to `(**fields)`, because a separate page documents their fields."""
     return ("(**fields)", returns) if isinstance(member, type) and issubclass(member, Model) else None
 
 
 def lead_back(app: Sphinx, page: str, _template: str, context: dict[str, Any], _document: object) -> None:
-    """Sources lead back to where a member is documented, and from helpers that no page has nowhere."""
+    """Links source pages back to the documentation of each member; undocumented helpers get no link."""
     if not page.startswith("_modules/longpipe"):
         return
     known = app.env.get_domain("py").data["objects"]
@@ -101,7 +101,7 @@ def lead_back(app: Sphinx, page: str, _template: str, context: dict[str, Any], _
 
 
 def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _document: object) -> None:
-    """Headings of the contents have a level, and blocks that scroll are reached without a mouse."""
+    """Improves accessibility: sets the level of headings in the contents, and makes scrollable blocks focusable."""
     if "furo_navigation_tree" in context:
         context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
             'role="heading"', 'role="heading" aria-level="2"'
@@ -112,7 +112,7 @@ def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, An
 
 
 def put_lab(app: Sphinx, _error: Exception | None) -> None:
-    """The lab beside the pages that link to it; where it was not built, how to."""
+    """Copies the lab next to the pages that link to it, or writes a page that explains how to build it."""
     if app.builder.format == "html":
         missing = (
             "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
@@ -122,7 +122,7 @@ def put_lab(app: Sphinx, _error: Exception | None) -> None:
 
 
 def check_names(app: Sphinx, error: Exception | None) -> None:
-    """A warning, which fails the build, where the drawers are not those that _templates/page.html names."""
+    """Warns, which fails the build, if the theme's drawers differ from those that _templates/page.html labels."""
     if app.builder.format == "html" and error is None:
         text = (Path(app.outdir) / "index.html").read_text(encoding="utf-8")
         for label in ("All pages", "On this page"):
@@ -131,12 +131,12 @@ def check_names(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
+    """Registers the functions above with Sphinx."""
     app.connect("builder-inited", write_reference)
-    # Before links are checked, some of which lead to it.
+    # The lab must exist before links are checked, because some of them point to it.
     app.connect("build-finished", put_lab, priority=400)
     app.connect("build-finished", check_names)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("html-page-context", lead_back)
-    # Behind the theme's own.
+    # After the theme's own function.
     app.connect("html-page-context", name_for_all, priority=900)

@@ -1,4 +1,4 @@
-"""A page for each public module or package of longpipe, documented by autodoc, and the page that lists them."""
+"""Generates a page for each public module or package of longpipe, documented by autodoc, and a page that lists them."""
 
 import importlib
 import inspect
@@ -9,12 +9,12 @@ from typing import Final
 
 import longpipe
 
-# The command line has its own page; papers are reproduced from there, and these are their parts.
+# Modules without a page: the command line has its own page, and the others are internal.
 INTERNAL: Final = ("__main__", "_core", "cli", "deferred", "files", "papers", "plot")
 
 
 def pages() -> dict[str, str]:
-    """A page for each module or package, by file name, and one that lists them."""
+    """Returns a page for each module or package, and a page that lists them, by file name."""
     names = [found.name for found in pkgutil.iter_modules(longpipe.__path__)]
     documented = {name: text for name in names if not name.startswith(INTERNAL) and (text := _page(name))}
     listed = [f"# Python\n\n{_automodule(longpipe, set())}", "```{toctree}", *documented, "```", ""]
@@ -22,7 +22,10 @@ def pages() -> dict[str, str]:
 
 
 def _page(name: str) -> str:
-    """Members of a module and its submodules, each once: where it is exported, else where it is defined."""
+    """Returns the page of a module and its submodules.
+
+    Each member is documented once: where it is exported, or otherwise where it is defined.
+    """
     known, parts = set(longpipe.__all__), []
     package = importlib.import_module(f"longpipe.{name}")
     for module in (package, *_below(package)):
@@ -39,7 +42,7 @@ def _below(package: ModuleType) -> Iterator[ModuleType]:
         try:
             module = importlib.import_module(found.name)
         except ModuleNotFoundError as error:
-            # An adapter for a library that is not installed, such as stable-baselines3.
+            # The module is an adapter for a library that is not installed, such as stable-baselines3.
             if (error.name or "").startswith(longpipe.__name__):
                 raise
             continue
@@ -47,7 +50,7 @@ def _below(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def _members(module: ModuleType) -> set[str]:
-    """Names of the public classes and functions that a module defines."""
+    """Returns the names of the public classes and functions that a module defines."""
     return {
         name
         for name, member in vars(module).items()
@@ -59,9 +62,9 @@ def _members(module: ModuleType) -> set[str]:
 
 def _automodule(module: ModuleType, hidden: set[str]) -> str:
     lines = [f".. automodule:: {module.__name__}", "   :members:"]
-    # Matplotlib gives every kind of figure a `set` of its own, in words that only its own pages know.
+    # Matplotlib generates a `set` method for every class of figures. Its docstring has links to Matplotlib's own pages.
     lines += [f"   :exclude-members: {', '.join(sorted({*hidden, 'set'}))}"]
-    # A function that its package exports under the module's name is what that name means there.
+    # If a package exports a function with the name of its module, the name refers to the function.
     package, _, name = module.__name__.rpartition(".")
     lines += ["   :no-index:"] if package and getattr(importlib.import_module(package), name) is not module else []
     return "\n".join(["```{eval-rst}", *lines, "```", ""])

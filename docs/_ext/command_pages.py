@@ -1,18 +1,18 @@
-"""A page with every command and option, by Typer's own generator."""
+"""Generates a page with every command and option, with Typer's own generator."""
 
 import re
 import subprocess
 import sys
 from typing import Final
 
-# Rich's bold and italics, as Typer writes them.
+# Bold and italic text, as Typer writes Rich's markup.
 STYLED: Final = re.compile(r'<span style="font-(?:weight|style): (?P<style>bold|italic)">(?P<text>.*?)</span>')
-# The list of a group's commands, whose summaries Typer cuts short: their sections follow.
+# The list of a group's commands. It is removed, because Typer truncates the summaries and the commands have sections.
 SUMMARIES: Final = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n")
 
 
 def pages() -> dict[str, str]:
-    """The page, by file name."""
+    """Returns the page by file name."""
     docs = ["utils", "docs", "--name", "longpipe", "--title", "Commands"]
     command = [sys.executable, "-m", "typer", "longpipe.cli", *docs]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own program

@@ -1,4 +1,4 @@
-"""Links of the built pages that lead nowhere: a warning each, with which `make docs` fails."""
+"""Reports dead links within the built pages as warnings, which make `make docs` fail."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -13,7 +13,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class _Page(HTMLParser):
-    """Names of a page that links may lead to, and where its own lead."""
+    """The anchors of a page, and the targets of its links."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class _Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Called by the parser."""
+        """Collects the anchors and links of a tag."""
         for name, value in attrs:
             if value and name == "id":
                 self.names.add(value)
@@ -31,7 +31,7 @@ class _Page(HTMLParser):
 
 
 def dead_links(folder: Path) -> Iterator[tuple[str, str]]:
-    """Each page below a folder, by its path there, with each of its links that leads to no file or no name."""
+    """Yields each dead link in the pages of a folder, as (page, link): its file or its anchor does not exist."""
     pages = {path.resolve(): _Page(path) for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts}
     for path, page in pages.items():
         for link in dict.fromkeys(page.links):
@@ -51,6 +51,6 @@ def _check(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Registers the check with Sphinx."""
     app.connect("build-finished", _check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

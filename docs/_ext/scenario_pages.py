@@ -1,4 +1,4 @@
-"""A page with every field of a scenario, from the models that check it."""
+"""Generates a page with every field of a scenario, from the models that check scenarios."""
 
 import inspect
 import re
@@ -26,14 +26,14 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME
 HEADING: Final = """\
 # Scenario fields
 
-A scenario is a TOML file or a `longpipe.Scenario`; `longpipe init` writes one with every default and its source, and
-`longpipe fields` shows what follows in a terminal.
-Quantities are text with a unit, as in `"5 ms"`; a number without one is refused. Where a field takes one of several
-kinds, the bare name of a kind stands for the table with that kind and its defaults: `policy = "epd"` is
-`policy = {kind = "epd"}`. A field with a default may be left out.
+A scenario is a TOML file or a `longpipe.Scenario`. `longpipe init` writes a scenario with every default and its source,
+and `longpipe fields` shows the tables below in a terminal.
+Quantities are text with a unit, as in `"5 ms"`; a number without a unit is rejected. If a field accepts one of several
+kinds, the name of a kind is short for a table with this kind and its defaults: `policy = "epd"` means
+`policy = {kind = "epd"}`. A field with a default may be omitted.
 
-**Dotted names**, such as `switch.buffer`, are how `longpipe run --set`, `Scenario.with_` and `Factor.over` reach a
-field; `network.flows.0.start` is that of the first flow of a graph.
+`longpipe run --set`, `Scenario.with_` and `Factor.over` refer to a field by its **dotted name**, such as
+`switch.buffer`; `network.flows.0.start` is the start of the first flow of a graph.
 """
 
 # A part is a link to its section, a value is code.
@@ -41,7 +41,7 @@ MARKDOWN: Final = Style(part=lambda model, name: f"[{name}](#{_target(model)})",
 
 
 def pages() -> dict[str, str]:
-    """The page, by file name."""
+    """Returns the page by file name."""
     return {"fields.md": "\n".join([HEADING, _units(), *_sections(Scenario, "", places())])}
 
 
@@ -52,7 +52,7 @@ def _units() -> str:
 
 
 def _sections(model: type[BaseModel], path: str, places: dict[type[BaseModel], str]) -> Iterator[str]:
-    """A section for a part of the scenario and, below it, for each part that is described there."""
+    """Yields a section for a part of the scenario, and subsections for the parts that are described in it."""
     del places[model]
     fields = named_fields(model)
     depth = "#" * min(path.count(".") + 2, 4)
@@ -98,5 +98,5 @@ def _target(model: type[BaseModel]) -> str:
 
 
 def _prose(text: str) -> str:
-    """Docstrings and descriptions are plain text but for backticks."""
+    """Escapes Markdown in docstrings and descriptions, which are plain text except for backticks."""
     return re.sub(r"([*_<\[\]])", r"\\\1", text) if "`" not in text else text
