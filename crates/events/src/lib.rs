@@ -1,4 +1,5 @@
-//! Discrete-event simulation: time, units, event queue, memory limit and random streams. Independent of networking.
+//! Discrete-event simulation: time, units, event queue, ring buffers, memory limit and random streams. Independent of
+//! networking.
 //!
 //! ```text
 //! Rate ─▶ Time ─▶ EventQueue (next event of any entity) ─▶ the simulation's loop
@@ -8,6 +9,7 @@
 pub mod event_queue;
 pub mod key;
 pub mod memory;
+pub mod ring;
 pub mod rng;
 pub mod time;
 pub mod tournament;
@@ -15,6 +17,7 @@ pub mod units;
 
 pub use event_queue::EventQueue;
 pub use key::{Entity, Key, Order};
+pub use ring::Ring;
 pub use rng::{mix, Stream};
 pub use time::{MaybeTime, Span, Time, PS_PER_NS, PS_PER_SECOND};
 pub use tournament::Tournament;

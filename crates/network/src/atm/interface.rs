@@ -3,10 +3,9 @@
 use crate::atm::aal5::Cell;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::impairments::loss::Loss;
-use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::packets::Packet;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Ring, Span, Time};
 
 /// A frame with assigned slots.
 #[derive(Clone, Copy, Debug, Default)]

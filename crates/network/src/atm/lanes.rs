@@ -4,9 +4,8 @@
 //! lane of their port.
 
 use crate::packets::lanes::{Arrives, Lanes};
-use crate::packets::ring::Ring;
 use crate::packets::{Link, Options, Packet};
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 use std::cmp::Ordering;
 
 /// Number of lanes; if there are more ports, several ports share a lane.

@@ -7,11 +7,10 @@ use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
 use crate::atm::port::CellPort;
 use crate::packets::queued_options::QueuedOptions;
-use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
 use crate::scenario::ends::LinkEnd;
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// A wire with its feed and its downstream end.
 #[derive(Clone, Debug)]

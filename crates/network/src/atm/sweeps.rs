@@ -7,9 +7,8 @@
 use crate::atm::interface::ScheduledFrame;
 use crate::atm::port::sweep::{CellRun, CompletedFrame, LostCell, Sink, Stream, SweepCounters, SweepPort};
 use crate::atm::port::transit::Passed;
-use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link, Options, Packet};
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// A port upstream of another one.
 #[derive(Clone, Copy, Debug)]

@@ -14,14 +14,13 @@ use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
 use crate::packets::queued_options::QueuedOptions;
-use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options, Packet};
 use crate::policies::aqm::Aqm;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
-use longpipe_events::{Rate, Span, Time};
+use longpipe_events::{Rate, Ring, Span, Time};
 
 /// A directed link: an output port with its wire. Two cache lines, a power of two, hold the fields that most packets use.
 #[derive(Clone, Debug)]

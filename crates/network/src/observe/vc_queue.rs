@@ -1,10 +1,9 @@
 //! Number of cells or packets of each VC in the queue of each switch port, sampled at regular intervals.
 
 use crate::observe::recorder::{permute, sorted};
-use crate::packets::ring::Ring;
 use crate::packets::Link;
 use longpipe_events::memory::Growing;
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// A copy of one port's queue that stores only departure times.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Packets in transit on one circuit. A frame carries the packet's number; the packet is stored here unless it
 //! travels with the frame.
 
-use super::ring::Ring;
+use longpipe_events::Ring;
 
 /// Flag in the frame numbers of requests and of their ACKs; the other bits are the number itself.
 pub const REQUEST: u32 = 1 << 31;

@@ -4,9 +4,8 @@
 //! port. They are queued in a lane and do not use the event queue. Packets with different transit times have separate
 //! lanes.
 
-use super::ring::Ring;
 use super::OnWire;
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// An entry with an arrival time.
 pub(crate) trait Arrives: Copy + Default {

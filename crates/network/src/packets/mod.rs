@@ -9,7 +9,6 @@ pub mod link;
 pub mod packet;
 pub mod payload;
 pub(crate) mod queued_options;
-pub mod ring;
 
 pub use circuit::Circuit;
 pub use flow::Flow;

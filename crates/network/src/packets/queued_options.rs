@@ -1,8 +1,7 @@
 //! TCP options of queued packets.
 
-use super::ring::Ring;
 use super::{OnWire, Options, Packet};
-use longpipe_events::MaybeTime;
+use longpipe_events::{MaybeTime, Ring};
 
 /// Options of the packets of a queue, in the order of the packets; packets without options have no entry. A timestamp
 /// alone, the most frequent case, takes one word.

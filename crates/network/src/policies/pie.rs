@@ -2,9 +2,8 @@
 //! 8033).
 
 use super::{Arrival, Verdict};
-use crate::packets::ring::Ring;
 use crate::scenario::{PieConfig, PieDelay, PieRules};
-use longpipe_events::{Span, Time, PS_PER_SECOND};
+use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
 /// Queueing delay above which each update adds at least 2 % to the probability (Linux: `pie_calculate_probability`).

@@ -2,9 +2,7 @@
 
 use super::PortState;
 use crate::drops::DropCause;
-use longpipe_events::memory::Growing;
-use longpipe_events::Time;
-use std::collections::VecDeque;
+use longpipe_events::{Ring, Time};
 
 /// A packet in a queue.
 pub trait Queued {
@@ -41,14 +39,14 @@ pub trait Queued {
 /// A FIFO that counts its bytes.
 #[derive(Clone, Debug)]
 pub struct Backlog<T> {
-    packets: VecDeque<T>,
+    packets: Ring<Option<T>>,
     bytes: u64,
 }
 
 impl<T> Default for Backlog<T> {
     fn default() -> Backlog<T> {
         Backlog {
-            packets: VecDeque::new(),
+            packets: Ring::default(),
             bytes: 0,
         }
     }
@@ -58,7 +56,7 @@ impl<T: Queued> Backlog<T> {
     /// Returns the number of packets.
     #[inline]
     pub fn len(&self) -> u64 {
-        self.packets.len() as u64
+        self.packets.len()
     }
 
     /// Returns whether there is no packet.
@@ -80,10 +78,10 @@ impl<T: Queued> Backlog<T> {
     }
 
     /// Appends a packet.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, packet: T) {
         self.bytes += packet.bytes();
-        self.packets.put(packet);
+        self.packets.push(Some(packet));
     }
 
     /// Appends a packet, or drops it if the port is full (drop-tail).
@@ -99,21 +97,21 @@ impl<T: Queued> Backlog<T> {
     /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let packet = self.packets.pop_front()?;
+        let packet = self.packets.take().flatten()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
     /// Removes and returns the latest packet.
     pub fn pop_last(&mut self) -> Option<T> {
-        let packet = self.packets.pop_back()?;
+        let packet = self.packets.take_last().flatten()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
     /// Removes and returns the packet at a position, counted from 0 for the oldest.
-    pub fn remove_at(&mut self, position: usize) -> Option<T> {
-        let packet = self.packets.remove(position)?;
+    pub fn remove_at(&mut self, position: u64) -> Option<T> {
+        let packet = self.packets.remove(self.packets.head() + position).flatten()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
@@ -121,8 +119,13 @@ impl<T: Queued> Backlog<T> {
     /// Removes all packets that satisfy a condition, the oldest first.
     pub fn remove(&mut self, condition: impl Fn(&T) -> bool, mut removed: impl FnMut(T)) {
         let mut at = 0;
-        while let Some(packet) = self.packets.get(at) {
-            if !condition(packet) {
+        while at < self.len() {
+            if !self
+                .packets
+                .get(self.packets.head() + at)
+                .as_ref()
+                .is_some_and(&condition)
+            {
                 at += 1;
                 continue;
             }
@@ -133,17 +136,17 @@ impl<T: Queued> Backlog<T> {
     /// Drops all packets, the oldest first.
     pub fn purge(&mut self, drop: impl FnMut(T)) {
         self.bytes = 0;
-        self.packets.drain(..).for_each(drop);
+        std::iter::from_fn(|| self.packets.take()).flatten().for_each(drop);
     }
 
     /// Returns the oldest packet.
     #[inline]
     pub fn first(&self) -> Option<&T> {
-        self.packets.front()
+        self.packets.first().and_then(Option::as_ref)
     }
 
     /// Returns all packets, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.packets.iter()
+        self.packets.iter().flatten()
     }
 }

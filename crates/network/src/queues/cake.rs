@@ -120,11 +120,11 @@ impl<T: Queued> Cake<T> {
         }
         let backlog = &mut self.tins[tin].flows[queue].backlog;
         let (first, another) = {
-            let waiting = backlog.iter().enumerate();
+            let waiting = (0..).zip(backlog.iter());
             let mut redundant = waiting.filter(|(_, earlier)| packet.supersedes(earlier));
             (redundant.next()?.0, redundant.next().is_some())
         };
-        let before_it = first as u64 + 1 == backlog.len();
+        let before_it = first + 1 == backlog.len();
         let drops = another || (self.config.ack_filter == CakeAckFilter::Aggressive && before_it);
         if !drops {
             return None;

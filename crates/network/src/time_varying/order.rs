@@ -1,7 +1,7 @@
 //! Order of arrival of packets with a varying delay, and counts of overtakings.
 
-use crate::packets::ring::Ring;
 use crate::scenario::time_varying::OrderConfig;
+use longpipe_events::Ring;
 
 /// Counts of overtaking packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

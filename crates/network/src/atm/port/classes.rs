@@ -9,9 +9,8 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::scheduler::Scheduler;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::atm::vbr::on_off::OnOff;
-use crate::packets::ring::Ring;
 use crate::packets::Circuit;
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// A VBR source whose link ends at the port.
 #[derive(Clone, Debug)]

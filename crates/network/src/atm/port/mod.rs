@@ -17,12 +17,11 @@ pub mod transit;
 use crate::atm::aal5::Cell;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::drops::DropCause;
-use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::scenario::bounds::AFTER_ANY_RUN;
 use admission::{Admission, QueueCounters};
 use classes::VbrQueue;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Ring, Span, Time};
 
 /// A queued cell.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,10 +4,9 @@
 use crate::atm::aal5::{Cell, CELL_BYTES};
 use crate::atm::port::admission::{Admission, QueueCounters};
 use crate::drops::DropCause;
-use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// A cell that is queued until its slot ends or an outage drops it.
 #[derive(Clone, Copy, Debug, Default)]

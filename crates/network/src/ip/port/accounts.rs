@@ -2,10 +2,9 @@
 //! occupancies.
 
 use crate::impairments::loss::Loss;
-use crate::packets::ring::Ring;
 use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 
 /// A queued packet.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,11 +8,10 @@ use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
-use crate::packets::ring::Ring;
 use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Policy, Verdict};
 use crate::scenario::{BufferConfig, BufferUnit};
-use longpipe_events::{Rate, Time};
+use longpipe_events::{Rate, Ring, Time};
 
 /// A queued packet other than the latest.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,11 +5,10 @@ use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
 use crate::ip::report::{PacketReport, TimeVaryingReport};
-use crate::packets::ring::Ring;
 use crate::policies::{Occupancy, Policy};
 use crate::scenario::{BufferUnit, LinkConfig};
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
-use longpipe_events::{Rate, Time};
+use longpipe_events::{Rate, Ring, Time};
 
 /// A packet that is held until a given time.
 #[derive(Clone, Copy, Debug, Default)]

@@ -25,10 +25,9 @@ use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::drops::DropCause;
 use crate::ip::report::{PacketReport, TimeVaryingReport};
-use crate::packets::ring::Ring;
 use crate::packets::{Options, Packet};
 use crate::time_varying::{Passage, Service, TimeVaryingLink};
-use longpipe_events::Time;
+use longpipe_events::{Ring, Time};
 use std::collections::VecDeque;
 
 /// State of the transmitter.

@@ -1,6 +1,6 @@
 //! Occupancy of a port's queue by VC, for policies that use it.
 
-use crate::packets::ring::Ring;
+use longpipe_events::Ring;
 
 /// Cells of a VC in consecutive slots.
 #[derive(Clone, Copy, Debug, Default)]

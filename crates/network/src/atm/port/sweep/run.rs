@@ -1,10 +1,9 @@
 //! Arrivals over wires: cells of one frame in consecutive slots, processed in order of arrival.
 
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
-use crate::packets::ring::Ring;
 use crate::packets::Link;
 use crate::scenario::ends::LinkEnd;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Ring, Span, Time};
 use std::sync::Arc;
 
 /// Cells of a frame in consecutive slots of a wire.

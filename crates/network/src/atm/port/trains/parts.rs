@@ -10,12 +10,11 @@ use crate::atm::port::trains::vc::TrainVc;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
-use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link};
 use crate::policies::Policy;
 use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
-use longpipe_events::Span;
+use longpipe_events::{Ring, Span};
 
 /// Parameters of a port.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! A growing ring buffer whose entries keep their number until they are removed, unless an entry is inserted before them.
 
-use longpipe_events::memory;
+use crate::memory;
 
 /// A FIFO queue; entry `n` is the `n`th entry ever pushed.
 #[derive(Clone, Debug)]
@@ -10,8 +10,8 @@ pub struct Ring<T> {
     tail: u64,
 }
 
-impl<T: Copy + Default> Default for Ring<T> {
-    fn default() -> Self {
+impl<T> Default for Ring<T> {
+    fn default() -> Ring<T> {
         Ring {
             slots: Box::default(),
             head: 0,
@@ -20,7 +20,7 @@ impl<T: Copy + Default> Default for Ring<T> {
     }
 }
 
-impl<T: Copy + Default> Ring<T> {
+impl<T: Default> Ring<T> {
     #[inline]
     fn slot(&self, number: u64) -> usize {
         number as usize & self.slots.len().wrapping_sub(1)
@@ -61,6 +61,95 @@ impl<T: Copy + Default> Ring<T> {
         self.tail += 1;
     }
 
+    /// Returns the oldest entry.
+    #[inline(always)]
+    pub fn first(&self) -> Option<&T> {
+        (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
+    }
+
+    /// Returns the second oldest entry.
+    #[inline(always)]
+    pub fn second(&self) -> Option<&T> {
+        (self.len() > 1).then(|| &self.slots[self.slot(self.head + 1)])
+    }
+
+    /// Returns the latest entry.
+    #[inline(always)]
+    pub fn last(&self) -> Option<&T> {
+        (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
+    }
+
+    /// Removes and returns the oldest entry, and leaves the default in its place; for entries that can't be copied.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<T> {
+        if self.head == self.tail {
+            return None;
+        }
+        let slot = self.slot(self.head);
+        self.head += 1;
+        Some(std::mem::take(&mut self.slots[slot]))
+    }
+
+    /// Removes and returns the latest entry, and leaves the default in its place.
+    pub fn take_last(&mut self) -> Option<T> {
+        if self.head == self.tail {
+            return None;
+        }
+        self.tail -= 1;
+        let slot = self.slot(self.tail);
+        Some(std::mem::take(&mut self.slots[slot]))
+    }
+
+    /// Removes and returns entry `number`, if it exists. The numbers of all later entries decrease by one.
+    pub fn remove(&mut self, number: u64) -> Option<T> {
+        if !(self.head..self.tail).contains(&number) {
+            return None;
+        }
+        for later in number + 1..self.tail {
+            let (to, from) = (self.slot(later - 1), self.slot(later));
+            self.slots.swap(to, from);
+        }
+        self.take_last()
+    }
+
+    /// Returns entry `number`, which must exist.
+    #[inline]
+    pub fn get(&self, number: u64) -> &T {
+        debug_assert!(self.head <= number && number < self.tail);
+        &self.slots[self.slot(number)]
+    }
+
+    /// Returns a mutable reference to entry `number`, which must exist.
+    #[inline]
+    pub fn get_mut(&mut self, number: u64) -> &mut T {
+        debug_assert!(self.head <= number && number < self.tail);
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+
+    /// Iterates over the entries, oldest first.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let entries = self.len() as usize;
+        let (later, earlier) = self.slots.split_at(self.slot(self.head).min(self.slots.len()));
+        let wrapped = entries.saturating_sub(earlier.len());
+        earlier[..entries - wrapped].iter().chain(&later[..wrapped])
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let length = (2 * self.slots.len()).max(4);
+        let mut slots = memory::space(length);
+        slots.resize_with(length, T::default);
+        for number in self.head..self.tail {
+            slots[number as usize & (length - 1)] = std::mem::take(self.get_mut(number));
+        }
+        memory::give_back(memory::bytes::<T>(self.slots.len()));
+        self.slots = slots.into_boxed_slice();
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
     /// Inserts an entry before entry `number`. The numbers of this and all later entries increase by one.
     pub fn insert(&mut self, number: u64, entry: T) {
         self.push(entry);
@@ -73,12 +162,6 @@ impl<T: Copy + Default> Ring<T> {
             }
         }
         self.slots[from] = entry;
-    }
-
-    /// Returns the oldest entry.
-    #[inline(always)]
-    pub fn first(&self) -> Option<&T> {
-        (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
     /// Inserts an entry before the last entries for which `to_precede` holds, but not before entry number `furthest`;
@@ -136,18 +219,6 @@ impl<T: Copy + Default> Ring<T> {
         *self.get_mut(place - 1) = entry;
     }
 
-    /// Returns the second oldest entry.
-    #[inline(always)]
-    pub fn second(&self) -> Option<&T> {
-        (self.len() > 1).then(|| &self.slots[self.slot(self.head + 1)])
-    }
-
-    /// Returns the latest entry.
-    #[inline(always)]
-    pub fn last(&self) -> Option<&T> {
-        (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
-    }
-
     /// Removes and returns the oldest entry.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
@@ -159,26 +230,6 @@ impl<T: Copy + Default> Ring<T> {
     /// Removes the latest entry.
     pub fn pop_last(&mut self) {
         self.tail -= u64::from(self.tail > self.head);
-    }
-
-    /// Returns entry `number`, which must exist.
-    #[inline]
-    pub fn get(&self, number: u64) -> &T {
-        debug_assert!(self.head <= number && number < self.tail);
-        &self.slots[self.slot(number)]
-    }
-
-    /// Returns a mutable reference to entry `number`, which must exist.
-    #[inline]
-    pub fn get_mut(&mut self, number: u64) -> &mut T {
-        debug_assert!(self.head <= number && number < self.tail);
-        let slot = self.slot(number);
-        &mut self.slots[slot]
-    }
-
-    /// Iterates over the entries, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (self.head..self.tail).map(|number| self.get(number))
     }
 
     /// Removes all entries.
@@ -200,18 +251,6 @@ impl<T: Copy + Default> Ring<T> {
         debug_assert!(number <= self.tail);
         self.head = self.head.max(number);
     }
-
-    #[cold]
-    fn grow(&mut self) {
-        let length = (2 * self.slots.len()).max(4);
-        let mut slots = memory::space(length);
-        slots.resize(length, T::default());
-        for number in self.head..self.tail {
-            slots[number as usize & (length - 1)] = *self.get(number);
-        }
-        memory::give_back(memory::bytes::<T>(self.slots.len()));
-        self.slots = slots.into_boxed_slice();
-    }
 }
 
 #[cfg(test)]
@@ -231,6 +270,24 @@ mod tests {
             }
             assert!(ring.iter().eq(&list));
         }
+    }
+
+    #[test]
+    fn entries_that_cannot_be_copied_are_taken_and_removed_in_place() {
+        let (mut ring, mut list) = (Ring::default(), Vec::new());
+        for n in 0..500u64 {
+            ring.push(Some(Box::new(n)));
+            list.push(n);
+            if n % 5 == 4 {
+                let place = n % list.len() as u64;
+                let removed = ring.remove(ring.head() + place).flatten();
+                assert_eq!(removed, Some(Box::new(list.remove(place as usize))));
+                assert_eq!(ring.take().flatten(), Some(Box::new(list.remove(0))));
+                assert_eq!(ring.take_last().flatten().map(|last| *last), list.pop());
+            }
+            assert!(ring.iter().flatten().map(|entry| **entry).eq(list.iter().copied()));
+        }
+        assert_eq!(ring.remove(ring.tail()), None);
     }
 
     #[test]
