@@ -47,9 +47,9 @@ impl Aqm {
         let draw = || stream.fraction();
         let verdict = match kind {
             Algorithm::Red(red) => red.decide(arrival, draw),
-            // A copy, so that `arrival` stays in registers for the other algorithms.
-            Algorithm::Pie(pie) => pie.decide(&{ *arrival }, draw),
+            Algorithm::Pie(pie) => pie.decide(arrival, draw),
             Algorithm::StepMarking(step) => step.decide(arrival),
+            // A copy, so that `arrival` stays in registers for the other algorithms.
             Algorithm::Blue(blue) => blue.decide(&{ *arrival }, draw),
         };
         match verdict {
@@ -75,7 +75,7 @@ impl Aqm {
     #[inline(always)]
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         if let Algorithm::Pie(pie) = &mut self.kind {
-            pie.admit(&{ *arrival }, begins);
+            pie.admit(arrival, begins);
         }
     }
 

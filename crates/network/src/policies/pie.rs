@@ -156,9 +156,10 @@ impl Pie {
     }
 
     /// Decides whether to admit, mark or drop an arriving packet; `draw` returns a random number in [0, 1).
+    #[inline(always)]
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
-        let goes = self.is_to_go(arrival, draw);
+        let goes = self.is_to_go(arrival.bytes_waiting, draw);
         let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
         if goes && (!marked || self.config.rules == PieRules::Linux) {
             self.sum = 0.0;
@@ -180,6 +181,7 @@ impl Pie {
 
     /// Records an admitted packet whose transmission will start at `begins`. The transmission of a packet that finds
     /// the line idle starts on arrival, so an update at that time does not count it.
+    #[inline(always)]
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         let packet = Waiting {
             arrival: arrival.now,
@@ -234,7 +236,7 @@ impl Pie {
         self.sum = 0.0;
     }
 
-    fn is_to_go(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> bool {
+    fn is_to_go(&mut self, bytes_waiting: u64, draw: impl FnOnce() -> f64) -> bool {
         if self.allowance.0 > 0 {
             return false;
         }
@@ -242,7 +244,7 @@ impl Pie {
             (self.burst, self.allowance) = (Burst::Protected, Span(self.config.burst_ps));
         }
         let low_delay = 2 * self.delay_before.0 < self.config.target_ps && self.probability < 0.2;
-        if low_delay || arrival.bytes_waiting <= self.config.least_backlog_bytes {
+        if low_delay || bytes_waiting <= self.config.least_backlog_bytes {
             return false;
         }
         if self.config.derandomize {
