@@ -17,6 +17,7 @@ use longpipe_events::Time;
 impl Ip {
     /// Processes an arrival at a port with an egress queue, after all earlier actions there. Returns the arrival time
     /// downstream and the packet, which may be marked, if its transmission starts at once.
+    #[inline(always)]
     pub(super) fn enqueue<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,

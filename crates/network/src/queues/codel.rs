@@ -1,6 +1,6 @@
 //! Controlled delay (CoDel): drops packets at the head while the sojourn time stays above a target, at shrinking intervals (RFC 8289).
 
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use crate::scenario::{CodelArithmetic, CodelConfig};
 use longpipe_events::Time;
@@ -155,8 +155,8 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
         self.control.drops_none_before(&self.law, now)
     }
 
-    fn passes_through_statelessly(&self) -> bool {
-        true
+    fn pass_through_effect(&self) -> PassThroughEffect {
+        PassThroughEffect::Nothing
     }
 }
 
@@ -248,15 +248,21 @@ impl Control {
     /// interval.
     #[inline]
     pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
+        Control::none_drops_before([self].into_iter(), law, now)
+    }
+
+    /// Like `drops_none_before`, for several queues; there must be one.
+    #[inline]
+    pub fn none_drops_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);
         let earliest = now + law.interval;
-        let at = match self.first_above {
+        let at = controls.map(|control| match control.first_above {
             None => earliest,
-            Some(first_above) if self.dropping && law.is_past(now, first_above) => self.next.min(earliest),
+            Some(first_above) if control.dropping && law.is_past(now, first_above) => control.next.min(earliest),
             // A dropping state ends at the next packet.
             Some(first_above) => first_above,
-        };
-        begin_of_tick(law.arithmetic, at)
+        });
+        begin_of_tick(law.arithmetic, at.min().unwrap_or(now))
     }
 
     /// Leaves the dropping state, because a packet passed without waiting or the queue is empty.

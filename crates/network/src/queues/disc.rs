@@ -27,6 +27,18 @@ impl PortState {
     }
 }
 
+/// Effect of packets that arrive at an empty, idle port, one after the other, on later packets. A constant-rate
+/// transmitter may send some of them without calling the discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassThroughEffect {
+    /// Each packet may affect the discipline.
+    OfEach,
+    /// `pass_through` always returns true, and the state after it depends only on the packet.
+    OfLatest,
+    /// `pass_through` always returns true and leaves no state that affects later packets.
+    Nothing,
+}
+
 /// A queue discipline (Linux: qdisc): decides at enqueue and at dequeue which packets wait, leave, are marked and are
 /// dropped.
 ///
@@ -77,10 +89,9 @@ pub trait QueueDisc<T: Queued> {
         now
     }
 
-    /// Returns whether `pass_through` always returns true and leaves no state that affects later packets, so that a
-    /// constant-rate transmitter may send packets that find the port empty without calling the discipline.
-    fn passes_through_statelessly(&self) -> bool {
-        false
+    /// Returns how packets for which the port calls `pass_through` affect later ones.
+    fn pass_through_effect(&self) -> PassThroughEffect {
+        PassThroughEffect::OfEach
     }
 }
 
@@ -158,9 +169,9 @@ macro_rules! disciplines {
             }
 
             #[inline]
-            fn passes_through_statelessly(&self) -> bool {
+            fn pass_through_effect(&self) -> PassThroughEffect {
                 match self {
-                    $(AnyDisc::$name(disc) => disc.passes_through_statelessly(),)+
+                    $(AnyDisc::$name(disc) => disc.pass_through_effect(),)+
                 }
             }
         }

@@ -1,17 +1,16 @@
 //! Flow queueing with CoDel: one queue per flow, new flows first, each queue under CoDel (RFC 8290).
 
 use super::codel::{Control, Law};
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use crate::scenario::{FqCodelConfig, FqCodelRules};
-use longpipe_events::{mix, Time};
-use std::collections::VecDeque;
+use longpipe_events::{mix, Ring, Time};
 
 /// Maximum number of packets dropped at once when the limit is exceeded.
 const LARGEST_BATCH: u64 = 64;
 
 /// Maximum number of queues for which the time of the next drop is computed.
-const MOST_SEARCHED: usize = 64;
+const MOST_SEARCHED: u64 = 64;
 
 /// A flow's queue.
 #[derive(Clone, Debug)]
@@ -44,8 +43,8 @@ pub struct FqCodel<T> {
     salt: Option<u64>,
     flows: Vec<FqCodelFlow<T>>,
     /// Queues that wait for a turn: new ones, which are served first, and old ones.
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    new: Ring<u32>,
+    old: Ring<u32>,
     packets: u64,
     bytes: u64,
 }
@@ -60,8 +59,8 @@ impl<T: Queued> FqCodel<T> {
             rules: config.rules,
             salt: config.queues.map(|_| salt),
             flows: (0..queues).map(|_| FqCodelFlow::default()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            new: Ring::default(),
+            old: Ring::default(),
             packets: 0,
             bytes: 0,
         }
@@ -112,9 +111,9 @@ impl<T: Queued> FqCodel<T> {
 
     fn take_turn(&mut self, is_new: bool) {
         if is_new {
-            self.new.pop_front();
+            self.new.pop();
         } else {
-            self.old.pop_front();
+            self.old.pop();
         }
     }
 
@@ -134,7 +133,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
         flow.backlog.push(packet);
         if !flow.waits {
             (flow.waits, flow.deficit) = (true, self.quantum);
-            self.new.push_back(queue);
+            self.new.push(queue);
         }
         if full {
             self.shorten_longest(|packet| drop(packet, DropCause::Overflow));
@@ -149,7 +148,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             return None;
         }
         loop {
-            let (queue, is_new) = match (self.new.front(), self.old.front()) {
+            let (queue, is_new) = match (self.new.first(), self.old.first()) {
                 (Some(&queue), _) => (queue, true),
                 (None, Some(&queue)) => (queue, false),
                 (None, None) => return None,
@@ -158,7 +157,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
                 self.take_turn(is_new);
-                self.old.push_back(queue);
+                self.old.push(queue);
                 continue;
             }
             let others = match self.rules {
@@ -179,7 +178,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             // A new queue that empties moves to the old ones; otherwise it would repeatedly be served before them (RFC
             // 8290 section 4.2).
             if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.old.is_empty()) {
-                self.old.push_back(queue);
+                self.old.push(queue);
             } else {
                 self.flows[queue as usize].waits = false;
             }
@@ -200,7 +199,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     fn find_empty(&mut self, _now: Time) {
         // Every listed queue is empty and would be removed at its turn.
         for queues in [&mut self.new, &mut self.old] {
-            while let Some(queue) = queues.pop_front() {
+            while let Some(queue) = queues.pop() {
                 let flow = &mut self.flows[queue as usize];
                 flow.control.leave_dropping();
                 flow.waits = false;
@@ -210,16 +209,15 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
 
     fn drops_none_before(&self, now: Time) -> Time {
         let listed = self.new.len() + self.old.len();
-        if listed > MOST_SEARCHED {
+        if !(1..=MOST_SEARCHED).contains(&listed) {
             return now;
         }
         let controls = self
             .new
             .iter()
-            .chain(&self.old)
+            .chain(self.old.iter())
             .map(|&queue| &self.flows[queue as usize].control);
-        let times = controls.map(|control| control.drops_none_before(&self.law, now));
-        times.min().unwrap_or(now)
+        Control::none_drops_before(controls, &self.law, now)
     }
 
     fn pass_through(&mut self, packet: &T) -> bool {
@@ -230,7 +228,12 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
         let flow = &mut self.flows[queue as usize];
         flow.control.leave_dropping();
         (flow.waits, flow.deficit) = (true, self.quantum - packet.bytes() as i64);
-        self.new.push_back(queue);
+        self.new.push(queue);
         true
+    }
+
+    fn pass_through_effect(&self) -> PassThroughEffect {
+        // At the next arrival `find_empty` removes the queue from the list, after which its state does not matter.
+        PassThroughEffect::OfLatest
     }
 }

@@ -20,7 +20,7 @@ pub mod weighted;
 use crate::drops::DropCause;
 pub use backlog::{Backlog, Queued};
 use disc::disciplines;
-pub use disc::{PortState, QueueDisc};
+pub use disc::{PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
 
 disciplines! {

@@ -16,6 +16,7 @@ use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
+use crate::queues::PassThroughEffect;
 use longpipe_events::{Span, Time};
 
 /// A packet whose transmission starts.
@@ -35,6 +36,11 @@ pub(crate) struct ConstantRatePort {
     ends: Time,
     /// Maximum time by which the start of a transmission may be processed late.
     slack: Span,
+    /// Length of packets that may pass the idle port without calling the discipline if the latest of them is kept; 0 if
+    /// none may.
+    passing_bytes: u16,
+    /// The latest packet that passed so.
+    passed: Packet,
 }
 
 impl ConstantRatePort {
@@ -44,6 +50,8 @@ impl ConstantRatePort {
             queue,
             ends: Time::ZERO,
             slack,
+            passing_bytes: 0,
+            passed: Packet::default(),
         }
     }
 
@@ -96,7 +104,7 @@ impl ConstantRatePort {
                 Some(self.begin(line, now, queued))
             }
             None => {
-                line.allow_repeat(false);
+                self.allow_passing(line, false);
                 None
             }
         }
@@ -105,28 +113,54 @@ impl ConstantRatePort {
     /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream. The state is then
     /// the same as after all due actions and `arrive`. Returns None if these must be called; some of the due actions
     /// may then have been performed.
-    #[inline]
+    #[inline(always)]
     pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
-        self.count_repeated(line);
         let free = line.free();
-        if free > now || !self.queue.pass_idle(free, now, packet) {
+        if (free < now) & (self.passing_bytes == packet.bytes()) & !packet.has_options() {
+            self.passed = packet;
+            return Some(line.repeat(now) + line.delay());
+        }
+        if (free > now) | !self.queue.is_empty() {
+            return None;
+        }
+        self.pass_alone(line, now, packet)
+    }
+
+    /// Part of `pass_idle` that calls the discipline.
+    #[inline(never)]
+    fn pass_alone(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
+        self.count_repeated(line);
+        if !self.queue.pass_idle(line.free(), now, packet) {
             return None;
         }
         line.restart(now);
         self.ends = line.send(now, packet.bytes(), self.queue.rate());
-        line.allow_repeat(self.queue.passes_through_statelessly());
+        self.allow_passing(line, true);
         Some(self.ends + line.delay())
     }
 
     #[inline]
     fn begin(&mut self, line: &mut Line, at: Time, queued: QueuedPacket) -> StartedTransmission {
         self.ends = line.send(at, queued.packet.bytes(), self.queue.rate());
-        line.allow_repeat(self.queue.passes_through_statelessly() && self.queue.backlog().0 == 0);
+        self.allow_passing(line, self.queue.is_empty());
         StartedTransmission {
             queued,
             departure: self.ends,
             arrival: Some(self.ends + line.delay()),
         }
+    }
+
+    /// Determines whether the next packets may pass the port without calling the discipline if they find it idle, and
+    /// are as long as the packet in transmission. None may while packets wait.
+    #[inline]
+    fn allow_passing(&mut self, line: &mut Line, is_empty: bool) {
+        let effect = self.queue.pass_through_effect();
+        line.allow_repeat(is_empty & (effect == PassThroughEffect::Nothing));
+        self.passing_bytes = if is_empty & (effect == PassThroughEffect::OfLatest) {
+            line.bytes()
+        } else {
+            0
+        };
     }
 
     /// Counts the packets that the line transmitted with `repeat`, if any; each found the port empty.
@@ -143,14 +177,17 @@ impl ConstantRatePort {
         self.queue.depart(self.ends);
         let (packets, bytes, lasted) = line.take_repeated();
         self.ends = line.free();
-        self.queue
-            .count_passed(packets, bytes, lasted, Time(self.ends.0 - lasted));
+        let latest = Time(self.ends.0 - lasted);
+        self.queue.count_passed(packets, bytes, lasted, latest);
+        if self.passing_bytes > 0 {
+            self.queue.pass_latest(latest, self.passed);
+        }
     }
 
     /// Returns the time of the next event: the start of a waiting packet's transmission, or later if the port may act late.
     #[inline]
     pub fn next_event(&self, line: &Line) -> Option<Time> {
-        if self.queue.backlog().0 == 0 {
+        if self.queue.is_empty() {
             return None;
         }
         let free = line.free();

@@ -12,7 +12,7 @@ use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Options, Packet};
-use crate::queues::{AnyDisc, PortState, QueueDisc, Queued};
+use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
@@ -153,6 +153,8 @@ pub(crate) struct EgressQueue {
     limit_bytes: u64,
     /// Whether a packet occupies the buffer until its transmission ends, instead of until it starts.
     counts_in_service: bool,
+    /// Packets and bytes that wait in the discipline.
+    waiting: (u64, u64),
     /// Packets and bytes in transmission.
     in_service: (u64, u64),
     /// Time at which a packet last left or was dropped in an outage.
@@ -200,6 +202,7 @@ impl EgressQueue {
             limit_packets: limit(BufferUnit::Packets),
             limit_bytes: limit(BufferUnit::Bytes),
             counts_in_service: !link.frees_at_begin() || link.has_shaper(),
+            waiting: (0, 0),
             in_service: (0, 0),
             emptied: Time::ZERO,
             report: PacketReport {
@@ -256,9 +259,15 @@ impl EgressQueue {
     /// Returns the numbers of waiting packets and bytes.
     #[inline]
     pub fn backlog(&self) -> (u64, u64) {
-        let (packets, bytes) = self.disc.backlog();
+        let (packets, bytes) = self.waiting;
         let carried = self.carried();
         (packets + carried.0, bytes + carried.1)
+    }
+
+    /// Returns whether no packet waits in the discipline.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.0 == 0
     }
 
     /// Returns the numbers of packets and bytes that were dequeued and wait for the next batch.
@@ -275,10 +284,21 @@ impl EgressQueue {
         (packets + self.in_service.0, bytes + self.in_service.1)
     }
 
-    /// Returns whether a transmitter of constant rate may send packets that find the port empty without calling this queue.
+    /// Returns the effect of packets that find the port empty and idle.
     #[inline]
-    pub fn passes_through_statelessly(&self) -> bool {
-        self.disc.passes_through_statelessly() && self.loss.is_none()
+    pub fn pass_through_effect(&self) -> PassThroughEffect {
+        match self.is_bare {
+            true => self.disc.pass_through_effect(),
+            false => PassThroughEffect::OfEach,
+        }
+    }
+
+    /// Informs the discipline of a packet that passed the empty port at `now`, the latest one after `count_passed`.
+    pub fn pass_latest(&mut self, now: Time, packet: Packet) {
+        let passes = self
+            .disc
+            .pass_through(&QueuedPacket::new(now, packet, &NO_OPTIONS, (0, false)));
+        debug_assert!(passes, "the discipline was empty");
     }
 
     /// Returns whether a packet or batch is in transmission.
@@ -312,13 +332,13 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Shortcut for a packet that finds the port empty and the transmitter idle since `free`, at most `now`. Returns
+    /// Shortcut for a packet that finds no other waiting and the transmitter idle since `free`, at most `now`. Returns
     /// whether `arrive` would return the packet unchanged; if so, the state is then that after `depart` at `free` and
     /// `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
-        if packet.has_options() || !(self.is_bare && self.has_room_for(bytes) && self.backlog().0 == 0) {
+        if packet.has_options() || !(self.is_bare && self.has_room_for(bytes)) {
             return false;
         }
         if self.finish(free).is_some() {
@@ -437,12 +457,17 @@ impl EgressQueue {
         };
         let flow = packet.packet.vc().flow();
         self.count_entry(now);
+        self.waiting.0 += 1;
+        self.waiting.1 += packet.bytes();
         let (report, drops, packet_time) = (&mut self.report, &mut self.drops, &mut self.packet_time);
+        let waiting = &mut self.waiting;
         let marked = self.disc.enqueue(&port, packet, |dropped, cause| {
+            count_out(waiting, &dropped);
             count_drop(report, &dropped, cause);
             count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
         });
+        debug_assert_eq!(self.waiting, self.disc.backlog());
         if marked {
             self.count_mark(now, flow);
         }
@@ -510,15 +535,19 @@ impl EgressQueue {
         batch
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time) -> Option<QueuedPacket> {
         let (report, drops, packet_time) = (&mut self.report, &mut self.drops, &mut self.packet_time);
+        let waiting = &mut self.waiting;
         let next = self.disc.dequeue(now, |dropped, cause| {
+            count_out(waiting, &dropped);
             count_drop(report, &dropped, cause);
             count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
         });
         let next = next?;
+        count_out(&mut self.waiting, &next);
+        debug_assert_eq!(self.waiting, self.disc.backlog());
         if next.marked && !self.disc.marks_on_arrival() {
             self.count_mark(now, next.packet.vc().flow());
         }
@@ -558,6 +587,7 @@ impl EgressQueue {
         let carried = self.batches.as_mut().and_then(|batches| batches.carried.take());
         dropped.extend(carried.map(|carried| carried.packet));
         self.disc.purge(now, |packet| dropped.push(packet.packet));
+        self.waiting = (0, 0);
         count_exits(&mut self.packet_time, dropped.len() as u64, now);
         if !dropped.is_empty() {
             self.emptied = now;
@@ -614,6 +644,13 @@ impl EgressQueue {
 #[inline]
 fn count_exits(packet_time: &mut u128, packets: u64, now: Time) {
     *packet_time = packet_time.wrapping_add(u128::from(packets) * u128::from(now.0));
+}
+
+/// Subtracts a packet that leaves the discipline from the packets and bytes that wait there.
+#[inline]
+fn count_out(waiting: &mut (u64, u64), packet: &QueuedPacket) {
+    waiting.0 -= 1;
+    waiting.1 -= packet.bytes();
 }
 
 /// Counts a packet that the discipline dropped.

@@ -181,6 +181,12 @@ impl Line {
         };
     }
 
+    /// Returns the length of the last packet [byte]; 0 while departure times are limited.
+    #[inline(always)]
+    pub fn bytes(&self) -> u16 {
+        self.bytes
+    }
+
     /// Returns the departure time of the last packet.
     #[inline(always)]
     pub fn free(&self) -> Time {
