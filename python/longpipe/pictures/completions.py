@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from longpipe.analysis.slowdowns import ALL, by_size
 from longpipe.errors import ScenarioError
 from longpipe.pictures.recorded import Completing, check_flows, name_of
-from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, plain, title_of
+from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of
 
 
 def completion_points(
@@ -58,8 +58,7 @@ def slowdowns(
             _step(panel, rows[column].to_numpy(), label, number)
     for panel, text in ((left, "completion time [s]"), (right, "slowdown")):
         plain(panel)
-        panel.set_xscale("log")
-        panel.xaxis.set_major_formatter("{x:g}")
+        logarithmic(panel, "x")
         panel.set_ylim(0, 1)
         panel.set_xlabel(text)
     left.set_ylabel("share of flows up to it")

@@ -29,6 +29,7 @@ from longpipe.pictures.style import (
     colour,
     figure_of,
     legend,
+    logarithmic,
     panels,
     plain,
     title_of,
@@ -139,8 +140,7 @@ def delay(
     panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of all over {shown}")
     mark_changes(panel, run, span_s)
     if log:
-        panel.set_yscale("log")
-        panel.yaxis.set_major_formatter("{x:g}")
+        logarithmic(panel, "y")
     else:
         panel.set_ylim(bottom=0)
     panel.set_ylabel("queueing delay [ms]")
@@ -240,9 +240,8 @@ def delay_cdf(
         least_ms = min(
             (1e3 * float(waits[waits > 0].min()) for waits in lines.values() if (waits > 0).any()), default=1
         )
-        panel.set_xscale("log")
+        logarithmic(panel, "x")
         panel.set_xlim(left=least_ms)
-        panel.xaxis.set_major_formatter("{x:g}")
     else:
         panel.set_xlim(left=0)
     panel.set_ylim(0, 1)

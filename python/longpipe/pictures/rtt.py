@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
-from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, panels, titled
+from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
 MOST_FLOWS = 5
 # Ratio of the largest RTO to the smallest RTT from which the axis is logarithmic.
@@ -58,8 +58,7 @@ def rtt(
         if rto or (len(measured) and steps["rto_s"].max() <= NEAR * measured["rtt_s"].max()):
             panel.step(steps["time_s"], 1e3 * steps["rto_s"], where="post", color=VERMILION, lw=1.1, label="RTO")
         if log or (rto and len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min()):
-            panel.set_yscale("log")
-            panel.yaxis.set_major_formatter("{x:g}")
+            logarithmic(panel, "y")
         elif rto or measured.empty:
             panel.set_ylim(bottom=0)
         mark_changes(panel, run, shown)

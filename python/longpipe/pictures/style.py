@@ -8,6 +8,8 @@ import matplotlib.colors
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatter
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture, as_written
@@ -34,6 +36,8 @@ MOST_SHAPES: Final = 20_000
 MOST_LETTERS: Final = 90
 # Maximum number of columns of a legend.
 MOST_COLUMNS: Final = 5
+# Minimum size of a dot in a legend [points].
+DOT: Final = 7
 # Ratio by which a layout may still shrink the user's axes, and maximum share of their height for a legend.
 SHRINKS: Final = 1.2
 MOST_ROOM: Final = 0.6
@@ -129,15 +133,42 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     columns = len(found) if len(found) <= MOST_COLUMNS else MOST_COLUMNS - 1
     figure.legend(
-        list(found.values()), list(found), title=title, loc="outside lower center", ncols=columns, frameon=False
+        list(map(_visible, found.values())),
+        list(found),
+        title=title,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
     )
+
+
+def _visible(handle: Any) -> Any:  # noqa: ANN401 - any artist
+    """Returns a larger dot for a legend if a line consists of small dots, otherwise the artist itself."""
+    if isinstance(handle, Line2D) and handle.get_linestyle() == "None" and handle.get_markersize() < DOT:
+        return Line2D([], [], ls="", marker=handle.get_marker(), ms=DOT, color=handle.get_color())
+    return handle
+
+
+class _Plain(LogFormatter):
+    """Labels of the ticks that Matplotlib selects on a logarithmic axis, without powers of ten, which are formulas."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
+def logarithmic(panel: Axes, direction: Literal["x", "y"]) -> None:
+    """Makes an axis logarithmic, with plain numbers at its ticks."""
+    panel.set(**{f"{direction}scale": "log"})
+    axis = panel.xaxis if direction == "x" else panel.yaxis
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(_Plain(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
 
 
 def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> None:
     """Draws a legend at the top of axes, and extends their vertical range so that it covers no data."""
     for columns in range(min(len(entries), MOST_COLUMNS), 0, -1):
         own = ax.legend(
-            list(entries.values()), list(entries), title=title, loc="upper center", ncols=columns,
+            list(map(_visible, entries.values())), list(entries), title=title, loc="upper center", ncols=columns,
             fontsize="small", borderaxespad=0.2, facecolor=ax.get_facecolor(), edgecolor="none", framealpha=1,
         )  # fmt: skip
         extent = own.get_window_extent()

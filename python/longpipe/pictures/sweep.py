@@ -19,7 +19,7 @@ from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, readable
 from longpipe.errors import ScenarioError, check_kind, nearest
-from longpipe.pictures.style import colour, figure_of, legend, plain, title_in, title_of
+from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, title_in, title_of
 
 if TYPE_CHECKING:
     from longpipe.analysis.measure import Specification
@@ -201,9 +201,8 @@ def sweep(
         above = edges[np.isfinite(edges) & (edges > 0)]
         if not above.size:
             raise ScenarioError(f"log: {shown.name} has no value above 0; needs a linear axis")
-        panel.set_yscale("log")
+        logarithmic(panel, "y")
         panel.set_ylim(above.min() / 1.1, above.max() * 1.1)
-        panel.yaxis.set_major_formatter("{x:g}")
     else:
         _range_up(panel, means[["mean", "low", "high"]] / shown.scale, from_zero=from_zero)
     panel.set_xlabel(
