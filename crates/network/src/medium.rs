@@ -18,8 +18,8 @@ pub(crate) trait Medium: Sized {
     /// Returns whether packets of a circuit carry their payload; otherwise their end points keep it.
     fn travels(&self, vc: Circuit) -> bool;
 
-    /// Sends a packet of a circuit in response to a packet that left its trunk at `left_trunk`. The caller forwards the
-    /// returned packet.
+    /// Sends a packet of a circuit in response to a packet that left its trunk (`lookahead/acks.rs`) at `left_trunk`.
+    /// The caller forwards the returned packet.
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,

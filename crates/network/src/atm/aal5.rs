@@ -23,7 +23,7 @@ pub fn frame_cells(packet_bytes: u32) -> u16 {
 pub struct Cell {
     /// Virtual circuit.
     pub vc: Circuit,
-    /// Number of the frame within its VC, which represents its contents and checksum.
+    /// Number of the frame within its VC; it represents the frame's contents and checksum.
     pub frame: u32,
     /// Number of following cells of the frame; 0 marks the last one (the end-of-frame bit).
     pub left: u16,
@@ -42,7 +42,7 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// Adds a cell. Returns the number of cells for the last cell of a complete frame.
+    /// Adds a cell. If it completes a frame, returns the frame's number of cells.
     #[inline(always)]
     pub fn on_cell(&mut self, cell: Cell) -> Option<u16> {
         self.intact = self.cells == 0 || (self.intact && cell.frame == self.frame && cell.left + 1 == self.left);

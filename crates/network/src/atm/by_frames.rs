@@ -18,8 +18,9 @@ use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
 
 impl Atm {
-    /// Passes a packet to its host's interface as a frame. `left_trunk` is the time at which the packet that it
-    /// answers left its trunk. Returns the packet if it is an ACK whose order is proven and the caller must forward it.
+    /// Passes a packet to its host's interface as a frame. For an ACK, `left_trunk` is the time at which the
+    /// acknowledged data left their trunk (`lookahead/acks.rs`). Returns the packet if it is an ACK whose order is
+    /// proven and the caller must forward it.
     #[inline(always)]
     pub(crate) fn send_frame<P: Probe>(
         &mut self,
@@ -148,8 +149,8 @@ impl Atm {
         true
     }
 
-    /// Handles the next edge of a lane. Each lane has code of its own, so that the processor predicts its branches
-    /// separately.
+    /// Handles the next edge of a lane. Each lane has its own copy of the code, so that the processor predicts its
+    /// branches separately.
     #[inline(never)]
     fn take_edge_of<P: Probe, const LANE: usize>(&mut self, hosts: &mut Hosts<P>) {
         self.take_edge(hosts, LANE);
@@ -238,8 +239,8 @@ impl Atm {
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
-    /// Records that a frame departs on a link, whose end it reaches at `at`. `left_trunk` is the time at which the frame left its
-    /// trunk.
+    /// Records that a frame departs on a link, whose end it reaches at `at`. `left_trunk` is the time at which the
+    /// frame left its trunk (`lookahead/acks.rs`).
     #[inline(always)]
     fn leave<P: Probe>(
         &mut self,
@@ -266,8 +267,8 @@ impl Atm {
         self.leave(hosts, packet, leaving, &options);
     }
 
-    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `left_trunk` is the time at
-    /// which the frame left its trunk.
+    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `left_trunk` is the time
+    /// at which the frame left its trunk (`lookahead/acks.rs`).
     #[inline(always)]
     pub(crate) fn pass_on<P: Probe>(
         &mut self,
@@ -291,7 +292,8 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, options, left_trunk)
     }
 
-    /// Queues a whole frame that arrives at its host at `at`. `left_trunk` is the time at which the frame left its trunk.
+    /// Queues a whole frame that arrives at its host at `at`. `left_trunk` is the time at which the frame left its
+    /// trunk (`lookahead/acks.rs`).
     #[inline(always)]
     pub(super) fn await_delivery<P: Probe>(
         &mut self,

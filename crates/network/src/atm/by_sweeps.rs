@@ -38,7 +38,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         number += 1;
         let cells = |packet: Packet| frame_cells(u32::from(packet.bytes()));
         let mut options = Options::NONE;
-        // Earlier frames without a lost cell of their own were merged with one that lost its last cell.
+        // Earlier frames without a lost cell were merged with a frame that lost its last cell.
         let mut merged = Vec::new();
         let mut note = |frame, packet| merged.push((frame, packet));
         if let Some(packet) = atm.sweeps.take(&done, cells, &mut options, &mut note) {

@@ -172,7 +172,8 @@ impl Nic {
         }
     }
 
-    /// Returns time and VC of the next arrival downstream; a frame by edges counts one slot early.
+    /// Returns time and VC of the next arrival downstream. For a frame represented by edges, the time is one slot
+    /// early.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {
         let first = self.queue.first()?;

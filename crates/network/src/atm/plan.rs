@@ -46,7 +46,7 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Classifies every port; with a probe that observes `by_cells` no port uses trains.
+    /// Classifies every port. If a probe observes cells (`by_cells`), no port uses trains.
     pub fn new(
         scenario: &'a Scenario,
         topology: &'a Topology,

@@ -13,9 +13,9 @@ use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
 impl Atm {
-    /// Returns whether an ACK precedes all others at its port, provided that no other ACK is in transit to it. Its data
-    /// left the trunk at `left_trunk`, its last cell reaches the port at `last`, and `ack_lookahead` is the lookahead
-    /// of its interface.
+    /// Returns whether an ACK precedes all others at its port, provided that no other ACK is in transit to it. The
+    /// acknowledged data left the trunk (`lookahead/acks.rs`) at `left_trunk`, its last cell reaches the port at
+    /// `last`, and `ack_lookahead` is the lookahead of its interface.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
         let soon = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;

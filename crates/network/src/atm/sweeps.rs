@@ -184,7 +184,8 @@ impl Sweeps {
         self.sweep(port, until.min(end.0 + 1));
     }
 
-    /// Returns the `number`-th frame that has obtained its slots at its last port since the latest `process`.
+    /// Returns frame number `number` of those that obtained their slots at their last sweep port since the latest call
+    /// of `process`.
     pub fn done(&self, number: usize) -> Option<CompletedFrame> {
         self.done.get(number).copied()
     }
@@ -281,7 +282,7 @@ impl Sweeps {
         ports.flat_map(|port| port.unread(&self.streams))
     }
 
-    /// Returns the cells of a port's VC `local` that were admitted at the ports downstream of it.
+    /// Returns the state of the cells of VC `local` that have passed a port, for the ports downstream of it.
     pub fn passed_on(&self, port: u32, local: u32) -> Passed {
         let port = &self.ports[port as usize];
         let (grid, delay) = port.slots();

@@ -10,8 +10,8 @@ use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 impl<P: Probe> Hosts<P> {
-    /// Delivers a packet to its end point at the current time; `left_trunk` is its departure from its trunk. Returns
-    /// the medium's result for the ACK that this causes.
+    /// Delivers a packet to its end point at the current time; `left_trunk` is its departure time from its trunk
+    /// (`lookahead/acks.rs`). Returns the result of `Medium::send` for the ACK sent in response.
     #[inline(always)]
     pub fn receive<M: Medium>(
         &mut self,
@@ -175,7 +175,8 @@ impl<P: Probe> Hosts<P> {
         self.arm_sending_host(medium, flow);
     }
 
-    /// Sends the ACK that is due for data that left their trunk at `left_trunk`, and re-arms the delayed-ACK timer.
+    /// Sends the ACK that is due for data that left their trunk (`lookahead/acks.rs`) at `left_trunk`, and re-arms the
+    /// delayed-ACK timer.
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, left_trunk: Time) -> M::Proven {
         let receiver = &mut self.flows[flow.index()].receiver;

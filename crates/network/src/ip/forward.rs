@@ -44,8 +44,8 @@ pub(crate) struct ProvenAck {
 
 impl Ip {
     /// Sends a packet from a host's interface over a circuit that starts with the given link and step. Returns the
-    /// packet if it is an ACK of data that left their trunk at `left_trunk`, its order is proven, and the caller must
-    /// forward it.
+    /// packet if it is an ACK of data that left their trunk (`lookahead/acks.rs`) at `left_trunk`, its order is proven,
+    /// and the caller must forward it.
     #[inline(always)]
     pub(super) fn transmit<P: Probe>(
         &mut self,
@@ -118,8 +118,8 @@ impl Ip {
         }
     }
 
-    /// Returns whether an ACK of data that left its trunk at `left_trunk` precedes all further arrivals at the shared
-    /// port at the end of its link; `ack_lookahead` is the lookahead of the link.
+    /// Returns whether an ACK of data that left the trunk (`lookahead/acks.rs`) at `left_trunk` precedes all further
+    /// arrivals at the shared port at the end of its link; `ack_lookahead` is the lookahead of the link.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, end: Time) -> bool {
         let after = arrival.0.wrapping_sub(left_trunk.0);

@@ -188,7 +188,8 @@ impl Ip {
         hosts.end_early(now);
     }
 
-    /// Delivers a packet early. Returns false if it needs full processing. `left_trunk` is the time at which it left its trunk.
+    /// Delivers a packet early. Returns false if it needs full processing. `left_trunk` is the time at which it left
+    /// its trunk (`lookahead/acks.rs`).
     #[inline(always)]
     fn take_in_order<P: Probe>(
         &mut self,

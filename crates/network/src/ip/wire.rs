@@ -22,7 +22,8 @@ use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Rate, Ring, Span, Time};
 
-/// A directed link: an output port with its wire. Two cache lines, a power of two, hold the fields that most packets use.
+/// A directed link: an output port with its wire. The fields that most packets use fit into two cache lines; a size
+/// that is a power of two makes indexing fast.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Wire {
@@ -221,7 +222,7 @@ impl Port {
         }
     }
 
-    /// Returns whether the port has an egress queue, whose packets have unknown departure times.
+    /// Returns whether the port has an egress queue. The departure times of its packets are then not known at enqueue.
     #[inline]
     pub fn has_egress_queue(&self) -> bool {
         matches!(self, Port::ConstantRate(_) | Port::VariableRate(_))

@@ -67,7 +67,7 @@ pub(crate) fn ack_lookaheads(
         let latency = min_latency(scenario, guarantees, bytes, &forth[trunk..], &back[..meets]);
         *port = port.with(forth[trunk], latency);
     }
-    // Only the link identifies an ACK, so the guarantee must hold for all packets that leave over it.
+    // The link over which an ACK leaves selects its lookahead, so the guarantee must hold for all packets on this link.
     let mut known = vec![true; ack_lookaheads.len()];
     for (circuit, _) in topology.circuits() {
         if !guarantees.circuits[circuit.index()].has_acks {

@@ -1,4 +1,4 @@
-//! Hosts to which packets may be delivered early, before earlier events at other places have been processed.
+//! Hosts to which packets may be delivered early, before earlier events elsewhere have been processed.
 
 use super::guarantees::Guarantees;
 use crate::packets::{Circuit, Link};

@@ -62,9 +62,9 @@ impl Law {
         }
     }
 
-    /// Returns whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS` have
-    /// passed since the time of the next drop. If that time is still in the future, Linux's signed difference is small,
-    /// and ns-3's unsigned one is large.
+    /// Returns whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS`
+    /// intervals have passed since the time of the next drop. If that time is still in the future, Linux's signed
+    /// difference is small, and ns-3's unsigned one is large.
     fn resumes(&self, now: u64, next: u64) -> bool {
         let recent = now.saturating_sub(next) < RESUMED_INTERVALS * self.interval;
         match self.arithmetic {

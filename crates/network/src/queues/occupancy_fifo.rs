@@ -15,7 +15,7 @@ pub struct OccupancyFifo<T> {
     backlog: Backlog<T>,
     /// X_i of each circuit with waiting packets, for each of its passes through the port.
     waiting: BTreeMap<(u32, u32), u64>,
-    /// Circuit and size of the packet that was dequeued last: this packet counts while it is in transmission.
+    /// Circuit and size of the packet that was dequeued last, which counts as held during its transmission.
     dequeued: Option<((u32, u32), u64)>,
 }
 

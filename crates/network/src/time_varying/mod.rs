@@ -132,21 +132,21 @@ impl TimeVaryingLink {
         matches!(self.line, Transmitter::Opportunities(_))
     }
 
-    /// Returns whether a packet that arrives at `arrived` is dropped because of an outage.
+    /// Returns whether a packet that arrives at `arrival` is dropped because of an outage.
     #[inline]
-    pub fn refuses(&mut self, arrived: Time) -> bool {
+    pub fn refuses(&mut self, arrival: Time) -> bool {
         self.outages
             .as_mut()
             .filter(|outages| outages.config.arriving == HoldOrDrop::Drop)
-            .is_some_and(|outages| outages.end(arrived.0).is_some())
+            .is_some_and(|outages| outages.end(arrival.0).is_some())
     }
 
-    /// Returns the start of the outage that drops a packet which arrived at `arrived` and would be transmitted by `service`.
+    /// Returns the start of the outage that drops a packet that arrives at `arrival` and would be transmitted by `service`.
     #[inline]
-    pub fn dropped(&mut self, arrived: Time, service: Service) -> Option<Time> {
+    pub fn dropped(&mut self, arrival: Time, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         let waiting = (outages.config.waiting == HoldOrDrop::Drop)
-            .then(|| outages.next_begin(arrived.0))
+            .then(|| outages.next_begin(arrival.0))
             .flatten()
             .filter(|&begin| begin <= service.begins.0);
         waiting.map(Time).or_else(|| self.interrupted(service))
@@ -163,12 +163,12 @@ impl TimeVaryingLink {
             .map(Time)
     }
 
-    /// Determines the outcome for a packet that arrived at `arrived`; packets must be admitted in order.
+    /// Determines the outcome for a packet that arrives at `arrival`; packets must be admitted in order.
     #[inline]
-    pub fn admit(&mut self, arrived: Time, bytes: u16) -> TransmissionOutcome {
+    pub fn admit(&mut self, arrival: Time, bytes: u16) -> TransmissionOutcome {
         let before = self.free();
-        let service = self.serve(arrived, bytes);
-        let Some(at) = self.dropped(arrived, service) else {
+        let service = self.serve(arrival, bytes);
+        let Some(at) = self.dropped(arrival, service) else {
             return TransmissionOutcome::Leaves(service);
         };
         let free = if at > service.begins {
@@ -200,25 +200,25 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Transmits the packet that arrived at `arrived`, after all earlier packets, unless an outage drops it.
+    /// Transmits the packet that arrives at `arrival`, after all earlier packets, unless an outage drops it.
     #[inline]
-    pub fn serve(&mut self, arrived: Time, bytes: u16) -> Service {
-        self.ready(arrived);
+    pub fn serve(&mut self, arrival: Time, bytes: u16) -> Service {
+        self.ready(arrival);
         self.transmit(u64::from(bytes))
     }
 
-    /// Returns the time at which the transmitter can start a packet that arrived at `arrived`, after all earlier packets:
+    /// Returns the time at which the transmitter can start a packet that arrives at `arrival`, after all earlier packets:
     /// when it is free and no outage is in progress, or at the next opportunity. A rate of zero does not delay the
     /// start: the packet is in service until the rate rises.
     #[inline]
-    pub fn ready(&mut self, arrived: Time) -> Time {
+    pub fn ready(&mut self, arrival: Time) -> Time {
         match &mut self.line {
-            Transmitter::Opportunities(opportunities) => Time(opportunities.ready(arrived.0)),
-            Transmitter::Slots(slots) => Time(slots.ready(self.outages.as_mut(), arrived.0)),
+            Transmitter::Opportunities(opportunities) => Time(opportunities.ready(arrival.0)),
+            Transmitter::Slots(slots) => Time(slots.ready(self.outages.as_mut(), arrival.0)),
             Transmitter::Steps { free, .. } => {
-                if arrived.0 > free.whole {
+                if arrival.0 > free.whole {
                     *free = Exact {
-                        whole: arrived.0,
+                        whole: arrival.0,
                         part: 0,
                     };
                 }

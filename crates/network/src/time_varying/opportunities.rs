@@ -29,11 +29,11 @@ impl Opportunities {
         }
     }
 
-    /// Returns the departure time of the first byte of a packet that arrived at `arrived`, after all earlier packets.
-    pub fn ready(&mut self, arrived: u64) -> u64 {
+    /// Returns the departure time of the first byte of a packet that arrives at `arrival`, after all earlier packets.
+    pub fn ready(&mut self, arrival: u64) -> u64 {
         // Unused bytes of opportunities up to the end of an idle period are lost.
-        if self.left.is_none_or(|left| left <= arrived) {
-            self.number = self.first_after(arrived);
+        if self.left.is_none_or(|left| left <= arrival) {
+            self.number = self.first_after(arrival);
             self.rest = self.bytes;
         }
         if self.rest == 0 {
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn opportunities_at_a_time_precede_arrivals_at_that_time() {
         let mut line = Opportunities::new(vec![0, 0, 5, 5, 9], 10, 0);
-        let mut serve = |arrived, bytes| {
-            let begins = line.ready(arrived);
+        let mut serve = |arrival, bytes| {
+            let begins = line.ready(arrival);
             let sent = line.transmit(bytes);
             assert_eq!(sent.0, begins);
             sent

@@ -1,8 +1,8 @@
 //! Slots of a time-varying cell link: they are consecutive, whether used or not, and each ends when the link has
 //! transmitted the bits of a cell.
 //!
-//! The position of the link within a slot therefore does not depend on cells, and an outage treats an empty cell in service
-//! like a full one.
+//! The position of the link within a slot therefore does not depend on cells, and an outage affects an unused slot in
+//! progress like a used one.
 
 use super::finish;
 use super::outages::Outages;
@@ -29,9 +29,9 @@ impl TimeVaryingSlots {
         TimeVaryingSlots { steps, next }
     }
 
-    /// Skips the slots that start before `arrived`. Returns the start of the next slot [ps].
-    pub fn ready(&mut self, outages: Option<&mut Outages>, arrived: u64) -> u64 {
-        self.pass(outages, arrived);
+    /// Skips the slots that start before `arrival`. Returns the start of the next slot [ps].
+    pub fn ready(&mut self, outages: Option<&mut Outages>, arrival: u64) -> u64 {
+        self.pass(outages, arrival);
         self.next.whole
     }
 

@@ -84,7 +84,7 @@ impl Admission {
         }
     }
 
-    /// Returns the cause of the latest loss. Within a frame that overflowed, this is the overflow.
+    /// Returns the cause of the latest loss. For later cells of a frame that overflowed, it is the overflow.
     pub fn cause_of_loss(&self) -> DropCause {
         self.cause
     }

@@ -1,7 +1,7 @@
-//! A switch's output port: a FIFO of cells, per-VC accounting, a buffer policy, a slotted output.
+//! A switch's output port: a FIFO of cells, per-VC accounting, a buffer policy and a slotted output.
 //!
-//! With one FIFO, alone or together with VBR whose arrivals are known in advance, a cell's slot is known on admission.
-//! Departures therefore need no events: they are processed, in order, before any other access to the port.
+//! A cell's slot is known on admission, because the queue is a FIFO and arrivals of VBR cells, if any, are known in
+//! advance. Departures therefore need no events: they are processed, in order, before any other access to the port.
 
 pub mod admission;
 pub mod class;

@@ -114,7 +114,7 @@ impl SlotGrid {
         }
         let (num, den) = (i128::from(self.num.value()), i128::from(self.den.value()));
         let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
-        // Starts are rounded by up to a picosecond, which must not move a start across the edge of a slot.
+        // Starts are rounded by up to a picosecond, which must not move a start across the boundary of a slot.
         let rest = shift.rem_euclid(num);
         if rest < den || rest + den > num {
             return None;

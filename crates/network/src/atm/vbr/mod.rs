@@ -16,7 +16,7 @@ use crate::scenario::OnOffConfig;
 use longpipe_events::{Span, Time};
 use on_off::{Meter, OnOff};
 
-/// Interval between two visits of a VBR source's circuit, in cell times at the source's peak rate.
+/// Interval between two updates of a VBR source's circuit, in cell times at the source's peak rate.
 const VBR_CELLS: u64 = 4096;
 
 /// Assigns each VBR source to the port at the end of its link, before any port looks ahead.

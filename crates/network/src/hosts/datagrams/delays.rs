@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(all.since(&Delays::default()), all);
     }
 
-    /// Compares the jitter with a calculation by hand of RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
+    /// Compares the jitter with a manual calculation according to RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
     #[test]
     fn jitter_follows_rfc_3550() {
         let mut delays = Delays::default();

@@ -22,7 +22,7 @@ pub(super) struct Rules {
     loss: Option<Box<Loss>>,
     policy: Policy,
     aqm: Option<Box<Aqm>>,
-    /// Departure time of the latest packet if it was admitted and marked, until collected.
+    /// Departure time of the latest packet if it was admitted and marked, until `take_marked` returns it.
     marked: Option<Time>,
     /// Whether X, X_i and K are in bytes instead of packets.
     by_bytes: bool,

@@ -184,7 +184,8 @@ impl ConstantRatePort {
         }
     }
 
-    /// Returns the time of the next event: the start of a waiting packet's transmission, or later if the port may act late.
+    /// Returns the time of the next event: the start of a waiting packet's transmission, or later if it may be
+    /// processed late.
     #[inline]
     pub fn next_event(&self, line: &Line) -> Option<Time> {
         if self.queue.is_empty() {

@@ -1,4 +1,4 @@
-//! An output port with a time-varying propagation delay; rate and order are constant.
+//! An output port with a time-varying propagation delay; the rate is constant, and packets keep their order.
 
 use super::line::Line;
 use crate::ip::wire::Port;

@@ -333,8 +333,8 @@ impl EgressQueue {
     }
 
     /// Shortcut for a packet that finds no other waiting and the transmitter idle since `free`, at most `now`. Returns
-    /// whether `arrive` would return the packet unchanged; if so, the state is then that after `depart` at `free` and
-    /// `arrive` at `now`.
+    /// whether `arrive` would return the packet unchanged; if so, the state afterwards equals that after `depart` at
+    /// `free` and `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());

@@ -238,7 +238,8 @@ impl Router {
         self.settle_now(line, now);
     }
 
-    /// Like `settle`, but for use with each packet. Returns the bytes admitted up to and including the packet in transmission.
+    /// Like `settle`, but inlined, for calls with each packet. Returns the bytes admitted up to and including the
+    /// packet in transmission.
     #[inline(always)]
     fn settle_now(&mut self, line: &mut Line, now: Time) -> u64 {
         if line.has_repeated() {

@@ -157,22 +157,22 @@ impl DiscPort {
         }
     }
 
-    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `arrived` is the time
+    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `arrival` is the time
     /// of the arrival, if a packet has just arrived.
-    fn prepare(&mut self, mut variation: Option<&mut Variation>, arrived: Time, now: Time) -> Option<Time> {
+    fn prepare(&mut self, mut variation: Option<&mut Variation>, arrival: Time, now: Time) -> Option<Time> {
         if self.queue.backlog().0 == 0 {
             // The discipline must be informed that the transmitter found no packet.
             return self.begin(variation, now);
         }
         let begins = match &mut variation {
-            Some(variation) => variation.motion.ready(arrived),
+            Some(variation) => variation.motion.ready(arrival),
             None => now,
         };
         if begins > now {
             self.state = State::Ready(begins);
             return Some(begins);
         }
-        if arrived == now && !self.queue.is_host() && !self.queue.is_conditioned() {
+        if arrival == now && !self.queue.is_host() && !self.queue.is_conditioned() {
             // An idle router's port of constant rate discards the rounding error of its last departure.
             self.free = (now.0, 0);
         }
@@ -230,8 +230,8 @@ impl DiscPort {
         Time(self.free.0)
     }
 
-    /// Reports the packets in transmission at the end of the run to a probe, because their departure time is known although the
-    /// event of the departure is not handled.
+    /// Reports the packets in transmission at the end of the run to a probe: their departure times are known, although
+    /// their departure events are not processed.
     pub fn watch_in_service<P: Probe>(&self, variation: Option<&Variation>, probe: &mut P, link: Link) {
         let (packets, service): (Vec<&QueuedPacket>, &Service) = match &self.state {
             State::Transmitting(queued, service) => (vec![queued], service),
@@ -242,8 +242,8 @@ impl DiscPort {
             return;
         }
         for queued in packets {
-            let arrived = (!self.queue.is_host()).then_some(queued.arrival);
-            watch::packet(probe, link, arrived, service.ends, queued.packet, &queued.options());
+            let arrival = (!self.queue.is_host()).then_some(queued.arrival);
+            watch::packet(probe, link, arrival, service.ends, queued.packet, &queued.options());
         }
     }
 

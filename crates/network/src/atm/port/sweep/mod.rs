@@ -26,7 +26,7 @@ pub use run::{CellRun, Input, Stream};
 use std::sync::Arc;
 pub use vc::{NextHop, SweepVc};
 
-/// A frame whose last cell has its slot at its last sweep port, and of which no cell is known to be lost.
+/// A frame whose last cell has been assigned a slot at its last sweep port, and that is not known to have lost a cell.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletedFrame {
     /// Link of the port.
@@ -269,7 +269,7 @@ impl SweepPort {
         self.tied = tied;
     }
 
-    /// Returns a lower bound on the arrival of the next last cell of a frame, from the known cells.
+    /// Returns a lower bound on the arrival time of the next cell that ends a frame, based on the known cells.
     pub fn bound(&self, woken: &[u32], streams: &[Stream]) -> u64 {
         let read = self.order.iter().map(|head| self.inputs[head.input as usize].min_end());
         let unread = woken.iter().filter_map(|&input| {

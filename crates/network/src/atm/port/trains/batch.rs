@@ -244,8 +244,8 @@ impl TrainPort {
         self.batch.order = order;
     }
 
-    /// Returns the number of batches with a cell of each train that can be processed in one step. The first one is
-    /// `from`, which finds X = `held`.
+    /// Returns the number of batches with a cell of each train that can be processed in one step. The first of them is
+    /// batch `from`, which finds the queue length X = `held`.
     #[inline]
     fn safe_batches(&self, from: u64, slots: BatchSlots, held: u64, batches: u64, horizon: u64) -> u64 {
         let trains = self.running.len() as u64;

@@ -27,7 +27,7 @@ pub(super) struct Batch {
     pub(super) departed: u64,
     /// Whether the batch's slots have not been computed yet.
     pub(super) open: bool,
-    /// Number of cells of trains that ended with the batch; in cell-by-cell mode, of admitted cells.
+    /// Number of cells of trains that ended with the batch; in cell-by-cell mode, number of admitted cells.
     pub(super) taken: u64,
     /// Cell-by-cell mode: number of processed cells of active trains, in order of rank.
     pub(super) cells: Option<usize>,
