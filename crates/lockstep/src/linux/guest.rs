@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Kernel {
     /// The kernel, `linux.uml`.
     pub program: PathBuf,
-    /// The library that is preloaded into it.
+    /// The library that is preloaded into the kernel.
     pub preload: PathBuf,
     /// Folder with `init`, the first process.
     pub folder: PathBuf,
@@ -145,7 +145,7 @@ const BOOT: [&str; 10] = [
     "ro",
     "quiet",
     "init=/proc/self/cwd/init",
-    // A folder for the guest's sockets cannot be created here.
+    // Prevents the kernel from creating a folder for its sockets, which is impossible in /proc.
     "uml_dir=/proc",
     "con=null",
     "con0=null,fd:1",

@@ -20,7 +20,7 @@ pub struct HighspeedConfig {
     pub rules: HighspeedRules,
 }
 
-/// Use of the table of RFC 3649.
+/// Rules for the table of RFC 3649.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighspeedRules {

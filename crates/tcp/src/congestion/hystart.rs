@@ -114,7 +114,7 @@ impl Hystart {
 /// Slow start of a Linux controller, in whole segments.
 #[derive(Clone, Debug)]
 pub struct SlowStart {
-    /// Criterion of its early end.
+    /// Criterion for leaving slow start early.
     pub hystart: Hystart,
     /// Fraction of the delivered data by which the window grows (less than 1 only with HyStart++), and the remaining
     /// fraction of a segment.

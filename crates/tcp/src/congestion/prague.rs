@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn alpha_follows_its_recurrence_exactly() {
         let mut script = Script::new(200, Span::millis(50));
-        // The first ACK ends the round of the empty connection.
+        // The first ACK ends the initial round, in which nothing was delivered.
         script.ack(false, false);
         let mut expected = 0u64;
         for marked in [20, 0, 7, 1, 150, 3, 0, 0, 40, 12] {

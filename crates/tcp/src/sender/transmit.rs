@@ -164,7 +164,7 @@ impl Sender {
                 Some(self.retransmit_untimed(now, sequence, length, EventCause::Scoreboard))
             }
             Next::Unsent { otherwise } => {
-                // All data in between have arrived.
+                // All data from SND.NXT to SND.MAX have arrived.
                 self.flight.nxt = self.flight.max;
                 if let Some(segment) = self.poll_short(now, self.flight.rwnd()) {
                     self.recovery.on_sent(&self.flight, segment.length, None);

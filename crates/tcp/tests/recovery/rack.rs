@@ -142,8 +142,8 @@ fn rfc_5682_after_a_genuine_timeout_all_lost_segments_are_retransmitted() {
 
 #[test]
 fn linux_a_recovery_that_ends_before_a_retransmission_is_delivered_is_followed_by_another() {
-    // The fourth segment is lost twice, and so is a segment sent after its first retransmission: one of the two second
-    // retransmissions arrives before the other.
+    // The fourth segment is lost twice, and a segment sent after its first retransmission is lost once. Of the two
+    // retransmissions that follow, one arrives before the other.
     let play = |successive| {
         let script = Script::new(Rack).segments(120);
         script

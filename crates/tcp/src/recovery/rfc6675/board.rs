@@ -183,7 +183,7 @@ mod tests {
                     .map(|&byte| u64::from(!is_lost(byte, &sacked, threshold, mss)) + u64::from(again(byte)))
                     .sum();
                 prop_assert_eq!(board.pipe(MAX, lost), pipe);
-                // SND.NXT - SND.FACK + retran_data.
+                // The `awnd` of FACK: SND.NXT - SND.FACK + retran_data.
                 let fack = sacked.last().map_or(una, |last| last + 1);
                 let retransmitted = open.iter().filter(|&&byte| again(byte)).count() as u64;
                 prop_assert_eq!(board.pipe(MAX, board.lost_by_fack()), MAX - fack + retransmitted);
