@@ -8,15 +8,15 @@ from longpipe.errors import ScenarioError, nearest
 EXAMPLES: Final = {
     "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
-    "geo-pep": "four files over that satellite, from servers 60 ms behind a proxy that splits connections, IP",
+    "geo-pep": "four files over that satellite, through a proxy that splits the connections, IP",
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
-    "starlink": "two downloads over satellites that change every 15 s: round trip, rate and losses move, IP",
-    "cellular": "a download over a cell: the rate moves from 0 to 40 Mbit/s, a deep buffer, IP",
-    "rain-fade": "a download over that satellite in the rain: coding follows a fade of 11 dB, IP",
-    "aqm": "four downloads through FQ-CoDel with marks, 50/10 Mbit/s and 60 ms, IP",
+    "starlink": "two downloads over satellites that change every 15 s, with their RTT, rate and losses, IP",
+    "cellular": "a download to a phone: the rate varies from 0 to 40 Mbit/s, a deep buffer, IP",
+    "rain-fade": "a download over that satellite in the rain: adaptive coding follows a fade of 11 dB, IP",
+    "aqm": "four downloads through FQ-CoDel with ECN, 50/10 Mbit/s and 60 ms, IP",
     "home": "a download, a web user and a ping over 10/2 Mbit/s and 30 ms with a buffer of a second, IP",
     "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
-    "lan-96": "five sources on a LAN of ATM in 1996, whose values are the defaults",
+    "lan-96": "five sources on an ATM LAN of 1996, whose values are the defaults",
 }
 
 # Examples with time-varying paths.
