@@ -195,9 +195,9 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_in", |port| port.cells_in)?;
     integers("cells_out", |port| port.cells_out)?;
     integers("cells_lost_overflow", |port| port.lost_overflow)?;
-    integers("cells_lost_aqm", |port| port.lost_refused)?;
+    integers("cells_lost_aqm", |port| port.lost_aqm)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
-    integers("cells_lost_injected", |port| port.lost_forced)?;
+    integers("cells_lost_injected", |port| port.lost_injected)?;
     // Present only if the run has time-varying links.
     if scenario.links.iter().any(|link| link.motion.is_some()) {
         integers("cells_lost_outage", |port| port.lost_outage)?;

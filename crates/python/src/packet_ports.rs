@@ -20,8 +20,8 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     integers("packets_in", |port| port.packets_in)?;
     integers("packets_out", |port| port.packets_out)?;
     integers("packets_lost_overflow", |port| port.lost_overflow)?;
-    integers("packets_lost_aqm", |port| port.lost_refused)?;
-    integers("packets_lost_injected", |port| port.lost_forced)?;
+    integers("packets_lost_aqm", |port| port.lost_aqm)?;
+    integers("packets_lost_injected", |port| port.lost_injected)?;
     if has_bit_errors(scenario) {
         integers("packets_lost_errors", |port| port.corrupted)?;
     }

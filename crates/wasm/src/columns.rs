@@ -106,9 +106,9 @@ fn of_cells(scenario: &Scenario, rows: &[PortReport]) -> Object {
     numbers("cells_in", |port| port.cells_in as f64);
     numbers("cells_out", |port| port.cells_out as f64);
     numbers("cells_lost_overflow", |port| port.lost_overflow as f64);
-    numbers("cells_lost_aqm", |port| port.lost_refused as f64);
+    numbers("cells_lost_aqm", |port| port.lost_aqm as f64);
     numbers("cells_lost_discarded", |port| port.lost_discarded as f64);
-    numbers("cells_lost_injected", |port| port.lost_forced as f64);
+    numbers("cells_lost_injected", |port| port.lost_injected as f64);
     numbers("peak_queue_cells", |port| port.peak_queue as f64);
     numbers("mean_queue_cells", |port| port.mean_queue.unwrap_or(f64::NAN));
     numbers("utilization", |port| port.utilization);
@@ -131,8 +131,8 @@ fn of_packets(scenario: &Scenario, rows: &[PacketReport]) -> Object {
     numbers("packets_in", |port| port.packets_in as f64);
     numbers("packets_out", |port| port.packets_out as f64);
     numbers("packets_lost_overflow", |port| port.lost_overflow as f64);
-    numbers("packets_lost_aqm", |port| port.lost_refused as f64);
-    numbers("packets_lost_injected", |port| port.lost_forced as f64);
+    numbers("packets_lost_aqm", |port| port.lost_aqm as f64);
+    numbers("packets_lost_injected", |port| port.lost_injected as f64);
     if rows.iter().any(|port| port.corrupted > 0) {
         numbers("packets_lost_errors", |port| port.corrupted as f64);
     }

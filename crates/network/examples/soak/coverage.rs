@@ -73,15 +73,15 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
             (
                 "refused",
                 lost(&|report| {
-                    let cells: u64 = report.ports.iter().map(|port| port.lost_refused).sum();
-                    cells + report.packet_ports.iter().map(|port| port.lost_refused).sum::<u64>()
+                    let cells: u64 = report.ports.iter().map(|port| port.lost_aqm).sum();
+                    cells + report.packet_ports.iter().map(|port| port.lost_aqm).sum::<u64>()
                 }),
             ),
             (
                 "forced losses",
                 lost(&|report| {
-                    let cells: u64 = report.ports.iter().map(|port| port.lost_forced).sum();
-                    cells + report.packet_ports.iter().map(|port| port.lost_forced).sum::<u64>()
+                    let cells: u64 = report.ports.iter().map(|port| port.lost_injected).sum();
+                    cells + report.packet_ports.iter().map(|port| port.lost_injected).sum::<u64>()
                 }),
             ),
             (

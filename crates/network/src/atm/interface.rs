@@ -89,7 +89,7 @@ pub struct Nic {
     /// Number of cells that entered.
     pub cells_in: u64,
     /// Cells of frames dropped by injected loss.
-    pub lost_forced: u64,
+    pub lost_injected: u64,
     /// Cells that have arrived downstream, or whose frames were sent by edges.
     cells_out: u64,
 }
@@ -112,7 +112,7 @@ impl Nic {
             ack_lookahead: Span(0),
             frames_in: 0,
             cells_in: 0,
-            lost_forced: 0,
+            lost_injected: 0,
             cells_out: 0,
         }
     }
@@ -124,7 +124,7 @@ impl Nic {
         self.frames_in += 1;
         self.cells_in += u64::from(cells);
         if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
-            self.lost_forced += u64::from(cells);
+            self.lost_injected += u64::from(cells);
             return None;
         }
         let wait = self.next.start().0.saturating_sub(ready.0);
@@ -240,6 +240,6 @@ impl Nic {
 
     /// Returns the number of accepted cells that have not arrived downstream.
     pub fn cells_held(&self) -> u64 {
-        self.cells_in - self.lost_forced - self.cells_out
+        self.cells_in - self.lost_injected - self.cells_out
     }
 }

@@ -123,14 +123,14 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
 /// Returns the counters of a port over all classes; peak and mean queue are those of UBR if the port has UBR circuits.
 fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
     let slots = now.0 as f64 / link.end.cell as f64;
-    let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {
+    let host = |cells_in, cells_out, lost_injected, held, frames_in| PortReport {
         host: true,
         cells_in,
         cells_out,
         lost_overflow: 0,
-        lost_refused: 0,
+        lost_aqm: 0,
         lost_discarded: 0,
-        lost_forced,
+        lost_injected,
         lost_outage: 0,
         lost_on_wire: 0,
         held,
@@ -145,7 +145,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
         Feed::Nic(nic) => host(
             nic.cells_in,
             nic.cells_out(),
-            nic.lost_forced,
+            nic.lost_injected,
             nic.cells_held(),
             nic.frames_in,
         ),
@@ -164,7 +164,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
                 ..host(
                     counters.cells_in,
                     counters.cells_out,
-                    counters.lost_forced,
+                    counters.lost_injected,
                     held,
                     counters.frames_in,
                 )
@@ -178,9 +178,9 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
                 cells_in: sum(|counters| counters.cells_in),
                 cells_out,
                 lost_overflow: sum(|counters| counters.lost_overflow),
-                lost_refused: sum(|counters| counters.lost_refused),
+                lost_aqm: sum(|counters| counters.lost_aqm),
                 lost_discarded: sum(|counters| counters.lost_discarded),
-                lost_forced: sum(|counters| counters.lost_forced),
+                lost_injected: sum(|counters| counters.lost_injected),
                 lost_outage: sum(|counters| counters.lost_outage),
                 lost_on_wire: sum(|counters| counters.lost_on_wire),
                 held: classes.iter().map(|class| class.held).sum(),

@@ -58,9 +58,9 @@ pub struct PacketReport {
     /// Packets for which the buffer had too little room.
     pub lost_overflow: u64,
     /// Packets that a policy or a queue discipline dropped or removed for any cause other than overflow.
-    pub lost_refused: u64,
+    pub lost_aqm: u64,
     /// Packets dropped by injected loss.
-    pub lost_forced: u64,
+    pub lost_injected: u64,
     /// Packets that a policer dropped.
     pub lost_policer: u64,
     /// Packets that were marked, and admitted or sent.
@@ -106,8 +106,8 @@ impl PacketReport {
         PacketReport {
             host: true,
             packets_in: interface.packets_in,
-            packets_out: interface.packets_in - interface.lost_forced - packets_held,
-            lost_forced: interface.lost_forced,
+            packets_out: interface.packets_in - interface.lost_injected - packets_held,
+            lost_injected: interface.lost_injected,
             packets_held,
             bytes_in: interface.bytes_in,
             bytes_out,
@@ -124,14 +124,11 @@ impl PacketReport {
         let (packets_held, bytes_held) = router.held(line, now);
         let bytes_out = counters.bytes_admitted - bytes_held;
         PacketReport {
-            packets_in: counters.packets_admitted
-                + counters.lost_overflow
-                + counters.lost_refused
-                + counters.lost_forced,
+            packets_in: counters.packets_admitted + counters.lost_overflow + counters.lost_aqm + counters.lost_injected,
             packets_out: counters.packets_out,
             lost_overflow: counters.lost_overflow,
-            lost_refused: counters.lost_refused,
-            lost_forced: counters.lost_forced,
+            lost_aqm: counters.lost_aqm,
+            lost_injected: counters.lost_injected,
             packets_marked: counters.packets_marked,
             packets_held,
             bytes_in: counters.bytes_admitted + counters.bytes_lost,
@@ -162,7 +159,7 @@ impl PacketReport {
     /// routes count as having left.
     pub(crate) fn packets_lost(&self) -> u64 {
         let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
-        self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying
+        self.lost_overflow + self.lost_aqm + self.lost_injected + self.lost_policer + time_varying
     }
 
     /// Returns the report with the counters of packets that bit errors corrupted, and of packets and bytes without a
@@ -190,8 +187,8 @@ impl PacketReport {
             self.packets_in,
             self.packets_out,
             self.lost_overflow,
-            self.lost_refused,
-            self.lost_forced,
+            self.lost_aqm,
+            self.lost_injected,
             self.packets_held,
             self.bytes_in,
             self.bytes_out,

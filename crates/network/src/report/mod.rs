@@ -52,11 +52,11 @@ pub struct PortReport {
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
     /// Cells of frames that the buffer policy dropped as a whole.
-    pub lost_refused: u64,
+    pub lost_aqm: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
     /// Cells of frames removed by the link's injected losses.
-    pub lost_forced: u64,
+    pub lost_injected: u64,
     /// Cells dropped by an outage, on arrival or in the buffer.
     pub lost_outage: u64,
     /// Cells lost on the wire because of an outage; they do not count as departed.
@@ -80,7 +80,7 @@ pub struct PortReport {
 impl PortReport {
     /// Returns the number of cells lost, for all reasons.
     pub(crate) fn lost(&self) -> u64 {
-        let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
+        let at_the_port = self.lost_overflow + self.lost_aqm + self.lost_discarded + self.lost_injected;
         at_the_port + self.lost_outage + self.lost_on_wire
     }
 }

@@ -43,7 +43,7 @@ fn corrupted_packets_use_the_line_before_they_are_lost() {
             rate,
         );
         assert_eq!(trunk.bytes_corrupted, trunk.corrupted * u64::from(mss + 40));
-        assert_eq!((trunk.lost_forced, trunk.lost_overflow), (0, 0));
+        assert_eq!((trunk.lost_injected, trunk.lost_overflow), (0, 0));
         // Corrupted packets have used the transmitter, and are not forwarded.
         let used = 8.0 * trunk.bytes_out as f64 / scenario.links[TRUNK].rate_bps as f64 / 10.0;
         assert!((trunk.utilization - used).abs() < 1e-9, "{trunk:?}");
@@ -68,7 +68,7 @@ fn corrupted_cells_are_forwarded_and_their_frames_lost() {
             424.0 * cells as f64,
             rate,
         );
-        assert_eq!(report.ports.iter().map(|port| port.lost_forced).sum::<u64>(), 0);
+        assert_eq!(report.ports.iter().map(|port| port.lost_injected).sum::<u64>(), 0);
         assert!(
             trunk.cells_out - out < 20,
             "bad cells go on: {out} of {}",

@@ -154,7 +154,7 @@ fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
     let report = both(&scenario);
     let port = &report.ports[trunk];
     assert_eq!((port.lost_overflow, port.lost_discarded), (0, 0));
-    assert_eq!(port.lost_refused % CELLS, 0);
+    assert_eq!(port.lost_aqm % CELLS, 0);
     let lost = |flow: &longpipe_network::report::flows::DatagramReport| flow.lost as f64 / flow.sent as f64;
     let mean = port.mean_queue.unwrap_or(f64::NAN);
     (report.datagrams.iter().map(lost).collect(), mean)

@@ -15,7 +15,7 @@ const POLICIES: [&str; 5] = ["tail-drop", "partial-packet-discard", "epd", "sele
 fn lost(report: &Report) -> u64 {
     let ports = report.ports.iter();
     ports
-        .map(|port| port.lost_overflow + port.lost_refused + port.lost_discarded + port.lost_forced)
+        .map(|port| port.lost_overflow + port.lost_aqm + port.lost_discarded + port.lost_injected)
         .sum()
 }
 
@@ -102,7 +102,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
     let report = run(&scenario, 1);
     for trunk in [0, 2] {
         let port = &report.ports[trunk];
-        assert!(port.lost_refused > 0, "trunk {trunk} refuses frames");
+        assert!(port.lost_aqm > 0, "trunk {trunk} refuses frames");
         assert!(port.utilization > 0.7, "trunk {trunk}: {}", port.utilization);
     }
     short_routes_get_more(&report);
@@ -165,7 +165,7 @@ fn injected_losses_remove_whole_frames_at_interfaces_and_ports() {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };
     }
     let report = run(&scenario, 1);
-    let forced: Vec<u64> = report.ports.iter().map(|port| port.lost_forced).collect();
+    let forced: Vec<u64> = report.ports.iter().map(|port| port.lost_injected).collect();
     assert_eq!(forced, [12, 0, 12, 0, 0, 2]);
     assert_eq!(lost(&report), 26);
     assert_eq!(report.flows[0].sender.retransmitted_segments, 2);

@@ -135,7 +135,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
     let report = run(&ip(cells, BufferUnit::Packets, 60), 1);
     for trunk in [0, 2] {
         let port = &report.packet_ports[trunk];
-        assert!(port.lost_refused > 0, "trunk {trunk} refuses packets");
+        assert!(port.lost_aqm > 0, "trunk {trunk} refuses packets");
         assert!(port.utilization > 0.7, "trunk {trunk}: {}", port.utilization);
     }
     short_routes_get_more(&report);
@@ -149,7 +149,7 @@ fn injected_losses_remove_packets_at_interfaces_and_ports() {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };
     }
     let report = run(&scenario, 1);
-    let forced: Vec<u64> = report.packet_ports.iter().map(|port| port.lost_forced).collect();
+    let forced: Vec<u64> = report.packet_ports.iter().map(|port| port.lost_injected).collect();
     assert_eq!(forced, [1, 0, 1, 0, 0, 1]);
     assert_eq!(lost(&report), 3);
     assert_eq!(report.flows[0].sender.retransmitted_segments, 2);

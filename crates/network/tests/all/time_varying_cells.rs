@@ -186,14 +186,14 @@ fn series_of_equal_values_equal_a_static_link() {
                 (
                     stood.cells_in,
                     stood.cells_out,
-                    stood.lost_refused,
+                    stood.lost_aqm,
                     stood.lost_discarded,
                     stood.lost_overflow
                 ),
                 (
                     moved.cells_in,
                     moved.cells_out,
-                    moved.lost_refused,
+                    moved.lost_aqm,
                     moved.lost_discarded,
                     moved.lost_overflow
                 ),

@@ -280,12 +280,12 @@ fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 7] {
         (
             "policy",
             &[DropCause::Aqm, DropCause::AckFilter],
-            sum(|port| port.lost_refused),
+            sum(|port| port.lost_aqm),
         ),
         (
             "injected loss",
             &[DropCause::InjectedLoss],
-            sum(|port| port.lost_forced),
+            sum(|port| port.lost_injected),
         ),
         ("policer", &[DropCause::Policer], sum(|port| port.lost_policer)),
         ("outage", &[DropCause::Outage], sum(outage)),

@@ -207,9 +207,9 @@ fn pinned(name: &str, report: &Report, traces: &str) -> Pinned {
             port.cells_in,
             port.cells_out,
             port.lost_overflow,
-            port.lost_refused,
+            port.lost_aqm,
             port.lost_discarded,
-            port.lost_forced,
+            port.lost_injected,
             port.held,
         ]
     });
@@ -218,9 +218,9 @@ fn pinned(name: &str, report: &Report, traces: &str) -> Pinned {
             port.packets_in,
             port.packets_out,
             port.lost_overflow,
-            port.lost_refused,
+            port.lost_aqm,
             0,
-            port.lost_forced,
+            port.lost_injected,
             port.packets_held,
         ]
     });

@@ -62,7 +62,7 @@ fn check_mean(mean: Option<f64>, peak: f64, detail: impl FnOnce() -> String) -> 
 fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -> Result<(), Finding> {
     let detail = || format!("{port:?}");
     let moving = port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
-    let lost = port.lost_overflow + port.lost_refused + port.lost_forced + port.lost_policer + moving;
+    let lost = port.lost_overflow + port.lost_aqm + port.lost_injected + port.lost_policer + moving;
     let packets = port.packets_in + port.packets_duplicated == port.packets_out + lost + port.packets_held;
     let bytes = port.bytes_in + port.bytes_duplicated == port.bytes_out + port.bytes_lost + port.bytes_held;
     holds(packets && bytes, "a port loses count", detail)?;
@@ -80,7 +80,7 @@ fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -
 
 fn check_port(port: &PortReport) -> Result<(), Finding> {
     let detail = || format!("{port:?}");
-    let at_port = port.lost_overflow + port.lost_refused + port.lost_discarded + port.lost_forced;
+    let at_port = port.lost_overflow + port.lost_aqm + port.lost_discarded + port.lost_injected;
     let lost = at_port + port.lost_outage + port.lost_on_wire;
     holds(
         port.cells_in == port.cells_out + lost + port.held,

@@ -24,11 +24,11 @@ pub struct QueueCounters {
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
     /// Cells of frames that the policy rejected entirely.
-    pub lost_refused: u64,
+    pub lost_aqm: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
     /// Cells of frames that the link's loss model dropped.
-    pub lost_forced: u64,
+    pub lost_injected: u64,
     /// Cells rejected or dropped at the port because of an outage of the link.
     pub lost_outage: u64,
     /// Cells lost on the wire because of an outage of the link.
@@ -46,7 +46,7 @@ pub struct QueueCounters {
 impl QueueCounters {
     /// Returns the number of lost cells, over all causes.
     pub fn lost(&self) -> u64 {
-        let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
+        let at_the_port = self.lost_overflow + self.lost_aqm + self.lost_discarded + self.lost_injected;
         at_the_port + self.lost_outage + self.lost_on_wire
     }
 }
@@ -159,8 +159,8 @@ impl Admission {
     /// Returns whether a cell of a damaged frame is discarded.
     fn drops_rest(&mut self, frame: FrameState, last: bool) -> bool {
         let (lost, cause) = match frame {
-            FrameState::Refused => (&mut self.counters.lost_refused, DropCause::Aqm),
-            FrameState::Lost => (&mut self.counters.lost_forced, DropCause::InjectedLoss),
+            FrameState::Refused => (&mut self.counters.lost_aqm, DropCause::Aqm),
+            FrameState::Lost => (&mut self.counters.lost_injected, DropCause::InjectedLoss),
             FrameState::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
                 (&mut self.counters.lost_discarded, DropCause::Overflow)
             }

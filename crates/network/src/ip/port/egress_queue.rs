@@ -406,7 +406,7 @@ impl EgressQueue {
     fn take_conditioned(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let bytes = u64::from(packet.bytes());
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
-            self.report.lost_forced += 1;
+            self.report.lost_injected += 1;
             self.report.bytes_lost += bytes;
             self.drops.note(now, &packet, DropCause::InjectedLoss);
             return None;
@@ -657,7 +657,7 @@ fn count_out(waiting: &mut (u64, u64), packet: &QueuedPacket) {
 fn count_drop(report: &mut PacketReport, dropped: &QueuedPacket, cause: DropCause) {
     match cause {
         DropCause::Overflow => report.lost_overflow += 1,
-        _ => report.lost_refused += 1,
+        _ => report.lost_aqm += 1,
     }
     report.bytes_lost += dropped.bytes();
 }

@@ -34,9 +34,9 @@ pub struct RouterCounters {
     /// Number of packets that found the buffer full.
     pub lost_overflow: u64,
     /// Number of packets that the policy dropped.
-    pub lost_refused: u64,
+    pub lost_aqm: u64,
     /// Number of packets dropped by injected loss.
-    pub lost_forced: u64,
+    pub lost_injected: u64,
     /// Number of packets admitted with a mark.
     pub packets_marked: u64,
     /// Bytes lost, over all causes.
@@ -175,7 +175,7 @@ impl Router {
         let verdict = if repeats {
             Verdict::Admit
         } else if rules.loses(now) {
-            counters.lost_forced += 1;
+            counters.lost_injected += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::InjectedLoss;
             return None;
@@ -183,7 +183,7 @@ impl Router {
             rules.decide(&arrival, held, local)
         };
         if verdict == Verdict::Refuse {
-            counters.lost_refused += 1;
+            counters.lost_aqm += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::Aqm;
             return None;

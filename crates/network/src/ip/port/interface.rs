@@ -15,7 +15,7 @@ pub struct Interface {
     /// Bytes of the packets accepted.
     pub bytes_in: u64,
     /// Packets dropped by injected loss.
-    pub lost_forced: u64,
+    pub lost_injected: u64,
     /// Bytes of the lost packets.
     pub bytes_lost: u64,
 }
@@ -28,7 +28,7 @@ impl Interface {
             loss,
             packets_in: 0,
             bytes_in: 0,
-            lost_forced: 0,
+            lost_injected: 0,
             bytes_lost: 0,
         }
     }
@@ -42,7 +42,7 @@ impl Interface {
         self.packets_in += 1;
         self.bytes_in += size;
         if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
-            self.lost_forced += 1;
+            self.lost_injected += 1;
             self.bytes_lost += size;
             return None;
         }

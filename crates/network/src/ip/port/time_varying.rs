@@ -131,9 +131,9 @@ impl TimeVaryingPort {
         let (lost, cause) = if self.motion.refuses(ready) {
             (&mut self.counted.lost_outage, DropCause::Outage)
         } else if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
-            (&mut self.report.lost_forced, DropCause::InjectedLoss)
+            (&mut self.report.lost_injected, DropCause::InjectedLoss)
         } else if self.policy.refuses(self.occupancy(local)) {
-            (&mut self.report.lost_refused, DropCause::Aqm)
+            (&mut self.report.lost_aqm, DropCause::Aqm)
         } else if packets >= self.max_packets || room + size > self.max_bytes {
             (&mut self.report.lost_overflow, DropCause::Overflow)
         } else {

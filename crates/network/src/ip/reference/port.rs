@@ -223,10 +223,10 @@ impl ReferencePort {
                     variation.report.lost_outage += 1;
                 }
             }
-            DropCause::InjectedLoss => self.report.lost_forced += 1,
+            DropCause::InjectedLoss => self.report.lost_injected += 1,
             DropCause::Overflow => self.report.lost_overflow += 1,
             DropCause::Policer => self.report.lost_policer += 1,
-            _ => self.report.lost_refused += 1,
+            _ => self.report.lost_aqm += 1,
         }
     }
 

@@ -20,8 +20,8 @@ impl SweepPort {
         let frame = self.vcs[run.local as usize].frame;
         match frame {
             FrameState::Admitted if self.enters(input, &run) => self.admit(input, run, sink),
-            FrameState::Refused => self.counters.lost_refused += cells,
-            FrameState::Lost => self.counters.lost_forced += cells,
+            FrameState::Refused => self.counters.lost_aqm += cells,
+            FrameState::Lost => self.counters.lost_injected += cells,
             _ => return self.take_singly(input, run, sink),
         }
         if run.left == 0 {
@@ -221,8 +221,8 @@ impl SweepPort {
             vc.frame = FrameState::Between;
         }
         match frame {
-            FrameState::Refused => self.counters.lost_refused += 1,
-            FrameState::Lost => self.counters.lost_forced += 1,
+            FrameState::Refused => self.counters.lost_aqm += 1,
+            FrameState::Lost => self.counters.lost_injected += 1,
             FrameState::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
                 self.counters.lost_discarded += 1;
             }

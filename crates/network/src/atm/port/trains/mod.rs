@@ -285,11 +285,11 @@ impl TrainPort {
         let frame = std::mem::take(&mut vc.frame);
         match frame {
             FrameState::Refused => {
-                self.counters.lost_refused += cells;
+                self.counters.lost_aqm += cells;
                 self.loss_of_last = Some(DropCause::Aqm);
             }
             FrameState::Lost => {
-                self.counters.lost_forced += cells;
+                self.counters.lost_injected += cells;
                 self.loss_of_last = Some(DropCause::InjectedLoss);
             }
             FrameState::Discarded => {

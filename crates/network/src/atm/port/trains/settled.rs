@@ -27,8 +27,8 @@ impl TrainPort {
                 counters.cells_in += next - vc.first;
             }
             match vc.frame {
-                FrameState::Refused => counters.lost_refused += next - vc.first,
-                FrameState::Lost => counters.lost_forced += next - vc.first,
+                FrameState::Refused => counters.lost_aqm += next - vc.first,
+                FrameState::Lost => counters.lost_injected += next - vc.first,
                 FrameState::Discarded => counters.lost_discarded += next - vc.lost_at - 1,
                 FrameState::Between | FrameState::Admitted | FrameState::Damaged => {}
             }
