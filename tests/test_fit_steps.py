@@ -112,6 +112,17 @@ def test_noise_of_single_intervals_is_no_step() -> None:
     assert found[1].at_s == pytest.approx(2000 * 12_000 / 1e7, rel=0.05)
 
 
+def test_a_rate_that_lasts_less_than_a_round_trip_is_no_step() -> None:
+    """ACKs that a machine held back for some milliseconds arrive in a burst afterwards."""
+    constant = (1.6e7 * np.exp(np.random.default_rng(3).normal(0, 0.002, 4000))).tolist()
+    burst = [*constant[:2000], *[rate * 1.1 for rate in constant[2000:2024]], *constant[2024:]]
+    # 24 packets take 18 ms.
+    assert len(rate_steps(intervals(burst), 12_000, 0.005)) == 3
+    assert rate_steps(intervals(burst), 12_000, 0.015) == ()
+    stepped = [*burst[:3000], *[rate / 2 for rate in burst[3000:]]]
+    assert len(rate_steps(intervals(stepped), 12_000, 0.015)) == 2
+
+
 def test_pieces_do_not_cross_pauses() -> None:
     busy = intervals([1e6] * 10)
     apart = BusyIntervals(

@@ -133,6 +133,7 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ("bulk.throughput - blk.throughput", "no flow 'blk'; did you mean 'bulk'?"),
         ("=web.p95", "accepts NAME=flow:FLOW.throughput"),
         ("bulk=flow:blk.throughput", "measure: 'bulk': no flow 'blk'; did you mean 'bulk'? accepts web1, web2"),
+        ("x=flow:web.throughput", "no flow 'web'; 'web*' has all "),
         ("d=port:switch1-switch2.delay", "no port 'switch1-switch2'; did you mean 'switch1->switch2'?"),
         ("buffer=web.p95", "measure: 'buffer' is the name of another column; needs one of its own"),
     ],

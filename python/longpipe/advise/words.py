@@ -105,6 +105,8 @@ def worse(answer: Answer, found: Difference) -> str:
     mean, low, high = (number(value / goal.scale) for value in (found.mean, found.low, found.high))
     if found.alternative == answer.choice:
         return "the choice"
+    if found.mean == found.low == found.high == 0:
+        return "equal in every run"
     interval = "" if found.low != found.low else f" ({low} to {high})"
     of = f" {unit(goal)}" if unit(goal) else ""
     return f"worse by {mean}{interval}{of}" if found.mean >= 0 else f"better by {mean[1:]}{interval}{of}, undecided"

@@ -205,10 +205,17 @@ class NamedMeasure:
         if self.kind == "port":
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
-            accepted = nearest(self.pattern, known, _MOST_NAMED)
-            if self.kind == "flow" and self.pattern.rpartition("-")[2] in known:
-                accepted += "; a minus sign needs spaces around it"
-            raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {accepted}")
+            raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {self._accepted(known)}")
+
+    def _accepted(self, known: list[str]) -> str:
+        """Returns the clause of an error message with the names that are known."""
+        accepted = nearest(self.pattern, known, _MOST_NAMED)
+        together = sum(name.startswith(self.pattern) for name in known)
+        if together > 1:
+            accepted = f"'{self.pattern}*' has all {together}; {accepted}"
+        if self.kind == "flow" and self.pattern.rpartition("-")[2] in known:
+            accepted += "; a minus sign needs spaces around it"
+        return accepted
 
     def _check_traces(self, scenario: Scenario) -> None:
         """Raises ScenarioError if the scenario does not record what the quantity is computed from."""

@@ -91,6 +91,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
     noise = max(_LEAST_NOISE, 1.4826 * float(np.median(np.abs(np.diff(logs)))) / 2**0.5)
     weights = 1 / (noise**2 + (pieces.jitter_s / pieces.length_s) ** 2)
     edges = _joined(logs, weights, _segments(logs, weights, _PENALTY * float(np.log(len(logs)))))
+    edges = _lasting(pieces, logs, weights, edges, 2 * half_rtt_s)
     if len(edges) == 2:
         return ()
     found: list[RateStep] = []
@@ -157,6 +158,25 @@ def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
         if margins[least] >= 0:
             break
         del kept[least + 1]
+    return kept
+
+
+def _lasting(pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], least_s: float) -> list[int]:
+    """Returns the edges without rates that last less than `least_s`: such a rate is joined with its closer neighbour.
+
+    Within an RTT, a burst of ACKs that were held back looks like a higher rate.
+    """
+    kept = list(edges)
+    while len(kept) > 2:
+        spans = [pieces.begin_s[b - 1] + pieces.length_s[b - 1] - pieces.begin_s[a] for a, b in pairwise(kept)]
+        shortest = int(np.argmin(spans))
+        if spans[shortest] >= least_s:
+            break
+        middles = [_middle(values[a:b], weights[a:b]) for a, b in pairwise(kept)]
+        beside = [i for i in (shortest - 1, shortest + 1) if 0 <= i < len(middles)]
+        closer = min(beside, key=lambda i: abs(middles[i] - middles[shortest]))
+        del kept[max(closer, shortest)]
+        kept = _joined(values, weights, kept)
     return kept
 
 
