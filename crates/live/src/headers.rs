@@ -7,6 +7,8 @@ const IPV6_BYTES: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
+/// ECN field of packets of scalable congestion controls, ECT(1) (RFC 9331).
+const SCALABLE: u8 = 1;
 /// ECN field of a marked packet, CE.
 const MARKED: u8 = 0b11;
 
@@ -32,6 +34,8 @@ pub struct Headers {
     pub bytes: u16,
     /// Whether the packet is ECN-capable.
     pub capable: bool,
+    /// Whether the packet has ECT(1).
+    pub scalable: bool,
     /// Whether the packet has CE.
     pub marked: bool,
 }
@@ -76,6 +80,7 @@ fn headers_4(packet: &[u8]) -> Option<Headers> {
         },
         bytes,
         capable: header[1] & MARKED != 0,
+        scalable: header[1] & MARKED == SCALABLE,
         marked: header[1] & MARKED == MARKED,
     })
 }
@@ -101,6 +106,7 @@ fn headers_6(packet: &[u8]) -> Option<Headers> {
         },
         bytes,
         capable: ecn != 0,
+        scalable: ecn == SCALABLE,
         marked: ecn == MARKED,
     })
 }
@@ -159,7 +165,7 @@ mod tests {
         let found = headers(&udp()).expect("a whole packet");
         assert_eq!(found.flow.to, IpAddr::V4(Ipv4Addr::new(10, 0, 0, 4)));
         assert_eq!((found.bytes, found.flow.ports), (28, [3, 0xe8, 7, 0xd0]));
-        assert!(found.capable && !found.marked);
+        assert!(found.capable && !found.scalable && !found.marked);
     }
 
     #[test]
@@ -180,7 +186,7 @@ mod tests {
         packet.extend([0, 1, 0, 2, 0, 8, 0, 0]);
         let found = headers(&packet).expect("a whole packet");
         assert_eq!((found.bytes, found.flow.ports), (48, [0, 1, 0, 2]));
-        assert!(found.capable && !found.marked);
+        assert!(found.capable && found.scalable && !found.marked);
         mark(&mut packet);
         assert!(headers(&packet).is_some_and(|found| found.marked));
     }

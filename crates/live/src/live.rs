@@ -280,6 +280,7 @@ impl Live {
                 circuit: route.circuit,
                 bytes: found.bytes,
                 capable: found.capable,
+                scalable: found.scalable,
                 marked: found.marked,
             };
             if arrival.at >= self.path.end() {

@@ -15,6 +15,8 @@ pub struct Arrival {
     pub bytes: u16,
     /// Whether the packet is ECN-capable.
     pub capable: bool,
+    /// Whether the packet carries ECT(1), and not ECT(0).
+    pub scalable: bool,
     /// Whether the packet already carries CE.
     pub marked: bool,
 }
@@ -93,6 +95,7 @@ impl<P: Probe> Path<P> {
             id,
             bytes: arrival.bytes,
             capable: arrival.capable,
+            scalable: arrival.scalable,
             marked: arrival.marked,
         };
         self.simulation.enter(self.now, Circuit(arrival.circuit), packet);

@@ -2,7 +2,7 @@
 //! all decisions.
 //!
 //! ```text
-//! arrival:  time [ps] (8), circuit (4), length [byte] (2), flags: 1 may be marked, 2 is marked (1), 0 (1)
+//! arrival:  time [ps] (8), circuit (4), length [byte] (2), flags: 1 may be marked, 2 is marked, 4 has ECT(1) (1), 0 (1)
 //! end:      time [ps] (8), 0 (7), 1 (1); then the hash (8) and the number of arrivals (8)
 //! ```
 
@@ -22,6 +22,7 @@ const BATCH: usize = 4096;
 const WAITING: usize = 1024;
 const CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
+const SCALABLE: u8 = 4;
 const END: u8 = 1;
 /// Maximum time between two entries: one day. A record with a longer pause is damaged.
 const LONGEST_PAUSE: Span = Span(86_400_000_000_000_000);
@@ -65,7 +66,8 @@ impl Recorder {
 
     /// Records an entered packet.
     pub fn put(&mut self, arrival: &Arrival) {
-        let flags = if arrival.capable { CAPABLE } else { 0 } | if arrival.marked { MARKED } else { 0 };
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        let flags = flag(arrival.capable, CAPABLE) | flag(arrival.marked, MARKED) | flag(arrival.scalable, SCALABLE);
         self.batch.extend_from_slice(&arrival.at.0.to_le_bytes());
         self.batch.extend_from_slice(&arrival.circuit.to_le_bytes());
         self.batch.extend_from_slice(&arrival.bytes.to_le_bytes());
@@ -161,6 +163,7 @@ pub fn read<E: From<ReadError>>(
             circuit: u32::from_le_bytes(std::array::from_fn(|byte| entry[8 + byte])),
             bytes: u16::from_le_bytes([entry[12], entry[13]]),
             capable: entry[14] & CAPABLE != 0,
+            scalable: entry[14] & SCALABLE != 0,
             marked: entry[14] & MARKED != 0,
         };
         each(arrival)?;
@@ -183,6 +186,7 @@ mod tests {
             circuit: n,
             bytes: n as u16,
             capable: n % 2 == 1,
+            scalable: n % 4 == 1,
             marked: n % 4 == 3,
         };
         (0..10_000).for_each(|n| recorder.put(&arrival(n)));

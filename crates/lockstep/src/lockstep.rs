@@ -261,6 +261,7 @@ impl<P: Probe> Lockstep<P> {
                 circuit,
                 bytes: (payload.len() as u32 + side.header_bytes) as u16,
                 capable: ecn != Ecn::NotEct,
+                scalable: ecn == Ecn::Ect1,
                 marked: ecn == Ecn::Ce,
             });
         }

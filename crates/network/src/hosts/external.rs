@@ -19,6 +19,8 @@ pub struct ExternalPacket {
     pub bytes: u16,
     /// Whether the packet is ECN-capable (RFC 3168 section 5).
     pub capable: bool,
+    /// Whether the packet carries ECT(1), of scalable congestion controls (RFC 9331), and not ECT(0).
+    pub scalable: bool,
     /// Whether the packet carried CE before it entered.
     pub marked: bool,
 }
@@ -37,7 +39,7 @@ impl Payload for ExternalPacket {
     }
 
     fn congestion(&self) -> u64 {
-        external_bits(self.capable, self.marked)
+        external_bits(self.capable, self.scalable, self.marked)
     }
 }
 

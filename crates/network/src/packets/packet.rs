@@ -40,6 +40,8 @@ const OPENING: u64 = SYN | ENDS_HANDSHAKE;
 const ACCURATE: u64 = 1 << 60;
 /// The only TCP option is a timestamp or its echo.
 const STAMP_ALONE: u64 = 1 << 61;
+/// The packet of an external program carries ECT(1), not ECT(0) (RFC 9331).
+const SCALABLE: u64 = 1 << 62;
 /// Flags that the end points must process individually.
 const EXTRAS: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | EXTERNAL | OPENING | ACCURATE;
 
@@ -67,9 +69,9 @@ fn ace(bits: u64) -> u8 {
 }
 
 /// Returns the flags of a packet from an external program.
-pub(crate) fn external_bits(capable: bool, marked: bool) -> u64 {
+pub(crate) fn external_bits(capable: bool, scalable: bool, marked: bool) -> u64 {
     let bit = |set: bool, bit: u64| if set { bit } else { 0 };
-    EXTERNAL | bit(capable, CAPABLE) | bit(marked, MARKED)
+    EXTERNAL | bit(capable, CAPABLE) | bit(scalable, SCALABLE) | bit(marked, MARKED)
 }
 
 /// TCP options of a packet.
@@ -307,6 +309,11 @@ impl Packet {
     /// Returns whether a port may ECN-mark the packet.
     pub fn is_capable(&self) -> bool {
         self.rest & CAPABLE != 0
+    }
+
+    /// Returns whether the packet of an external program carries ECT(1).
+    pub fn is_scalable(&self) -> bool {
+        self.rest & SCALABLE != 0
     }
 
     /// Returns whether this ACK makes an `earlier` one of the same connection redundant (RFC 3449 section 5.2.1): it is

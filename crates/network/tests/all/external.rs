@@ -30,6 +30,7 @@ impl Witness {
             id: self.sent.len() as u64,
             bytes: bytes as u16,
             capable,
+            scalable: false,
             marked: false,
         };
         self.sent.push((now, name, packet));
@@ -201,6 +202,7 @@ fn losses_are_reported_with_link_and_cause() {
             id,
             bytes: 100,
             capable: false,
+            scalable: false,
             marked: false,
         };
         let sent: Vec<_> = (0..3)
@@ -236,6 +238,7 @@ fn the_horizon_of_a_packet_in_flight_is_its_delivery_time() {
         id: 0,
         bytes: 1000,
         capable: false,
+        scalable: false,
         marked: false,
     };
     simulation.enter(Time::ZERO, Circuit(0), packet);

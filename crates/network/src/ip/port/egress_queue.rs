@@ -30,7 +30,7 @@ pub(crate) struct QueuedPacket {
     class: u32,
     /// Whether the queue discipline marked the packet.
     marked: bool,
-    /// Whether the packets of its flow carry ECT(1).
+    /// Whether ECN-capable packets of its flow carry ECT(1).
     scalable: bool,
 }
 
@@ -86,7 +86,7 @@ impl Queued for QueuedPacket {
     }
 
     fn is_low_latency(&self) -> bool {
-        self.packet.is_marked() || (self.scalable && self.packet.is_capable())
+        self.packet.is_marked() || self.packet.is_scalable() || (self.scalable && self.packet.is_capable())
     }
 
     fn is_capable(&self) -> bool {
