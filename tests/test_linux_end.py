@@ -200,6 +200,129 @@ def lost_in(result: Result) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in found]
 
 
+# Programs of the user
+
+
+def script(folder: Path, name: str, text: str) -> str:
+    """Writes a Python program, and returns the command that runs it."""
+    (folder / name).write_text(text)
+    return f"python -S {folder / name}"
+
+
+SENDS = """
+import socket, sys, time
+peer = socket.create_connection(("peer", 7000))
+for _ in range(100):
+    peer.sendall(bytes(10_000))
+peer.shutdown(socket.SHUT_WR)
+print(peer.recv(100).decode(), "at", time.monotonic_ns() % 10**6, flush=True)
+print("congestion", peer.getsockopt(socket.IPPROTO_TCP, 13, 16).split(bytes(1))[0].decode())
+"""
+READS = """
+import socket, time
+listener = socket.create_server(("", 7000))
+began = time.monotonic()
+while True:
+    connection, address = listener.accept()
+    size = 0
+    while data := connection.recv(1 << 16):
+        size += len(data)
+    connection.sendall(f"got {size} from {address[0]}".encode())
+    connection.close()
+    print("served in", round(time.monotonic() - began, 2), flush=True)
+"""
+
+
+def programs(result: Result) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in result.programs.to_dict("records")]
+
+
+@kernel
+def test_programs_run_at_both_ends_with_the_same_bits_each_time(tmp_path: Path) -> None:
+    traffic = {
+        "congestion": "reno",
+        "command": script(tmp_path, "sends.py", SENDS),
+        "serve": script(tmp_path, "reads.py", READS),
+    }
+    scenario = path(traffic, start={"kind": "fixed", "at": "500 ms"})
+    first, second = (simulate(scenario, seed=5) for _ in range(2))
+    assert first.state_hash == second.state_hash
+    assert first.programs.equals(second.programs)
+    command, serve = programs(first)
+    assert (command["host"], command["field"], command["exit_code"]) == ("source1", "command", 0)
+    assert command["output"].startswith("got 1000000 from 10.0.0.1 at ")
+    assert command["output"].endswith("congestion reno\n")
+    assert command["errors"] == ""
+    assert command["started_s"] == pytest.approx(0.5, abs=1e-6)
+    # The server waits for its next client, until the end of the run.
+    assert (serve["host"], serve["field"]) == ("sink1", "serve")
+    assert pd.isna(serve["exit_code"])
+    assert pd.isna(serve["ended_s"])
+    assert serve["started_s"] == pytest.approx(0, abs=1e-6)
+    assert serve["output"] == f"served in {command['ended_s'] - 0.05:.2f}\n"
+    row = counted(first)
+    assert row["delivered_bytes"] == 1_000_000
+    assert row["completion_s"] == pytest.approx(command["ended_s"])
+    assert row["sent_bytes"] == 1_000_000 + row["retransmitted_bytes"]
+    assert not [line for line in first.warnings if "exit code" in line or "had not ended" in line]
+    assert guests() == []
+
+
+@kernel
+def test_the_output_and_exit_code_of_failures_are_reported(tmp_path: Path) -> None:
+    command = ["sh", "-c", "echo out; echo why >&2; exit 3"]
+    result = simulate(path({"command": command, "serve": ["sh", "-c", "kill -KILL $$"]}, duration="1 s"))
+    mine, served = programs(result)
+    assert (mine["output"], mine["errors"], mine["exit_code"]) == ("out\n", "why\n", 3)
+    assert served["exit_code"] == 128 + signal.SIGKILL
+    assert pd.isna(counted(result)["completion_s"])
+    lines = [line for line in result.warnings if "exit code" in line]
+    assert lines[0] == "flow1: sh -c 'echo out; echo why >&2; exit 3' on source1 ended with exit code 3: why"
+    assert lines[1] == "flow1: sh -c 'kill -KILL $$' on sink1 ended with exit code 137"
+
+
+@kernel
+def test_a_program_that_does_not_end_is_reported_with_its_output(tmp_path: Path) -> None:
+    command = script(tmp_path, "waits.py", "import time\nprint('waits', flush=True)\ntime.sleep(1000)\n")
+    result = simulate(path({"command": command}, duration="1 s"))
+    (mine,) = programs(result)
+    assert pd.isna(mine["exit_code"])
+    assert mine["output"] == "waits\n"
+    assert f"flow1: {command} on source1 had not ended before the run did" in result.warnings
+
+
+@kernel
+def test_programs_cannot_write_the_machines_files(tmp_path: Path) -> None:
+    lines = f"""
+import os, tempfile
+print(os.getcwd())
+print(open(tempfile.mkstemp()[1], "w").write("yes"))
+open({str(tmp_path / "new")!r}, "w")
+"""
+    result = simulate(path({"command": script(tmp_path, "writes.py", lines)}, duration="1 s"))
+    (mine,) = programs(result)
+    assert mine["output"] == f"{Path.cwd()}\n3\n"
+    assert "Read-only file system" in mine["errors"]
+    assert not (tmp_path / "new").exists()
+
+
+@kernel
+@pytest.mark.parametrize(("ecn", "least", "most"), [(0, 0, 0), (1, 200, 300), (2, 1, 50)])
+def test_each_packet_has_its_own_codepoint(tmp_path: Path, ecn: int, least: int, most: int) -> None:
+    lines = f"""
+import socket
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+own.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, {ecn})
+for _ in range(300):
+    own.sendto(bytes(1000), ("peer", 9))
+"""
+    switch = {"buffer": "1000 packets", "policy": {"kind": "dualpi2"}}
+    result = simulate(path({"command": script(tmp_path, "sends.py", lines)}, switch=switch, duration="1 s"))
+    (port,) = lost_in(result)
+    # All arrive within milliseconds. The low-latency queue, of ECT(1), marks packets that waited for more than 1 ms.
+    assert least <= port["packets_marked"] <= most
+
+
 # Bad input
 
 
@@ -215,6 +338,13 @@ def test_its_controls_are_those_that_the_comparison_knows() -> None:
         ({"workload": "requests"}, "workload: requests; linux has no such setting"),
         ({"stack": "quinn", "ecn": True}, "ecn: True; quinn has no such setting"),
         ({"longest_packet": "70 kB"}, "longest_packet"),
+        ({"stack": "quinn", "command": "true"}, "command: ('true',); quinn has no such setting"),
+        ({"command": "no-such-program -x"}, "traffic: command: no program 'no-such-program'; needs one on PATH"),
+        ({"command": "true", "serve": "no-such-program"}, "traffic: serve: no program 'no-such-program'"),
+        ({"command": "sh 'mine"}, "needs a command line"),
+        ({"command": ""}, "traffic: command: empty; needs a program and its arguments"),
+        ({"serve": "true"}, "needs a command"),
+        ({"command": "true", "size": "1 MB"}, "size: 1 MB; the command decides how much it sends"),
     ],
 )
 def test_other_settings_are_rejected(fields: dict[str, Any], line: str) -> None:
@@ -231,6 +361,16 @@ def test_a_machine_without_the_kernel_says_where_to_get_it(monkeypatch: pytest.M
     with pytest.raises(ScenarioError) as raised:
         simulate(scenario)
     assert str(raised.value).startswith("traffic.stack: linux is not installed; needs `apt install user-mode-linux")
+
+
+def test_a_program_that_has_changed_is_not_run(tmp_path: Path) -> None:
+    scenario = path({"command": script(tmp_path, "mine.py", "print(1)")})
+    first = scenario.digest()
+    (tmp_path / "mine.py").write_text("print(2)")
+    assert path({"command": f"python -S {tmp_path / 'mine.py'}"}).digest() != first
+    if LACKING is None:
+        with pytest.raises(ScenarioError, match=r"traffic.command: python -S .*mine.py has changed; needs the files"):
+            simulate(scenario)
 
 
 @kernel

@@ -46,9 +46,14 @@ PARTS: Final = (
     "videos",
     "modules",
     "stacks",
+    "programs",
     "warm_up",
 )
 
+# Parts that runs stored by early versions do not have.
+_LATER_PARTS: Final = (
+    "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "videos", "warm_up",
+)  # fmt: skip
 # States of BBR and phases of Careful Resume, and states of recoveries, in the order of the core's numbers.
 STAGES: Final = (
     "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt",
@@ -174,6 +179,16 @@ class Result:
         return _frame(self.part("stacks"))
 
     @cached_property
+    def programs(self) -> pd.DataFrame:
+        """A row per program of yours that Linux ran at an end of a flow, the sender's before the receiver's.
+
+        `field` is `command` or `serve`, and `program` the words of that field.
+        `exit_code` is 128 and the number of the signal if one ended the program, as in a shell, and nan if it had not
+        ended before the run did. `output` and `errors` hold the first MiB of its standard output and standard error.
+        """
+        return _frame(self.part("programs"))
+
+    @cached_property
     def relays(self) -> pd.DataFrame:
         """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer that it fills.
 
@@ -286,7 +301,8 @@ class Result:
         """
         found = self.flow_limits
         unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
-        return (*cautions(self.scenario), *unsteady, *self.replaced, *self.deaths, *self.delayed, *notes(found))
+        ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed)
+        return (*cautions(self.scenario), *unsteady, *ended, *notes(found))
 
     @property
     def deaths(self) -> tuple[str, ...]:
@@ -299,6 +315,14 @@ class Result:
             for flow, stack, version, at_s, why in rows
             if why
         )
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Programs of yours that failed, and commands that had not ended, a line for each."""
+        found: Mapping[str, Sequence[Any]] = self.part("programs")
+        names = ("flow", "host", "field", "program", "exit_code", "errors")
+        rows = zip(*(found.get(name, ()) for name in names), strict=True)
+        return tuple(line for row in rows if (line := _failure(*row)))
 
     @property
     def delayed(self) -> tuple[str, ...]:
@@ -347,8 +371,7 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self._throughputs_bps), *others])
-        if name in ("datagrams", "relays", "reductions", "modules", "stacks", "arrived", "videos", "warm_up"):
-            # Runs stored by early versions do not have them.
+        if name in _LATER_PARTS:
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
             # A stored run has them, unless an early version stored it.
@@ -500,8 +523,8 @@ class Result:
         """Returns whether a summary has a part; some parts exist only if they contain data."""
         if part in ("arrived", "slowdowns"):
             return bool(self.part("arrived").get("flow"))
-        if part == "videos":
-            return bool(self.part("videos").get("flow"))
+        if part in ("videos", "programs"):
+            return bool(self.part(part).get("flow"))
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 
     def to_json(self) -> str:
@@ -523,6 +546,8 @@ class Result:
             frames |= {"datagrams": self.datagrams}
         if len(self.stacks):
             frames |= {"stacks": self.stacks}
+        if len(self.programs):
+            frames |= {"programs": self.programs}
         if len(self.relays):
             frames |= {"relays": self.relays}
         if len(self.reductions):
@@ -549,6 +574,16 @@ def duration_s(scenario: Scenario) -> float:
 def records(columns: Columns) -> list[dict[str, Any]]:
     """Returns the rows of a table, ready for JSON: nan becomes None."""
     return [dict(zip(columns, map(_number, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _failure(flow: str, host: str, field: str, program: str, exit_code: float, errors: str) -> str:
+    """Returns why a program of the user failed, or "" if it succeeded, or served to the end of the run."""
+    if math.isnan(exit_code):
+        return f"{flow}: {program} on {host} had not ended before the run did" if field == "command" else ""
+    if exit_code == 0:
+        return ""
+    said = errors.strip().splitlines()
+    return f"{flow}: {program} on {host} ended with exit code {exit_code:.0f}" + (f": {said[-1]}" if said else "")
 
 
 def _frame(columns: Columns) -> pd.DataFrame:

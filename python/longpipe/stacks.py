@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
-from longpipe.scenario.stack import LINUX, own_stacks_of, stacks_of
+from longpipe.scenario.stack import LINUX, own_stacks_of, programs_of, stacks_of
 
 PACKAGE: Final = "longpipe_stacks"
 OBJECT: Final = "liblongpipe_stacks.so"
@@ -23,6 +23,18 @@ def installed() -> Path | None:
     return None
 
 
+def _load_linux(version: str, programs: list[dict[str, str]]) -> None:
+    """Registers the kernel, and checks the programs that it runs, by the settings of their flows."""
+    from longpipe import linux_end
+
+    linux_end.register(version)
+    if programs:
+        from longpipe.linux_end.programs import check
+
+        for settings in programs:
+            check(settings)
+
+
 def load(resolved: Mapping[str, Any]) -> None:
     """Loads the stacks that a resolved scenario uses. Raises ScenarioError if they are missing."""
     if own := own_stacks_of(resolved):
@@ -32,9 +44,7 @@ def load(resolved: Mapping[str, Any]) -> None:
             own_stacks.register(digest)
     wanted = stacks_of(resolved)
     if kernels := [version for name, version in wanted if name == LINUX]:
-        from longpipe import linux_end
-
-        linux_end.register(kernels[0])
+        _load_linux(kernels[0], programs_of(resolved))
     if not (wanted := [one for one in wanted if one[0] != LINUX]):
         return
     name, version = wanted[0]

@@ -92,6 +92,23 @@ pub trait Outbox {
     fn send(&mut self, payload: &[u8], ecn: Ecn);
 }
 
+/// A program that the user has run at an end of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramReport {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// Time at which the program started [ps].
+    pub started_ps: Option<u64>,
+    /// Time at which the program ended by itself [ps].
+    pub ended_ps: Option<u64>,
+    /// Exit code of a program that ended by itself, or 128 and the number of the signal that ended it.
+    pub exit_code: Option<u64>,
+    /// Beginning of the standard output.
+    pub output: String,
+    /// Beginning of the standard error.
+    pub errors: String,
+}
+
 /// A protocol stack at one end of a flow, with the application above it. Times are picoseconds of the run.
 pub trait End: Send {
     /// Returns the length of the headers below the payloads of this end [byte]: those of IPv4 and UDP, or 0 if its payloads are
@@ -127,6 +144,11 @@ pub trait End: Send {
 
     /// Returns the counters of the end.
     fn report(&mut self) -> Report;
+
+    /// Returns the report of the user's program at this end, if there is one, after `report`.
+    fn program(&mut self) -> Option<ProgramReport> {
+        None
+    }
 
     /// Returns the error of the latest call of `state` or `report`: one line about a defect of the stack, which ends
     /// the run.

@@ -1,6 +1,6 @@
 //! Drives a path in virtual time, and the protocol stacks at the ends of its external flows.
 
-use longpipe_end::{Ecn, End, Outbox, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER};
+use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER};
 use longpipe_events::{mix, Stream, Time};
 use longpipe_live::path::{Arrival, Path};
 use longpipe_live::store::Store;
@@ -44,10 +44,12 @@ pub struct FlowEnds {
     pub sender: EndReport,
     /// Report of the receiver.
     pub receiver: EndReport,
+    /// The user's programs at the sender's and the receiver's host.
+    pub programs: [Option<ProgramReport>; 2],
 }
 
-/// Creates an end of a stack.
-pub type Create<'a> = dyn FnMut(&StackConfig, &Setup<'_>) -> Result<Box<dyn End>, String> + 'a;
+/// Creates an end of a stack for the flow of an index.
+pub type Create<'a> = dyn FnMut(usize, &StackConfig, &Setup<'_>) -> Result<Box<dyn End>, String> + 'a;
 
 /// One end of a flow.
 struct Side {
@@ -134,7 +136,7 @@ impl<P: Probe> Lockstep<P> {
                     settings: &config.settings,
                 };
                 let refused = |line: String| StackError::Scenario(format!("traffic of flow {:?}: {line}", flow.name));
-                let end = create(config, &setup).map_err(refused)?;
+                let end = create(index, config, &setup).map_err(refused)?;
                 let header_bytes = end.header_bytes();
                 sides.push(Side {
                     flow: index,
@@ -326,6 +328,7 @@ impl<P: Probe> Lockstep<P> {
                 flow: pair[0].flow,
                 sender,
                 receiver,
+                programs: [0, 1].map(|number: usize| pair[number].end.program()),
             };
             let row = &mut report.flows[ends.flow];
             row.delivered_bytes = ends.receiver.delivered_bytes;

@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::linux::{
-    end::LinuxEnd,
+    end::{Hosts, LinuxEnd},
     guest::{Guest, Kernel},
 };
 use crate::object::Object;
@@ -81,6 +81,9 @@ pub struct Creator {
     /// The guest of the run's Linux hosts.
     #[cfg(target_os = "linux")]
     guest: Option<Arc<Mutex<Guest>>>,
+    /// Names of each flow's hosts.
+    #[cfg(target_os = "linux")]
+    hosts: Vec<Hosts>,
 }
 
 impl Creator {
@@ -93,6 +96,7 @@ impl Creator {
         Creator {
             mtu: flows.map(|flow| flow.tcp.largest_packets_bytes().0).max().unwrap_or(0),
             guest: None,
+            hosts: scenario.flows.iter().map(|flow| hosts_of(scenario, flow)).collect(),
         }
     }
 
@@ -102,11 +106,11 @@ impl Creator {
         Creator::default()
     }
 
-    /// Creates an end of a stack. The version of a user's stack is its digest.
+    /// Creates an end of the flow with an index. The version of a user's stack is its digest.
     ///
     /// # Errors
     /// Returns one line if the stack is not registered, or does not accept a setting.
-    pub fn create(&mut self, config: &StackConfig, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+    pub fn create(&mut self, flow: usize, config: &StackConfig, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         let source = own.get(&config.version).cloned();
         drop(own);
@@ -114,7 +118,7 @@ impl Creator {
             Some(Source::Object(object)) => object.create(&config.stack, setup),
             Some(Source::Program(words)) => Ok(Box::new(Program::start(&words, setup)?)),
             #[cfg(target_os = "linux")]
-            None if config.stack == LINUX_STACK => self.create_linux(setup),
+            None if config.stack == LINUX_STACK => self.create_linux(flow, setup),
             None => {
                 let package = PACKAGE.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let object = package.ok_or_else(|| format!("stack: {} is not registered", config.stack))?;
@@ -125,7 +129,7 @@ impl Creator {
 
     /// Creates a host in the run's guest. The first host starts the guest.
     #[cfg(target_os = "linux")]
-    fn create_linux(&mut self, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+    fn create_linux(&mut self, flow: usize, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         let guest = match &self.guest {
             Some(guest) => guest,
             None => {
@@ -135,6 +139,16 @@ impl Creator {
                 self.guest.insert(Arc::new(Mutex::new(guest)))
             }
         };
-        Ok(Box::new(LinuxEnd::create(guest, setup)?))
+        Ok(Box::new(LinuxEnd::create(guest, &self.hosts[flow], setup)?))
     }
+}
+
+/// Returns the names of a flow's hosts, the sender's and the receiver's.
+#[cfg(target_os = "linux")]
+fn hosts_of(scenario: &Scenario, flow: &FlowConfig) -> Hosts {
+    let name = |node: usize| scenario.nodes[node].name.clone();
+    let ends = flow.route.first().zip(flow.route.last());
+    ends.map_or_else(Hosts::default, |(&first, &last)| {
+        [name(scenario.links[first].from), name(scenario.links[last].to)]
+    })
 }

@@ -76,7 +76,7 @@ fn scenario() -> Scenario {
 /// Runs the scenario with ends that `script` creates by number. Returns the events and the hash of the final state.
 fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, LogEntry)>, u64) {
     let (log, mut number) = (Log::default(), 0);
-    let mut create = |_: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
+    let mut create = |_: usize, _: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
         assert_eq!(setup.role == Role::Sender, number % 2 == 0);
         let mut end = Scripted {
             number,
@@ -214,7 +214,8 @@ impl End for Broken {
 }
 
 fn broken(line: Option<&'static str>) -> Result<bool, StackError> {
-    let mut create = |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> { Ok(Box::new(Broken { line })) };
+    let mut create =
+        |_: usize, _: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> { Ok(Box::new(Broken { line })) };
     let mut run = Lockstep::new(&scenario(), 1, (), &mut create)?;
     run.advance(u64::MAX)
 }
@@ -234,7 +235,7 @@ fn an_end_that_is_always_due_is_reported() {
 
 #[test]
 fn the_error_for_a_rejected_setting_names_the_flow() {
-    let mut create = |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> {
+    let mut create = |_: usize, _: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> {
         Err("congestion: vegas; needs cubic".to_owned())
     };
     let refused = Lockstep::new(&scenario(), 1, (), &mut create).err();
@@ -247,8 +248,9 @@ fn a_stack_needs_an_external_flow() {
     let mut scenario = scenario();
     scenario.flows[0].foreign = false;
     assert!(matches!(scenario.flows[0].traffic, TrafficConfig::Stack(_)));
-    let mut create =
-        |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> { Ok(Box::new(Broken { line: None })) };
+    let mut create = |_: usize, _: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> {
+        Ok(Box::new(Broken { line: None }))
+    };
     let refused = Lockstep::new(&scenario, 1, (), &mut create).err();
     let line = "flows[0].foreign: false; needs true for the traffic of a stack".to_owned();
     assert_eq!(refused, Some(StackError::Scenario(line)));

@@ -150,6 +150,7 @@ fn columns(
     result.set_item("modules", modules::columns(py, &controls)?)?;
     result.set_item("traces", columns)?;
     result.set_item("stacks", stacks::columns(py, &scenario, &ends)?)?;
+    result.set_item("programs", stacks::programs(py, &scenario, &ends)?)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
     result.set_item("events", report.events)?;
     Ok(result.unbind())

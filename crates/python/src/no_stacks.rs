@@ -23,6 +23,11 @@ pub(crate) fn complete<P: Probe>(
 }
 
 /// Returns an empty table.
+pub(crate) fn programs<'py>(py: Python<'py>, _scenario: &Scenario, _ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
+    Ok(PyDict::new(py))
+}
+
+/// Returns an empty table.
 pub(crate) fn columns<'py>(py: Python<'py>, _scenario: &Scenario, _ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
     Ok(PyDict::new(py))
 }

@@ -3,8 +3,8 @@
 use crate::modules::Controls;
 use crate::{floats, DefectError, ScenarioError, StackDefectError};
 use longpipe_control::heartbeat;
-use longpipe_end::{Ecn, End, Outbox, Report as EndReport, State};
-use longpipe_lockstep::linux::guest::Kernel;
+use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report as EndReport, State};
+use longpipe_lockstep::linux::guest::{Environment, Kernel};
 use longpipe_lockstep::registry::Creator;
 use longpipe_lockstep::{registry, FlowEnds, Lockstep, StackError};
 use longpipe_network::scenario::TrafficConfig;
@@ -45,14 +45,26 @@ pub(crate) fn register_own_program(digest: &str, words: Vec<String>) {
 }
 
 /// Registers user-mode Linux: the kernel, the library that is preloaded into it, the folder with the guest's first process,
-/// and the folder with the kernel's modules.
+/// the folder with the kernel's modules, and the working directory, the PATH and the Python interpreter of the user's programs.
 #[pyfunction]
-pub(crate) fn register_linux(program: PathBuf, preload: PathBuf, folder: PathBuf, modules: PathBuf) {
+pub(crate) fn register_linux(
+    program: PathBuf,
+    preload: PathBuf,
+    folder: PathBuf,
+    modules: PathBuf,
+    environment: (PathBuf, String, PathBuf),
+) {
+    let (directory, search, python) = environment;
     registry::register_linux(Kernel {
         program,
         preload,
         folder,
         modules,
+        environment: Environment {
+            directory,
+            search,
+            python,
+        },
     });
 }
 
@@ -68,8 +80,10 @@ pub(crate) fn complete<P: Probe + Send>(
     // Stacks run without the interpreter lock, because the watchdog needs it.
     let created = py.detach(|| {
         let mut creator = Creator::new(scenario);
-        Lockstep::new(scenario, seed, probe, &mut |config, setup| {
-            Ok(Box::new(Watched(heartbeat::during(|| creator.create(config, setup))?)))
+        Lockstep::new(scenario, seed, probe, &mut |flow, config, setup| {
+            Ok(Box::new(Watched(heartbeat::during(|| {
+                creator.create(flow, config, setup)
+            })?)))
         })
     });
     let mut run = created.map_err(raised)?;
@@ -116,6 +130,10 @@ impl End for Watched {
 
     fn report(&mut self) -> EndReport {
         heartbeat::during(|| self.0.report())
+    }
+
+    fn program(&mut self) -> Option<ProgramReport> {
+        self.0.program()
     }
 
     fn failure(&mut self) -> Option<String> {
@@ -169,14 +187,11 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
         texts(&|ends| closed(ends).map_or_else(String::new, |(_, why)| why)),
     )?;
     let all = |ends: &FlowEnds| {
-        let own = ends.sender.values.iter();
-        // The receiver measures the response times.
-        let others = ends
-            .receiver
-            .values
-            .iter()
-            .filter(|(name, _)| name.contains("response"));
-        own.chain(others).cloned().collect::<Vec<(String, f64)>>()
+        let own = &ends.sender.values;
+        // Only the receiver measures response times and the delays of frames.
+        let is_own = |name: &str| own.iter().any(|(known, _)| known == name);
+        let others = ends.receiver.values.iter().filter(|(name, _)| !is_own(name));
+        own.iter().chain(others).cloned().collect::<Vec<(String, f64)>>()
     };
     let names: BTreeSet<String> = ends.iter().flat_map(&all).map(|(name, _)| name).collect();
     for name in names {
@@ -187,4 +202,64 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
         columns.set_item(&name, floats(ends.iter().map(value)))?;
     }
     Ok(columns)
+}
+
+/// Returns one row per program of the user at a host, in the order of flows, the sender's first.
+pub(crate) fn programs<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let rows: Vec<(&FlowEnds, usize, &ProgramReport)> = ends
+        .flows
+        .iter()
+        .flat_map(|ends| {
+            let programs = ends.programs.iter().enumerate();
+            programs.filter_map(move |(end, program)| program.as_ref().map(|program| (ends, end, program)))
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(columns);
+    }
+    let host = |ends: &FlowEnds, end: usize| {
+        let flow = &scenario.flows[ends.flow];
+        let link = if end == 0 {
+            flow.route.first().map(|&link| scenario.links[link].from)
+        } else {
+            flow.route.last().map(|&link| scenario.links[link].to)
+        };
+        link.map_or_else(String::new, |node| scenario.nodes[node].name.clone())
+    };
+    let texts = |of: &dyn Fn(&ProgramReport) -> String| rows.iter().map(|row| of(row.2)).collect::<Vec<String>>();
+    let numbers =
+        |of: &dyn Fn(&ProgramReport) -> Option<f64>| floats(rows.iter().map(|row| of(row.2).unwrap_or(f64::NAN)));
+    let seconds = |ps: Option<u64>| ps.map(|ps| ps as f64 / 1e12);
+    let flows: Vec<&str> = rows
+        .iter()
+        .map(|row| scenario.flows[row.0.flow].name.as_str())
+        .collect();
+    columns.set_item("flow", flows)?;
+    columns.set_item(
+        "host",
+        rows.iter().map(|row| host(row.0, row.1)).collect::<Vec<String>>(),
+    )?;
+    let fields: Vec<&str> = rows.iter().map(|row| ["command", "serve"][row.1]).collect();
+    columns.set_item("field", fields)?;
+    columns.set_item("program", texts(&|program| command_line(&program.words)))?;
+    columns.set_item("started_s", numbers(&|program| seconds(program.started_ps)))?;
+    columns.set_item("ended_s", numbers(&|program| seconds(program.ended_ps)))?;
+    columns.set_item(
+        "exit_code",
+        numbers(&|program| program.exit_code.map(|code| code as f64)),
+    )?;
+    columns.set_item("output", texts(&|program| program.output.clone()))?;
+    columns.set_item("errors", texts(&|program| program.errors.clone()))?;
+    Ok(columns)
+}
+
+/// Returns words as a command line for a shell.
+fn command_line(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quoted = |word: &String| match word.chars().all(is_plain) && !word.is_empty() {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<String>>().join(" ")
 }

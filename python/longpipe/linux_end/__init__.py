@@ -43,8 +43,10 @@ def register(wanted: str) -> None:
         needs = f"needs a machine with that kernel; this one has {kernel.version}"
         raise ScenarioError(f"traffic.stack: linux {wanted}; {needs}")
     from longpipe import _core
+    from longpipe.linux_end.programs import environment
 
-    _core.register_linux(kernel.program, _preload(), _first_process().parent, kernel.modules / kernel.version)
+    init = _first_process()
+    _core.register_linux(kernel.program, _preload(), init.parent, kernel.modules / kernel.version, environment())
 
 
 def _preload() -> Path:

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
@@ -15,6 +16,7 @@
 #include <net/route.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,19 +41,38 @@
 #define CHUNK (1 << 20)
 // Bytes of a control frame before its contents.
 #define HEAD 14
+// Maximum number of bytes of a program's text, and of the part of its output in an answer.
+#define MOST_TEXT (1 << 16)
+#define PART 1000
+// Where programs write: their output, their temporary files, and the names of hosts.
+#define WRITABLE "/run/longpipe"
 
-enum { ADD_HOST = 1, START = 2, READ_HOST = 3 };
+enum { ADD_HOST = 1, START = 2, READ_HOST = 3, ADD_TEXT = 4, STOP = 5, READ_OUTPUT = 6 };
 
-// Requests. A host sends `bytes` bytes (UNKNOWN: without end) from `start` on [ns], if `sends`.
+// Requests. A host sends `bytes` bytes (UNKNOWN: without end) from `start` on [ns], if `sends`; with `program` it runs the one
+// in ADD_TEXT from `start` on, if there is any.
 struct add_host {
     uint16_t request, host;
     uint16_t sends, ecn;
-    uint32_t mtu, reserved;
+    uint32_t mtu, program;
     uint64_t start, bytes;
     char congestion[16], modules[256];
 };
 struct short_request {
     uint16_t request, host;
+};
+// The next bytes of the program of a host: NUL-terminated strings, namely its working directory, its PATH, the contents of
+// /etc/hosts, and its words.
+struct add_text {
+    uint16_t request, host;
+    uint32_t bytes;
+    char text[PART];
+};
+// The next bytes that the program of a host has written to descriptor 1 or 2.
+struct read_output {
+    uint16_t request, host;
+    uint32_t descriptor;
+    uint64_t offset;
 };
 
 // Answers. `failed` is a line of text if it is not empty. Times are nanoseconds since START.
@@ -66,17 +88,27 @@ struct host_answer {
     // Of a sender: TCP_INFO, and counters of the namespace.
     uint64_t cwnd, ssthresh, mss, srtt_us, rttvar_us, min_rtt_us, pacing_rate;
     uint64_t sent_segments, sent_bytes, retransmitted_segments, retransmitted_bytes, recoveries, timeouts;
+    // Of a program. The status is the exit code, or 128 and the number of the signal that ended it, as in a shell.
+    uint64_t started, ended, status;
+};
+struct output_answer {
+    struct answer head;
+    uint64_t bytes;
+    char text[PART];
 };
 
 // What an application shares with the first process.
 struct shared {
-    volatile uint64_t delivered, completed, connected, closed;
-    volatile int error;
+    volatile uint64_t delivered, completed, connected, closed, started, ended, status;
+    volatile int error, group;
 };
+// `text` is that of the host's program; without it the host sends and receives by itself.
 struct host {
     struct add_host wanted;
-    int socket, counters;
+    int socket, counters, space;
     struct shared *shared;
+    char *text;
+    size_t text_bytes;
 };
 
 static struct host hosts[MOST_HOSTS];
@@ -241,6 +273,13 @@ static int open_socket(const struct host *host, int number) {
     return made;
 }
 
+// Makes the congestion control that of all connections of this namespace, for which the kernel has loaded it.
+static int use_congestion(const char *name) {
+    if (set("ipv4/tcp_congestion_control", name) < 0)
+        FAIL("congestion: %s; this kernel cannot use it", name);
+    return 0;
+}
+
 static int add_host(const struct add_host *wanted) {
     char module[64];
     if (wanted->host >= MOST_HOSTS) FAIL("hosts: %d; needs at most %d", wanted->host + 1, MOST_HOSTS);
@@ -259,14 +298,54 @@ static int add_host(const struct add_host *wanted) {
     if (add_device(wanted->host, space, wanted->mtu) < 0) return -1;
     NEED(setns(space, CLONE_NEWNET), "namespace");
     int done = settings(wanted) < 0 || configure(wanted->host) < 0 ? -1 : 0;
-    if (!done && (host->socket = open_socket(host, wanted->host)) < 0) done = -1;
+    host->socket = -1;
+    if (!done && wanted->program) done = use_congestion(wanted->congestion);
+    else if (!done && (host->socket = open_socket(host, wanted->host)) < 0) done = -1;
     host->counters = open("/proc/self/net/netstat", O_RDONLY | O_CLOEXEC);
     NEED(setns(first, CLONE_NEWNET), "namespace");
     close(first);
-    close(space);
+    if (wanted->program) host->space = space;
+    else close(space);
     host->shared = mmap(0, sizeof *host->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     host->shared->completed = host->shared->connected = host->shared->closed = UNKNOWN;
+    host->shared->started = host->shared->ended = host->shared->status = UNKNOWN;
     return done;
+}
+
+// Mounts what programs need beside the host's file system, which they can only read.
+static int make_writable(void) {
+    static int is_made;
+    if (is_made) return 0;
+    NEED(mkdir(WRITABLE, 0755), WRITABLE);
+    NEED(mount("tmpfs", WRITABLE, "tmpfs", 0, "size=128m"), WRITABLE);
+    // The kernel has mounted its own devices.
+    if (mkdir("/dev/shm", 0777) == 0) mount(WRITABLE, "/dev/shm", 0, MS_BIND, 0);
+    is_made = 1;
+    return 0;
+}
+
+static int add_text(const struct add_text *added) {
+    if (added->host >= MOST_HOSTS || !hosts[added->host].shared) FAIL("host %d is absent", added->host);
+    struct host *host = &hosts[added->host];
+    if (added->bytes > PART || host->text_bytes + added->bytes > MOST_TEXT)
+        FAIL("command: more than %d bytes; needs at most as many, with the path and the directory", MOST_TEXT);
+    if (make_writable() < 0) return -1;
+    // One byte more ends the last string in any case.
+    if (!host->text && !(host->text = calloc(1, MOST_TEXT + 1))) FAIL("command: %s", strerror(errno));
+    memcpy(host->text + host->text_bytes, added->text, added->bytes);
+    host->text_bytes += added->bytes;
+    return 0;
+}
+
+// Opens a file for programs, named after a host.
+static int open_writable(const char *kind, int host, int flags) {
+    char path[64];
+    snprintf(path, sizeof path, WRITABLE "/%s-%d", kind, host);
+    return open(path, flags | O_CLOEXEC, 0644);
+}
+
+static int output_of(int host, int descriptor, int flags) {
+    return open_writable(descriptor == 1 ? "output" : "errors", host, flags);
 }
 
 static void lost(struct host *host) {
@@ -308,14 +387,97 @@ static void receive_all(struct host *host) {
     _exit(0);
 }
 
+// Writes a line to the program's standard error, in its place.
+static void cannot_run(const char *what) {
+    dprintf(2, "longpipe: %s: %s\n", what, strerror(errno));
+    _exit(127);
+}
+
+// Lets this process use the host's network, and names of its own for the hosts.
+static void enter_host(const struct host *host, int number, const char *names) {
+    char path[64];
+    int file = open_writable("hosts", number, O_WRONLY | O_CREAT);
+    if (file < 0 || write(file, names, strlen(names)) < 0) cannot_run("hosts");
+    close(file);
+    snprintf(path, sizeof path, WRITABLE "/hosts-%d", number);
+    if (setns(host->space, CLONE_NEWNET) < 0 || unshare(CLONE_NEWNS) < 0) cannot_run("namespace");
+    if (mount(0, "/", 0, MS_REC | MS_PRIVATE, 0) < 0) cannot_run("/");
+    if (mount(path, "/etc/hosts", 0, MS_BIND, 0) < 0) cannot_run("/etc/hosts");
+}
+
+static void run_words(char *directory, char *search, char **words, int number) {
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, WRITABLE "/files-%d", number);
+    if (mkdir(folder, 0755) < 0) cannot_run(folder);
+    if (chdir(directory) < 0) cannot_run(directory);
+    clearenv();
+    setenv("PATH", search, 1);
+    setenv("HOME", folder, 1);
+    setenv("TMPDIR", folder, 1);
+    setenv("LANG", "C.UTF-8", 1);
+    // The host's files cannot be written.
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    execvp(words[0], words);
+    cannot_run(words[0]);
+}
+
+// Runs the program of a host from its start time, and reports when it ended.
+static void run_program(struct host *host, int number) {
+    static char *words[MOST_TEXT / 2];
+    char *end = host->text + host->text_bytes, *at = host->text, *texts[3] = {at, at, at};
+    for (int i = 0; i < 3 && at < end; i++, at += strlen(at) + 1) texts[i] = at;
+    for (int count = 0; at < end && count < MOST_TEXT / 2 - 1; at += strlen(at) + 1) words[count++] = at;
+    int none = open("/dev/null", O_RDONLY);
+    dup2(none, 0);
+    for (int descriptor = 1; descriptor <= 2; descriptor++)
+        dup2(output_of(number, descriptor, O_WRONLY | O_CREAT | O_APPEND), descriptor);
+    setpgid(0, 0);
+    enter_host(host, number, texts[2]);
+    uint64_t start = zero + host->wanted.start;
+    struct timespec when = {start / BILLION, start % BILLION};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, 0);
+    host->shared->started = since_start();
+    int child = fork(), status = 0;
+    if (child < 0) cannot_run("fork");
+    if (!child) {
+        setpgid(0, 0);
+        run_words(texts[0], texts[1], words, number);
+    }
+    host->shared->group = child;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    host->shared->ended = since_start();
+    host->shared->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    _exit(0);
+}
+
+// Asks all programs that still run to end; what they write then is part of their output.
+static int stop(void) {
+    for (int number = 0; number < MOST_HOSTS; number++) {
+        const struct shared *shared = hosts[number].shared;
+        if (shared && shared->group > 0 && shared->ended == UNKNOWN) kill(-shared->group, SIGTERM);
+    }
+    return 0;
+}
+
+static int read_output(const struct read_output *wanted, struct output_answer *answer) {
+    int file = output_of(wanted->host, wanted->descriptor, O_RDONLY);
+    if (file < 0) return 0;
+    ssize_t done = pread(file, answer->text, sizeof answer->text, wanted->offset);
+    close(file);
+    NEED(done, "output");
+    answer->bytes = done;
+    return 0;
+}
+
 static int start(void) {
     zero = clock_now();
     for (int number = 0; number < MOST_HOSTS; number++) {
         struct host *host = &hosts[number];
-        if (!host->shared) continue;
+        if (!host->shared || (host->wanted.program && !host->text)) continue;
         int child = fork();
         NEED(child, "fork");
         if (child) continue;
+        if (host->text) run_program(host, number);
         if (host->wanted.sends) send_all(host, number);
         receive_all(host);
     }
@@ -348,10 +510,14 @@ static int read_host(int number, struct host_answer *answer) {
     answer->completed = host->shared->completed;
     answer->connected = host->shared->connected;
     answer->closed = host->shared->closed;
+    answer->started = host->shared->started;
+    answer->ended = host->shared->ended;
+    answer->status = host->shared->status;
     if (host->shared->error) snprintf(answer->head.failed, sizeof answer->head.failed, "%s", strerror(host->shared->error));
     if (!host->wanted.sends) return 0;
     answer->recoveries = counted(host, "TCPSackRecovery") + counted(host, "TCPRenoRecovery");
     answer->timeouts = counted(host, "TCPTimeouts");
+    if (host->wanted.program) return 0;
     struct tcp_info info = {0};
     socklen_t bytes = sizeof info;
     NEED(getsockopt(host->socket, IPPROTO_TCP, TCP_INFO, &info, &bytes), "TCP_INFO");
@@ -392,8 +558,13 @@ int main(void) {
     place.sll_ifindex = if_nametoindex("vec0");
     if (device < 0 || bind(device, (struct sockaddr *)&place, sizeof place) < 0)
         return fprintf(stderr, "longpipe: control: %s\n", strerror(errno)), 1;
+    union {
+        struct answer head;
+        struct host_answer host;
+        struct output_answer output;
+    } answer = {0};
+    size_t bytes = sizeof answer.host;
     // The first answer says that the guest is ready, and by which version.
-    struct host_answer answer = {0};
     struct utsname name;
     uname(&name);
     snprintf(answer.head.failed, sizeof answer.head.failed, "%s", name.release);
@@ -401,18 +572,27 @@ int main(void) {
         memset(out, 0, HEAD);
         out[HEAD - 2] = CONTROL >> 8;
         out[HEAD - 1] = CONTROL & 255;
-        memcpy(out + HEAD, &answer, sizeof answer);
-        if (send(device, out, HEAD + sizeof answer, 0) < 0) return 1;
+        memcpy(out + HEAD, &answer, bytes);
+        if (send(device, out, HEAD + bytes, 0) < 0) return 1;
         if (recv(device, in, sizeof in, 0) < HEAD + (int)sizeof(struct short_request)) return 1;
-        struct add_host wanted;
+        union {
+            struct short_request head;
+            struct add_host host;
+            struct add_text text;
+            struct read_output output;
+        } wanted;
         memcpy(&wanted, in + HEAD, sizeof wanted);
         memset(&answer, 0, sizeof answer);
-        answer.head.request = wanted.request;
-        answer.head.host = wanted.host;
+        answer.head.request = wanted.head.request;
+        answer.head.host = wanted.head.host;
+        bytes = wanted.head.request == READ_OUTPUT ? sizeof answer.output : sizeof answer.host;
         int done = -1;
-        if (wanted.request == ADD_HOST) done = add_host(&wanted);
-        else if (wanted.request == START) done = start();
-        else if (wanted.request == READ_HOST) done = read_host(wanted.host, &answer);
+        if (wanted.head.request == ADD_HOST) done = add_host(&wanted.host);
+        else if (wanted.head.request == ADD_TEXT) done = add_text(&wanted.text);
+        else if (wanted.head.request == START) done = start();
+        else if (wanted.head.request == READ_HOST) done = read_host(wanted.head.host, &answer.host);
+        else if (wanted.head.request == STOP) done = stop();
+        else if (wanted.head.request == READ_OUTPUT) done = read_output(&wanted.output, &answer.output);
         if (done < 0) snprintf(answer.head.failed, sizeof answer.head.failed, "%s", problem);
     }
 }

@@ -4,7 +4,7 @@
 // Each exchange is one message each way; the guest sends when the kernel is idle, and waits for the answer:
 //
 //   guest       clock [ns], next timer [ns] (0: none), number of bytes that follow, whether more messages follow at once
-//   simulation  clock [ns], 0, number of bytes that follow, 0
+//   simulation  clock [ns], whether time passes while the guest is busy (0 or 1), number of bytes that follow, 0
 //
 // The bytes are frames, each after its length (32 bits). All numbers are little-endian.
 #define _GNU_SOURCE
@@ -23,6 +23,10 @@
 #define DEVICE 100
 // Bytes that a message holds at most; the simulation keeps to it, too.
 #define MOST_BYTES (1 << 20)
+// Readings of the clock without a pause after which the guest counts as busy, as with a program that polls until a packet
+// arrives, and the time that each further reading takes [ns]. The kernel reads it some 10 times per tick of 10 ms.
+#define MOST_READINGS 2000
+#define BUSY_STEP 20000
 
 struct head {
     uint64_t now, due;
@@ -33,8 +37,10 @@ static struct {
     struct head head;
     unsigned char bytes[MOST_BYTES];
 } sent;
-static unsigned char received[MOST_BYTES];
+// Frames for the kernel, which a busy guest may not have read before the next ones come.
+static unsigned char received[4 * MOST_BYTES];
 static size_t received_bytes, taken_bytes;
+static uint64_t readings, passes_if_busy;
 
 // The connection ends with the simulation, and the guest with the connection. Processes of the guest end with their tracer.
 static void put(const void *from, size_t bytes) {
@@ -64,22 +70,39 @@ static void flush(uint32_t more) {
 }
 
 // Waits for the simulation at the time `*now`, with the next timer at `due`. Sets `*now`; frames raise SIGIO at that time.
-void wait_for_simulation(uint64_t *now, uint64_t due) {
+static void exchange(uint64_t *now, uint64_t due) {
     struct head head;
     sent.head.now = *now;
     sent.head.due = due;
     flush(0);
     get(&head, sizeof head);
     if (head.bytes > MOST_BYTES) _exit(1);
-    get(received, head.bytes);
-    received_bytes = head.bytes;
+    received_bytes -= taken_bytes;
+    memmove(received, received + taken_bytes, received_bytes);
     taken_bytes = 0;
+    if (received_bytes + head.bytes > sizeof received) _exit(1);
+    get(received + received_bytes, head.bytes);
+    passes_if_busy = head.due;
+    received_bytes += head.bytes;
     if (head.now > *now) *now = head.now;
-    if (received_bytes) {
+    if (head.bytes) {
         uint64_t one = 1;
         syscall(SYS_write, DEVICE, &one, sizeof one);
         syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGIO);
     }
+}
+
+// The guest is idle.
+void wait_for_simulation(uint64_t *now, uint64_t due) {
+    readings = 0;
+    exchange(now, due);
+}
+
+// The guest reads its clock. If the simulation wants so, time passes if it does so too often without being idle.
+void wait_if_busy(uint64_t *now, uint64_t due) {
+    if (!passes_if_busy || ++readings < MOST_READINGS) return;
+    uint64_t next = *now + BUSY_STEP;
+    exchange(now, due > *now && due < next ? due : next);
 }
 
 ssize_t writev(int file, const struct iovec *parts, int count) {

@@ -392,7 +392,7 @@ class Scenario(Model):
 
 KEPT: Final = Kept(resolve)
 # Fields that name a class, a file or a program, whose digest is set together with them.
-_IDENTIFIED: Final = ("class", "file", "command", "version")
+_IDENTIFIED: Final = ("class", "file", "command", "serve", "version")
 
 
 def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -150,6 +151,16 @@ class Quantity(Checked, Becomes):
     auto: bool = dataclasses.field(default=False, kw_only=True)
 
 
+def _words(value: object) -> object:
+    """Splits a command line into words as a shell does."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tuple(shlex.split(value))
+    except ValueError as error:
+        raise ValueError(f"{value!r} ({error}); needs a command line") from None
+
+
 def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
     """Creates a quantity from `low` to `high`; its suffix for the core is the dimension's by default."""
     low_value, high_value = dimension.parse(low), dimension.parse(high)
@@ -291,6 +302,8 @@ PlayingTime = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # UDP payloads of 1200 to 65507 bytes and 28 bytes of headers (RFC 9000 section 14).
 PathMtu = Annotated[str, _quantity(SIZE, "1228 B", "65535 B")]
+# A program and its arguments; text is split into words as a shell does.
+CommandLine = Annotated[tuple[str, ...], BeforeValidator(_words), Field(max_length=256)]
 SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # 65535 bytes of AAL5 payload hold this, 8 bytes of LLC/SNAP, and up to 100 of TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]

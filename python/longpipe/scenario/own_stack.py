@@ -1,36 +1,24 @@
 """A protocol stack of the user at both ends of a flow: a program, or a shared object for `longpipe_end.h`."""
 
-import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import Model, PathMtu
+from longpipe.scenario.base import CommandLine, Model, PathMtu
 from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import SIZE
 
 
-def _words(value: object) -> object:
-    """Splits a command line into words as a shell does."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return tuple(shlex.split(value))
-    except ValueError as error:
-        raise ValueError(f"{value!r} ({error}); needs a command line") from None
-
-
 class OwnStack(Model):
     """A protocol stack of your own at both ends: a program, or a shared object for longpipe_end.h."""
 
     kind: Literal["own-stack"] = "own-stack"
-    command: Annotated[tuple[str, ...] | None, BeforeValidator(_words)] = Field(
+    command: CommandLine | None = Field(
         default=None,
-        max_length=256,
         description="A program and its arguments, as 'python mine.py'; it runs once for each end, and speaks the "
         "protocol of docs/own-stacks.md over its standard input and output",
     )

@@ -1,13 +1,15 @@
 """A real protocol stack at both ends of a flow, in the virtual time of the run: QUIC, WebRTC, and Linux."""
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import AudioRate, FileSize, FlowWindow, MediaRate, Model, PathMtu
+from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, MediaRate, Model, PathMtu
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
 from longpipe.units import RATE, SIZE
@@ -39,7 +41,7 @@ _ETHERNET: Final = "1500 B"
 # Fields that apply to one kind of stack only: QUIC, media, or Linux.
 _OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data")
 _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
-_OF_LINUX: Final = ("ecn",)
+_OF_LINUX: Final = ("ecn", "command", "serve", "digest")
 # Fields that do not apply to the stack of media and to Linux. Those of media and of Linux do not apply to QUIC stacks.
 _OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     MEDIA: (*_OF_QUIC, "longest_packet", *_OF_LINUX),
@@ -92,6 +94,20 @@ class Stack(Model):
         default="tls", description="TLS 1.3 with AES-128-GCM, or null: packets of the same lengths without it"
     )
     ecn: bool = Field(default=False, description="Whether Linux negotiates ECN; dctcp always does")
+    command: CommandLine | None = Field(
+        default=None,
+        description="A program of yours and its arguments, as 'iperf3 -c peer', that Linux runs at the flow's sender "
+        "from its start on; without it Linux sends size",
+    )
+    serve: CommandLine | None = Field(
+        default=None,
+        description="A program that Linux runs at the flow's receiver from the start of the run on, as 'iperf3 -s'",
+    )
+    digest: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 of command, serve and the files that they name; filled in, and compared if it is there",
+    )
     early_data: bool = Field(
         default=False,
         description="The client resumes a session of an earlier connection and sends data in its first flight (0-RTT)",
@@ -129,7 +145,32 @@ class Stack(Model):
             raise ValueError(f"lowest_rate: {self.lowest_rate}; needs at most highest_rate ({self.highest_rate})")
         if self.workload == "requests" and self.size is None:
             raise ValueError("size: absent; requests need the length of a response")
+        self._find_programs()
         return self
+
+    def _find_programs(self) -> None:
+        """Fills in the digest of the programs. Raises ValueError if they are missing or have changed."""
+        if self.command is None:
+            for name in ("serve", "digest"):
+                if (lone := getattr(self, name)) is not None:
+                    raise ValueError(f"{name}: {lone}; needs a command")
+            return
+        if self.size is not None:
+            raise ValueError(f"size: {self.size}; the command decides how much it sends")
+        from longpipe.linux_end.programs import digest_of
+
+        try:
+            digest = digest_of(self.command, self.serve)
+        except ScenarioError as error:
+            # Results of a program that no longer exists can be read, but not repeated.
+            if self.digest is None:
+                raise ValueError(str(error)) from None
+            return
+        if self.digest not in (None, digest):
+            needs = f"needs the programs as they were, or no digest; it has {digest[:12]}... now"
+            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
+        self.__dict__["digest"] = digest
+        self.model_fields_set.add("digest")
 
 
 def is_own(version: str) -> bool:
@@ -144,8 +185,8 @@ def core_stack(stack: Stack) -> dict[str, Any]:
         settings["size"] = str(SIZE.parse(stack.size))
     if stack.stack != LINUX:
         settings |= _library_settings(stack)
-    elif stack.ecn:
-        settings["ecn"] = "true"
+    else:
+        settings |= _linux_settings(stack)
     return {
         "kind": "stack",
         "stack": stack.stack,
@@ -161,6 +202,15 @@ def _version(name: str) -> str:
     from longpipe.linux_end import version
 
     return version() or NO_KERNEL
+
+
+def _linux_settings(stack: Stack) -> dict[str, str]:
+    """Returns the settings that only Linux has; command lines are lists in JSON."""
+    settings = {"ecn": "true"} if stack.ecn else {}
+    for name, words in (("command", stack.command), ("serve", stack.serve)):
+        if words is not None:
+            settings[name] = json.dumps(words)
+    return settings if stack.digest is None else {**settings, "digest": stack.digest}
 
 
 def _library_settings(stack: Stack) -> dict[str, str]:
@@ -200,6 +250,13 @@ def stacks_of(resolved: Mapping[str, Any]) -> list[tuple[str, str]]:
     traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
     stacks = {(one["stack"], one["version"]) for one in traffics if one["kind"] == "stack"}
     return sorted((name, version) for name, version in stacks if not is_own(version))
+
+
+def programs_of(resolved: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Returns the settings of the flows of a resolved scenario that run programs of the user, each once."""
+    traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
+    found = (dict(one["settings"]) for one in traffics if one["kind"] == "stack" and one["stack"] == LINUX)
+    return list({one["digest"]: one for one in found if "command" in one}.values())
 
 
 def own_stacks_of(resolved: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,7 @@
 //! An end of a flow that is a host of the guest.
 
-use super::guest::{Application, Guest, HostState};
-use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, HEADER_BYTES, NEVER};
+use super::guest::{Application, Guest, HostState, Program};
+use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report, Role, Setup, State, HEADER_BYTES, NEVER};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Linux's value for a slow-start threshold that is not set, `TCP_INFINITE_SSTHRESH` [segment].
@@ -9,6 +9,9 @@ const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 /// Linux's value for a minimum RTT that has not been measured [us].
 const UNMEASURED: u64 = 0xffff_ffff;
 const PS_PER_US: u64 = 1_000_000;
+
+/// Names of a flow's hosts, the sender's and the receiver's.
+pub type Hosts = [String; 2];
 
 /// An end that is a host in the guest which all Linux ends of a run share.
 pub struct LinuxEnd {
@@ -22,14 +25,31 @@ impl LinuxEnd {
     ///
     /// # Errors
     /// Returns one line about a setting that the guest does not accept.
-    pub fn create(guest: &Arc<Mutex<Guest>>, setup: &Setup<'_>) -> Result<LinuxEnd, String> {
+    pub fn create(guest: &Arc<Mutex<Guest>>, names: &Hosts, setup: &Setup<'_>) -> Result<LinuxEnd, String> {
+        let is_receiver = setup.role == Role::Receiver;
+        // With programs of the user at a flow's ends, the hosts have no applications of longpipe.
+        let program = setup.setting("command").map(|command| Program {
+            words: words_of(if is_receiver {
+                setup.setting("serve")
+            } else {
+                Some(command)
+            }),
+            own_name: names[usize::from(is_receiver)].clone(),
+            other_name: names[usize::from(!is_receiver)].clone(),
+        });
         let application = Application {
             sends: setup.role == Role::Sender,
             ecn: setup.setting("ecn") == Some("true"),
             mtu: setup.most_bytes + HEADER_BYTES,
-            start_ps: setup.start_ps,
+            // The receiver's program serves that of the sender.
+            start_ps: if program.is_some() && is_receiver {
+                0
+            } else {
+                setup.start_ps
+            },
             bytes: setup.setting("size").map(|_| setup.number("size", 0)).transpose()?,
             congestion: setup.setting("congestion").unwrap_or("cubic").to_owned(),
+            program,
         };
         let host = locked(guest).add(&application)?;
         Ok(LinuxEnd {
@@ -39,15 +59,21 @@ impl LinuxEnd {
         })
     }
 
-    /// Returns the state of the host at the latest time of the guest.
-    fn current(&mut self) -> HostState {
+    /// Returns the state of the host at the end of the run.
+    fn last_state(&mut self) -> HostState {
         let mut guest = locked(&self.guest);
-        let now = guest.at();
-        if let Err(line) = guest.read_state(self.host, now) {
+        if let Err(line) = guest.finish() {
             self.failed = Some(line);
         }
         guest.state(self.host).clone()
     }
+}
+
+/// Returns the words of a setting, which holds them as a list in JSON.
+fn words_of(setting: Option<&str>) -> Vec<String> {
+    setting
+        .and_then(|words| serde_json::from_str(words).ok())
+        .unwrap_or_default()
 }
 
 fn locked(guest: &Mutex<Guest>) -> MutexGuard<'_, Guest> {
@@ -114,14 +140,16 @@ impl End for LinuxEnd {
     }
 
     fn report(&mut self) -> Report {
-        let state = self.current();
+        let state = self.last_state();
+        // Zero stands for the values of a connection that a program of the user has made.
+        let known = |bytes: u64| if bytes > 0 { bytes as f64 } else { f64::NAN };
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         let values = [
             ("srtt_s", seconds(srtt_ps(&state))),
             ("rttvar_s", state.rttvar_us as f64 / 1e6),
             ("min_rtt_s", seconds(min_rtt_ps(&state))),
-            ("cwnd_bytes", (state.cwnd * state.mss) as f64),
-            ("mtu_bytes", state.mss as f64),
+            ("cwnd_bytes", known(state.cwnd * state.mss)),
+            ("mtu_bytes", known(state.mss)),
             ("timeouts", state.timeouts as f64),
         ];
         Report {
@@ -136,6 +164,10 @@ impl End for LinuxEnd {
             closed: state.closed.clone(),
             values: values.map(|(name, value)| (name.to_owned(), value)).to_vec(),
         }
+    }
+
+    fn program(&mut self) -> Option<ProgramReport> {
+        locked(&self.guest).program(self.host)
     }
 
     fn failure(&mut self) -> Option<String> {

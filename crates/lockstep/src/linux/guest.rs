@@ -4,9 +4,10 @@
 //! time to which the clock advances next. The guest's first process, `guest.c`, creates hosts with their applications
 //! and reads their TCP_INFO when control frames request it.
 
+use super::counts::Counts;
 use super::frame::{self, Frame};
 use crate::program::{end_with_parent, one_line};
-use longpipe_end::{Ecn, NEVER};
+use longpipe_end::{Ecn, ProgramReport, NEVER};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -27,6 +28,30 @@ pub struct Kernel {
     pub folder: PathBuf,
     /// Folder with the kernel's modules.
     pub modules: PathBuf,
+    /// Environment of the user's programs.
+    pub environment: Environment,
+}
+
+/// Environment of the user's programs in a guest.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// Working directory.
+    pub directory: PathBuf,
+    /// Directories in which programs are searched, as in the variable PATH.
+    pub search: String,
+    /// Interpreter for the first word `python`.
+    pub python: PathBuf,
+}
+
+/// A program of the user at a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The program and its arguments; the host runs none if it is empty.
+    pub words: Vec<String>,
+    /// Name of the host.
+    pub own_name: String,
+    /// Name of the other host of its flow.
+    pub other_name: String,
 }
 
 /// Application of a host.
@@ -44,6 +69,8 @@ pub struct Application {
     pub bytes: Option<u64>,
     /// Congestion control.
     pub congestion: String,
+    /// Program of the user; `None` for the application of longpipe, which sends or receives `bytes`.
+    pub program: Option<Program>,
 }
 
 /// State of a host. Times are picoseconds of the run.
@@ -90,6 +117,10 @@ pub struct HostState {
 struct Host {
     sends: bool,
     state: HostState,
+    /// For a host with a program of the user, its words, its results, and what it has sent and received.
+    program: Option<ProgramReport>,
+    sent: Counts,
+    received: Counts,
     /// Packets to send at the current time, one after another, and the end offset of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -101,8 +132,9 @@ pub struct Guest {
     input: UnixStream,
     output: BufReader<UnixStream>,
     console: File,
-    /// Folder with the kernel's modules.
+    /// Folder with the kernel's modules, and environment of the user's programs.
     modules: String,
+    environment: Environment,
     hosts: Vec<Host>,
     /// Clock of the guest, its next timer (0 if there is none), and its clock at time 0 of the run [ns].
     now_ns: u64,
@@ -111,6 +143,8 @@ pub struct Guest {
     /// Latest time of the run, and time of the next reading of all senders' states [ps].
     at_ps: u64,
     sample_ps: u64,
+    /// Whether the states at the end of the run have been read.
+    is_finished: bool,
     /// Frames for the guest.
     pending: Vec<u8>,
     /// Latest message from the guest, and the latest answer in it.
@@ -133,6 +167,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1000;
 /// Text in the last message of a kernel that cannot continue.
 const PANIC: &str = "Kernel panic";
+/// Maximum length of a part of a program's text or output in a control frame [byte]; `PART` of `guest.c`.
+const PART: usize = 1000;
+/// Maximum length of a program's output that is reported [byte].
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// First word of a command for the interpreter that runs longpipe.
+const PYTHON: &str = "python";
 /// Value for an absent time or size.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -159,6 +199,9 @@ mod request {
     pub const ADD_HOST: u16 = 1;
     pub const START: u16 = 2;
     pub const READ_HOST: u16 = 3;
+    pub const ADD_TEXT: u16 = 4;
+    pub const STOP: u16 = 5;
+    pub const READ_OUTPUT: u16 = 6;
 }
 
 impl Guest {
@@ -201,17 +244,20 @@ impl Guest {
             output: BufReader::with_capacity(1 << 18, ours),
             console,
             modules: kernel.modules.to_string_lossy().into_owned(),
+            environment: kernel.environment.clone(),
             hosts: Vec::new(),
             now_ns: 0,
             due_ns: 0,
             zero_ns: UNKNOWN,
             at_ps: 0,
             sample_ps: NEVER,
+            is_finished: false,
             pending: Vec::new(),
             message: Vec::new(),
             answer: None,
         };
         guest.read()?;
+        // The first answer reports that the guest is ready.
         guest.wait_for_answer()?;
         Ok(guest)
     }
@@ -245,7 +291,7 @@ impl Guest {
             .iter()
             .for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
         body.extend_from_slice(&application.mtu.to_le_bytes());
-        body.extend_from_slice(&[0; 4]);
+        body.extend_from_slice(&u32::from(application.program.is_some()).to_le_bytes());
         body.extend_from_slice(&(application.start_ps / PS_PER_NS).to_le_bytes());
         body.extend_from_slice(&application.bytes.unwrap_or(UNKNOWN).to_le_bytes());
         put_text(&mut body, congestion, 16);
@@ -253,9 +299,47 @@ impl Guest {
         self.ask(&body)?;
         self.hosts.push(Host {
             sends: application.sends,
+            program: application.program.as_ref().map(|program| ProgramReport {
+                words: program.words.clone(),
+                ..ProgramReport::default()
+            }),
             ..Host::default()
         });
+        if let Some(program) = application.program.as_ref().filter(|program| !program.words.is_empty()) {
+            self.add_program(number, program)?;
+        }
         Ok(number)
+    }
+
+    /// Sends the text of a host's program: its environment, the names of hosts, and its words.
+    fn add_program(&mut self, host: usize, program: &Program) -> Result<(), String> {
+        let [own, other] = [host, host ^ 1].map(address_of);
+        let names = format!(
+            "127.0.0.1 localhost\n{own} {}\n{other} {} peer\n",
+            program.own_name, program.other_name
+        );
+        let directory = self.environment.directory.to_string_lossy().into_owned();
+        let python = self.environment.python.to_string_lossy().into_owned();
+        let first = program
+            .words
+            .first()
+            .map(|word| if word == PYTHON { &python } else { word });
+        let words = first.into_iter().chain(program.words.iter().skip(1));
+        let mut text = Vec::new();
+        for part in [&directory, &self.environment.search, &names].into_iter().chain(words) {
+            if part.contains('\0') {
+                return Err(format!("command: {part:?}; needs words without NUL characters"));
+            }
+            text.extend_from_slice(part.as_bytes());
+            text.push(0);
+        }
+        for part in text.chunks(PART) {
+            let mut body = short_request(request::ADD_TEXT, host as u16);
+            body.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            body.extend_from_slice(part);
+            self.ask(&body)?;
+        }
+        Ok(())
     }
 
     /// Starts the applications of all hosts if they have not been started. The current time of the guest's clock
@@ -273,7 +357,7 @@ impl Guest {
         }
         self.zero_ns = zero;
         self.sample_ps = SAMPLE_PS;
-        self.ask(&short_request(request::START, 0))
+        self.ask(&short_request(request::START, 0)).map(drop)
     }
 
     /// Returns the time at which the guest must advance next if no packet arrives [ps].
@@ -305,6 +389,10 @@ impl Guest {
 
     /// Queues a packet for a host; the guest receives it when it advances.
     pub fn receive(&mut self, host: usize, packet: &[u8], ecn: Ecn) {
+        let known = &mut self.hosts[host];
+        if known.program.is_some() {
+            known.received.take(packet);
+        }
         frame::put_packet(&mut self.pending, host, packet, ecn);
     }
 
@@ -316,7 +404,7 @@ impl Guest {
         if self.sample_ps <= now {
             self.sample_ps = (now / SAMPLE_PS + 1) * SAMPLE_PS;
             for number in 0..self.hosts.len() {
-                if self.hosts[number].sends {
+                if self.hosts[number].sends && self.hosts[number].program.is_none() {
                     frame::put_control(&mut self.pending, &short_request(request::READ_HOST, number as u16));
                 }
             }
@@ -338,32 +426,88 @@ impl Guest {
         for &end in &host.ends {
             let packet = &host.bytes[begin..end];
             begin = end;
+            if host.program.is_some() {
+                host.sent.take(packet);
+            }
             send(packet, frame::ecn_of(packet));
         }
         host.bytes.clear();
         host.ends.clear();
     }
 
-    /// Reads the state of a host at the time `now` [ps]; packets that the host sends then are lost.
-    ///
-    /// # Errors Returns one line if the guest does not continue.
-    pub fn read_state(&mut self, host: usize, now: u64) -> Result<(), String> {
-        self.advance(now)?;
-        self.ask(&short_request(request::READ_HOST, host as u16))
+    /// Returns the report of a host's program, after [`finish`](Guest::finish).
+    pub fn program(&self, host: usize) -> Option<ProgramReport> {
+        self.hosts[host]
+            .program
+            .clone()
+            .filter(|program| !program.words.is_empty())
     }
 
-    /// Sends a request, and waits for its answer.
-    fn ask(&mut self, body: &[u8]) -> Result<(), String> {
+    /// Reads the state of all hosts at the end of the run, then ends the programs that still run, and reads their output.
+    /// Packets that hosts send now are lost.
+    ///
+    /// # Errors
+    /// Returns one line if the guest does not continue.
+    pub fn finish(&mut self) -> Result<(), String> {
+        if std::mem::replace(&mut self.is_finished, true) {
+            return Ok(());
+        }
+        self.advance(self.at_ps)?;
+        for host in 0..self.hosts.len() {
+            self.ask(&short_request(request::READ_HOST, host as u16))?;
+        }
+        // A receiver reports when the flow's transfer was complete: when the sender's program succeeded.
+        for pair in self.hosts.chunks_exact_mut(2) {
+            if let Some(program) = &pair[0].program {
+                pair[1].state.completed_ps = program.ended_ps.filter(|_| program.exit_code == Some(0));
+            }
+        }
+        let programs: Vec<usize> = (0..self.hosts.len())
+            .filter(|&host| self.program(host).is_some())
+            .collect();
+        if programs.is_empty() {
+            return Ok(());
+        }
+        self.ask(&short_request(request::STOP, 0))?;
+        for host in programs {
+            let output = self.read_output(host, 1)?;
+            let errors = self.read_output(host, 2)?;
+            if let Some(program) = &mut self.hosts[host].program {
+                (program.output, program.errors) = (output, errors);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the beginning of the text that the program of a host has written to a descriptor.
+    fn read_output(&mut self, host: usize, descriptor: u32) -> Result<String, String> {
+        let mut output = Vec::new();
+        while output.len() < MAX_OUTPUT_BYTES {
+            let mut body = short_request(request::READ_OUTPUT, host as u16);
+            body.extend_from_slice(&descriptor.to_le_bytes());
+            body.extend_from_slice(&(output.len() as u64).to_le_bytes());
+            let answer = self.ask(&body)?;
+            let bytes = u64::from_le_bytes(std::array::from_fn(|i| answer[168 + i])) as usize;
+            if bytes == 0 {
+                break;
+            }
+            output.extend_from_slice(&answer[176..176 + bytes.min(PART)]);
+        }
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+
+    /// Sends a request, and returns its answer.
+    fn ask(&mut self, body: &[u8]) -> Result<Vec<u8>, String> {
         frame::put_control(&mut self.pending, body);
         self.exchange(self.now_ns)?;
         self.wait_for_answer()
     }
 
-    /// Lets the guest run until it has answered. Returns an error if the answer is one.
-    fn wait_for_answer(&mut self) -> Result<(), String> {
+    /// Lets the guest run until it has answered. Returns the answer, or the error that it contains.
+    fn wait_for_answer(&mut self) -> Result<Vec<u8>, String> {
         for _ in 0..MAX_MESSAGES {
             if let Some(answer) = self.answer.take() {
-                return self.take_answer(&answer);
+                return reported_error(&answer).map_or(Ok(answer), Err);
             }
             self.exchange(self.due_ns.max(self.now_ns))?;
         }
@@ -375,6 +519,9 @@ impl Guest {
         let bytes = whole_frames(&self.pending, MAX_MESSAGE_BYTES);
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(&clock_ns.to_le_bytes());
+        // Programs of the user may poll until a packet arrives, so time passes while they do.
+        let passes_if_busy = self.zero_ns != UNKNOWN && self.hosts.iter().any(|host| host.program.is_some());
+        head[8] = u8::from(passes_if_busy);
         head[16..20].copy_from_slice(&(bytes as u32).to_le_bytes());
         self.message.clear();
         self.message.extend_from_slice(&head);
@@ -423,25 +570,13 @@ impl Guest {
                 Frame::Answer(answer) => {
                     let number = usize::from(u16::from_le_bytes([answer[2], answer[3]]));
                     if u16::from_le_bytes([answer[0], answer[1]]) == request::READ_HOST && number < self.hosts.len() {
-                        self.hosts[number].state = host_state(answer);
+                        self.hosts[number].take_state(answer);
                     }
                     self.answer = Some(answer.to_vec());
                 }
                 Frame::Other => {}
             }
         }
-    }
-
-    /// Returns an error if the answer is one.
-    fn take_answer(&mut self, answer: &[u8]) -> Result<(), String> {
-        let line = text(answer);
-        let kind = u16::from_le_bytes([answer[0], answer[1]]);
-        // Two answers contain other texts: the first one the kernel's version, and that about a host the reason why its
-        // connection ended.
-        if line.is_empty() || kind == 0 || kind == request::READ_HOST {
-            return Ok(());
-        }
-        Err(line)
     }
 
     /// Returns the reason why the connection to the guest failed.
@@ -471,6 +606,25 @@ impl Guest {
             (Ok(_), Some(line)) => one_line(line.as_bytes()),
             _ => "it printed nothing".to_owned(),
         }
+    }
+}
+
+impl Host {
+    /// Takes the state of the host from an answer. The counters of a program are those of its packets.
+    fn take_state(&mut self, answer: &[u8]) {
+        self.state = host_state(answer);
+        let Some(program) = &mut self.program else {
+            return;
+        };
+        let value = |place: usize| Some(answer_value(answer, place)).filter(|&value| value != UNKNOWN);
+        program.started_ps = value(17).map(|ns| ns * PS_PER_NS);
+        program.ended_ps = value(18).map(|ns| ns * PS_PER_NS);
+        program.exit_code = value(19);
+        self.state.delivered_bytes = self.received.new_bytes;
+        self.state.sent_segments = self.sent.packets;
+        self.state.sent_bytes = self.sent.bytes;
+        self.state.retransmitted_segments = self.sent.repeated_packets;
+        self.state.retransmitted_bytes = self.sent.bytes - self.sent.new_bytes;
     }
 }
 
@@ -519,6 +673,25 @@ fn put_text(to: &mut Vec<u8>, text: &[u8], length: usize) {
     to.resize(end, 0);
 }
 
+/// Returns the address of a host, as `guest.c` assigns it.
+fn address_of(host: usize) -> String {
+    let flow = host / 2;
+    format!("10.{}.{}.{}", flow >> 8 & 255, flow & 255, 1 + host % 2)
+}
+
+/// Returns the error of an answer, if there is one.
+fn reported_error(answer: &[u8]) -> Option<String> {
+    let kind = u16::from_le_bytes([answer[0], answer[1]]);
+    // Two answers contain other texts: the first one the kernel's version, and that about a host the reason why its
+    // connection ended.
+    Some(text(answer)).filter(|line| !line.is_empty() && kind != 0 && kind != request::READ_HOST)
+}
+
+/// Returns a number of `struct host_answer`, by its place after the head.
+fn answer_value(answer: &[u8], place: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|i| answer[168 + 8 * place + i]))
+}
+
 /// Returns the text of an answer.
 fn text(answer: &[u8]) -> String {
     let bytes = &answer[8..168];
@@ -528,7 +701,7 @@ fn text(answer: &[u8]) -> String {
 
 /// Parses `struct host_answer` of `guest.c`.
 fn host_state(answer: &[u8]) -> HostState {
-    let value = |place: usize| u64::from_le_bytes(std::array::from_fn(|i| answer[168 + 8 * place + i]));
+    let value = |place: usize| answer_value(answer, place);
     let time = |place: usize| Some(value(place)).filter(|&ns| ns != UNKNOWN).map(|ns| ns * PS_PER_NS);
     HostState {
         delivered_bytes: value(0),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.delays import MEAN
@@ -47,6 +48,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         "datagrams": _datagrams,
         "relays": _relays,
         "stacks": _stacks,
+        "programs": _programs,
         "slowdowns": _slowdowns,
         "videos": _videos,
     }
@@ -197,6 +199,17 @@ def _stacks(flows: list[Row], most: float) -> Table:
         sizes = ("-" if window is None else f"{window / 1e3:.1f}", "-" if payload is None else f"{payload:.0f}")
         table.add_row(row["flow"], row["stack"], *times, *sizes)
     return _captioned(table, min(most, len(flows)), len(flows), "flows with real stacks")
+
+
+def _programs(programs: list[Row], most: float) -> Table:
+    """Returns the results of the user's programs, with the last line of their output."""
+    table = _table("program of", "on", "ended\n[s]", "exit\ncode")
+    table.add_column("last line of its output", overflow="ellipsis", no_wrap=True)
+    for row in programs[: _whole(most)]:
+        ended, code = ("-" if row[name] is None else f"{row[name]:.6g}" for name in ("ended_s", "exit_code"))
+        line = (row["output"].strip().splitlines() or ["-"])[-1]
+        table.add_row(row["flow"], row["host"], ended, code, escape(line))
+    return _captioned(table, min(most, len(programs)), len(programs), "programs")
 
 
 def _slowdowns(rows: list[Row], most: float) -> Table:

@@ -1,0 +1,44 @@
+"""Identifies and checks the programs of the user that Linux runs at the ends of flows."""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.own_stacks import find_program
+
+# Directories in which programs are searched if the user has no PATH.
+_SEARCH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+
+
+def digest_of(command: Sequence[str], serve: Sequence[str] | None) -> str:
+    """Returns the digest of the programs of a flow. Raises ScenarioError with the field's name if one is missing."""
+    digest = hashlib.sha256(b"longpipe guest\n")
+    for name, words in (("command", command), ("serve", serve or ())):
+        if name == "command" or serve is not None:
+            try:
+                digest.update(f"{name} {find_program(words, None)}\n".encode())
+            except ScenarioError as error:
+                raise ScenarioError(f"{name}: {error}") from None
+    return digest.hexdigest()
+
+
+def check(settings: Mapping[str, str]) -> None:
+    """Raises ScenarioError if the programs in a stack's settings are missing, or differ from their digest."""
+    command = json.loads(settings["command"])
+    try:
+        found = digest_of(command, json.loads(settings["serve"]) if "serve" in settings else None)
+    except ScenarioError as error:
+        raise ScenarioError(f"traffic.{error}") from None
+    if found != settings["digest"]:
+        needs = "needs the files as they were when the scenario was checked"
+        raise ScenarioError(f"traffic.command: {' '.join(command)} has changed; {needs}")
+
+
+def environment() -> tuple[Path, str, Path]:
+    """Returns the working directory, the PATH and the Python interpreter of programs in the guest."""
+    return Path.cwd(), os.environ.get("PATH") or _SEARCH, Path(sys.executable)
