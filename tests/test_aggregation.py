@@ -130,7 +130,7 @@ def test_both_engines_aggregate_behind_every_kind_of_queue(policy: str, path: di
         ),
         (
             [{"kind": "aggregation"}, {"kind": "tbf", "rate": "1 Mbit/s", "burst": "16 KB"}],
-            "network.conditioners[0]: aggregation; needs no tbf beside it",
+            "network.conditioners[0]: aggregation; not together with tbf at the same port",
         ),
         ([{"kind": "aggregation"}] * 2, "network.conditioners[1]: aggregation; needs at most one aggregation"),
     ],

@@ -70,8 +70,8 @@ def test_copies_instead_of_replications_are_noticed() -> None:
     assert found.variation[["f", "p_value"]].isna().all(axis=None)
     assert found.effects()[["low", "high"]].isna().all(axis=None)
     assert np.isnan(found.mean_interval()).all()
-    assert "the replications are copies" in repr(found)
-    assert "the replications are copies" in check(found)["note"].iloc[-1]
+    assert "the replications are identical" in repr(found)
+    assert "the replications are identical" in check(found)["note"].iloc[-1]
 
 
 # shapiro.test(residuals(aov(p ~ w))) gives W = 0.93752, p = 0.21516; anova(lm(abs(y - med) ~ g)) gives F = 0.7996.
@@ -156,7 +156,7 @@ def message(build: Callable[[], object]) -> str:
             {},
             "factors: 'materiel' is not a column; did you mean 'material'? accepts material, temperature, y",
         ),
-        (BATTERY, "y", ["y"], {}, "factors: 'y' is named under response already; needs another column"),
+        (BATTERY, "y", ["y"], {}, "factors: 'y' is already used as response; needs another column"),
         (BATTERY, "y", [], {}, "factors: none; accepts material, temperature, y"),
         (BATTERY.head(0), "y", ["material"], {}, "rows: none; needs one row per run"),
         (BATTERY.head(12), "y", ["material"], {}, "factors: 'material' is '1' in every row; needs at least 2 levels"),
@@ -172,8 +172,9 @@ def message(build: Callable[[], object]) -> str:
             "y",
             ["material"],
             {},
-            "response: 1 of 36 values of 'y' are not finite, as if it did not end in the run; needs numbers: longer runs, "
-            "a measure that every run has, or without these rows, the worst perhaps (--where 'y>=20')",
+            "response: 1 of 36 values of 'y' are not finite, for example because a flow did not end; needs numbers: "
+            "longer runs, "
+            "a measure that every run has, or only the other rows, which may leave out the worst (--where 'y>=20')",
         ),
         (BATTERY.assign(y=1.0), "y", ["material"], {}, "response: 'y' is 1 in every row; needs values that vary"),
         (
@@ -191,7 +192,7 @@ def message(build: Callable[[], object]) -> str:
             "y",
             ["material"],
             {"terms": ["material"], "order": 1},
-            "order: 1 beside terms; needs one of the two",
+            "order: 1 together with terms; needs one of the two",
         ),
         (
             MEMORY_CACHE,
@@ -206,7 +207,8 @@ def message(build: Callable[[], object]) -> str:
             "y",
             list("abcd"),
             {"order": 2},
-            "terms: 'a:b' can't be told from the mean, a, b, c, d in this design; needs a lower order, fewer terms, or "
+            "terms: 'a:b' cannot be separated from the mean, a, b, c, d in this design; needs a lower order, fewer "
+            "terms, or "
             "the missing combinations of levels",
         ),
         (

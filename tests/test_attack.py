@@ -200,7 +200,7 @@ def test_the_search_finds_a_planted_weakness_and_nothing_else_remains() -> None:
     assert headline(found).startswith("Found: efficiency < 0.5 * reference(efficiency) and ")
     [line] = fields(found)
     assert line.startswith('network.path = { between = "hold", delay = [["0 s", "')
-    assert certainty(found) == "Sure to 95 %, for each comparison."
+    assert certainty(found) == "Certain at 95 %, for each comparison."
     assert all("in 3 of 3 runs" in one for one in numbers(found))
     assert list(table(found)["seed"]) == [12, 13, 14]
     assert "no single field can return" in next(effort(found))

@@ -49,7 +49,7 @@ def test_a_difference_is_rounded_once() -> None:
     [
         (20, 20, "20 seeds"),
         (20, 10, "20 seeds (WAN 10)"),
-        (3, 2, "3 seeds (WAN 2); few make wide intervals: ±12.7 standard errors with 2"),
+        (3, 2, "3 seeds (WAN 2); few seeds make wide intervals: ±12.7 standard errors with 2"),
         (1, 1, "1 seed, which has no interval"),
     ],
 )

@@ -208,5 +208,5 @@ def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
 
 
 def test_a_paper_with_nothing_past_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="--beyond: frr-96 has nothing past the paper; has: buf-97"):
+    with pytest.raises(ScenarioError, match="--beyond: frr-96 has no extension; needs one of: buf-97"):
         parts.run(frr_96.PAPER, Part.BEYOND, 1, tmp_path, Runner(Store()))

@@ -46,7 +46,7 @@ def changed(exported: Path, path: Path, name: str, content: bytes) -> Path:
 def test_a_bundle_reruns_to_the_same_bits(exported: Path, tmp_path: Path) -> None:
     done = run("study", "rerun", exported, "--workers", "1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["4 of 4 runs of lan have the same bits"]
+    assert done.stdout.splitlines() == ["4 of 4 runs of lan are bit-identical"]
 
 
 def test_a_bundle_has_scenarios_seeds_engine_results_and_environment(exported: Path, store: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_run_that_differs_is_named(exported: Path, tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("point 1, seed 1: ")
     assert lines[0].endswith(f"instead of {wrong}")
-    assert lines[-1] == "3 of 4 runs of lan have the same bits"
+    assert lines[-1] == "3 of 4 runs of lan are bit-identical"
     assert done.stderr.startswith("warning: made by engine 1 of longpipe ")
 
 
@@ -88,7 +88,7 @@ def test_a_run_that_differs_is_named(exported: Path, tmp_path: Path) -> None:
     [
         ("bundle.json", b"[]", "format: []; this longpipe reads 1"),
         ("bundle.json", b'{"format": 2}', "format: 2; this longpipe reads 1"),
-        ("bundle.json", b'{"format": 1}', "study, engine, longpipe, runs: missing; needs a whole bundle"),
+        ("bundle.json", b'{"format": 1}', "study, engine, longpipe, runs: missing; needs a complete bundle"),
         ("bundle.json", b"{", "bundle.json"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_changed_scenario_and_other_files_are_refused(exported: Path, tmp_path
     with zipfile.ZipFile(exported) as archive:
         name = next(name for name in archive.namelist() if name.startswith("resolved/"))
         content = archive.read(name).replace(b"vanilla", b"tahoe").replace(b'"reno"', b'"tahoe"')
-    with pytest.raises(ScenarioError, match="not what its name is of; needs a bundle as it was written"):
+    with pytest.raises(ScenarioError, match="does not match its name; needs an unchanged bundle"):
         bundle.read(changed(exported, tmp_path / "other.zip", name, content))
     (tmp_path / "text.zip").write_text("no archive")
     for path, problem in ((tmp_path / "text.zip", "not a zip file"), (tmp_path / "none.zip", "no such file")):
@@ -115,7 +115,7 @@ def test_a_changed_scenario_and_other_files_are_refused(exported: Path, tmp_path
 
 def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
     cases: list[tuple[list[str], str]] = [
-        (["--bundle", f"{tmp_path}/a.zip"], "--bundle: with all runs of a study, as they are; needs STUDY"),
+        (["--bundle", f"{tmp_path}/a.zip"], "--bundle: contains all runs of a study unchanged; needs STUDY"),
         (["lan", "--bundle", f"{tmp_path}/a.tar"], "--bundle: a.tar; needs a file that ends in .zip"),
     ]
     for arguments, problem in cases:
@@ -198,7 +198,7 @@ def test_a_bundle_takes_modules_and_classes_along(own: Path, tmp_path: Path) -> 
     environment = {**PLAIN, "XDG_CACHE_HOME": str(tmp_path)}
     done = run("study", "rerun", own, "--workers", "1", "--trust", environment=environment)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["6 of 6 runs of own have the same bits"]
+    assert done.stdout.splitlines() == ["6 of 6 runs of own are bit-identical"]
     with zipfile.ZipFile(own) as archive:
         names = {Path(name).suffix: name for name in archive.namelist() if name.startswith("controls/")}
         assert names.keys() == {".so", ".pickle", ".c"}
@@ -223,7 +223,7 @@ def test_a_changed_controller_is_refused(own: Path, tmp_path: Path) -> None:
     (row,) = (row for row in index["controls"] if row["kind"] == "module")
     other = row["digest"].encode()
     wrong = changed(own, tmp_path / "a.zip", name, content.replace(other, b"0" * 64))
-    with pytest.raises(ScenarioError, match="not what its name is of; needs a bundle as it was written"):
+    with pytest.raises(ScenarioError, match="does not match its name; needs an unchanged bundle"):
         bundle.read(wrong)
     for field, value in (("kind", "script"), ("file", "controls/other.so"), ("digest", 3)):
         entries = [{**row, field: value}]

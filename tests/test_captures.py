@@ -316,7 +316,7 @@ def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
     with pytest.raises(CaptureError) as raised:
         simulate(LAN, captures={"host:source1": "/dev/full", "host:source2": tmp_path / "b.pcapng"})
     assert str(raised.value) == (
-        "capture host:source1: /dev/full is cut short (no space left on device); the run itself is whole"
+        "capture host:source1: /dev/full is incomplete (no space left on device); the run itself is complete"
     )
     assert raised.value.result.state_hash == simulate(LAN).state_hash
     assert raised.value.result.captures[1].error is None
@@ -346,7 +346,7 @@ def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
         (
             "host:source1",
             "/dev/null/a.pcapng",
-            "/dev/null can't be written (not a directory); needs a directory that can",
+            "/dev/null cannot be written (not a directory); needs a writable directory",
         ),
         ("host:source1", "/", "capture host:source1: / is a directory; needs a file name"),
     ],
@@ -366,7 +366,7 @@ def test_the_folder_of_a_capture_is_made(tmp_path: Path) -> None:
 
 def test_two_captures_need_two_files(tmp_path: Path) -> None:
     path = tmp_path / "a.pcapng"
-    with pytest.raises(ScenarioError, match="is the file of host:source1; needs a file of its own"):
+    with pytest.raises(ScenarioError, match="is the file of host:source1; needs a separate file"):
         simulate(LAN, captures={"host:source1": path, "host:source2": path})
 
 
@@ -381,12 +381,12 @@ def test_the_command_writes_captures_and_fails_after_its_results(tmp_path: Path)
     assert failed.returncode == 1
     assert "efficiency" in failed.stdout
     assert failed.stderr == (
-        "error: capture host:source1: /dev/full is cut short (no space left on device); the run itself is whole\n"
+        "error: capture host:source1: /dev/full is incomplete (no space left on device); the run itself is complete\n"
     )
     twice = run("run", str(scenario), "--capture", "host:source1=a", "--capture", "host:source1=b")
     assert (twice.returncode, twice.stderr) == (
         2,
-        "error: --capture: host:source1 has the file a already; needs one file each\n",
+        "error: --capture: host:source1 is already captured in a; needs one file for each place\n",
     )
     missing = run("run", str(scenario), "--capture", "host:source1")
     assert missing.stderr == "error: --capture: 'host:source1'; accepts PLACE=FILE, as in host:source1=a.pcapng\n"

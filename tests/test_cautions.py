@@ -39,7 +39,7 @@ CODEL = {"kind": "codel", "ecn": True}
 NO_QUEUE = (
     "has no effect, because no queue marks; needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
 )
-NO_FLOW = "marks nothing, no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
+NO_FLOW = "marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,9 @@ def test_datagrams_at_fixed_times_are_not_drawn() -> None:
 
 def test_replications_that_are_copies_are_never_sure_enough() -> None:
     study = Study(buffers(silent(**{"network.sources": 1})))
-    with pytest.raises(ScenarioError, match="efficiency is never more sure, the replications of each point are copies"):
+    with pytest.raises(
+        ScenarioError, match="efficiency never gets more certain, the replications of each point are identical"
+    ):
         run_until(study, "efficiency", "±0.01", most=20)
     assert study.design.replications == 20
 
@@ -182,7 +184,7 @@ def test_web_traffic_that_a_proxy_lets_pass_is_told_of() -> None:
         ),
         (
             {"tcp.timer.timestamps": False},
-            "tcp.ack.sack_delay: no ACK waits where no round trip is known; needs tcp.timer.timestamps = true",
+            "tcp.ack.sack_delay: no ACK waits while the RTT is unknown; needs tcp.timer.timestamps = true",
         ),
         ({}, ""),
     ],
@@ -201,8 +203,8 @@ def test_acks_that_never_wait_beyond_a_hole_are_told_of(changes: dict[str, objec
 def test_a_shaper_above_the_rate_of_its_link_is_told_of() -> None:
     cake = silent(**{"switch.policy": {"kind": "cake", "rate": "18 Mbit/s"}, "network.return_rate": "2 Mbit/s"})
     assert cautions(cake) == [
-        "switch2->switch1: CAKE's rate of 18 Mbit/s is above the link's 2 Mbit/s and shapes nothing; needs a policy of its "
-        "own (return_policy)"
+        "switch2->switch1: CAKE's rate of 18 Mbit/s is above the link's 2 Mbit/s and shapes nothing; needs a separate "
+        "policy (return_policy)"
     ]
     assert not cautions(cake.with_(**{"network.return_policy": {"kind": "cake", "rate": "1800 kbit/s"}}))
 
@@ -212,7 +214,8 @@ def test_a_bucket_that_no_packet_fits_is_told_of(kind: str) -> None:
     bucket = {"kind": kind, "rate": "1 Mbit/s", "burst": "551 B"}
     (line,) = cautions(silent(**{"network.conditioners": [bucket]}))
     assert line == (
-        f"switch1->switch2: {kind} with a burst of 551 B drops all packets of 552 B; needs a burst of at least one packet"
+        f"switch1->switch2: {kind} with a burst of 551 B drops all packets of 552 B; needs a burst of at least one "
+        f"packet"
     )
     assert not cautions(silent(**{"network.conditioners": [{**bucket, "burst": "552 B"}]}))
 
@@ -233,7 +236,7 @@ def test_a_rate_that_was_not_given_is_told_of_if_the_path_has_others() -> None:
     changed = silent(**{"network.path": path, "network.trunk_rate": "155.52 Mbit/s"})
     (line,) = (line for line in cautions(changed) if "trunk_rate" in line)
     assert line == (
-        "network.trunk_rate: not given, 155.52 Mbit/s determines what is in BDP and auto; "
+        "network.trunk_rate: not given, 155.52 Mbit/s determines sizes in BDP and auto; "
         "network.path has rates of 4 Mbit/s to 20 Mbit/s"
     )
     assert not any("trunk_rate" in line for line in cautions(changed.with_(**{"network.trunk_rate": "20 Mbit/s"})))

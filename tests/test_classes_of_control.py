@@ -275,7 +275,10 @@ def test_a_version_stands_for_the_code() -> None:
 
 
 def test_every_process_gives_a_class_the_same_identity() -> None:
-    code = "import sys; from longpipe.controls.classes import find; print(*(find(target).digest for target in sys.argv[1:]))"
+    code = (
+        "import sys; from longpipe.controls.classes import find; print(*(find(target).digest for target in "
+        "sys.argv[1:]))"
+    )
     targets = [f"{FILE}:Aimd", f"{FILE}:CompiledAimd"]
     for seed in ("1", "2"):
         done = subprocess.run(
@@ -410,7 +413,7 @@ def test_a_crash_loses_one_run_and_names_the_class() -> None:
     """A library that a class calls may terminate the process."""
     fine, fatal = with_class(Defaults).with_(duration="2 s"), with_class(Returning, what="crash")
     found = outcomes(Processes(2), [(fine, 1), (fatal, 2), (fine, 3)])
-    lost = f"{__name__}:Returning: the module crashed by SIGSEGV; the run is lost, and not repeated"
+    lost = f"{__name__}:Returning: the module crashed by SIGSEGV; the run is lost and is not repeated"
     assert found.pop(2) == Failure(lost)
     assert found == expected(fine, [1, 3])
     with pytest.raises(RunError, match="Returning: the module ended the process with exit status 3"):
@@ -483,8 +486,8 @@ def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
     for interval, told in (("1 week", "interval '1 week'; needs a time"), ("0 RTT", "interval '0 RTT'"), ("-1 ms", "")):
         late = type("Late", (Defaults,), {"interval": interval, "on_interval": lambda self, interval: None})
         assert told in refusal(late)
-        assert "needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'" in refusal(late)
-    assert refusal(type("Half", (Defaults,), {"interval": "1 RTT"})).endswith("has an interval; needs on_interval, too")
+        assert "needs a time, round trips or ACKs, as in '10 ms', '1 RTT' or '50 ACKs'" in refusal(late)
+    assert refusal(type("Half", (Defaults,), {"interval": "1 RTT"})).endswith("has an interval; also needs on_interval")
 
 
 def test_parameters_are_refused_by_name() -> None:

@@ -99,7 +99,9 @@ def test_a_file_that_says_nothing_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "none.toml").write_text("# nothing yet\n")
     done = run("run", tmp_path / "none.toml", "--set", 'duration="10 ms"')
     assert done.returncode == 0
-    assert done.stderr.startswith(f"warning: {tmp_path / 'none.toml'}: no fields, so all is as on an ATM LAN of 1996;")
+    assert done.stderr.startswith(
+        f"warning: {tmp_path / 'none.toml'}: no fields, so every field has its default, an ATM LAN of 1996;"
+    )
     (tmp_path / "none.toml").write_text('duration = "10 ms"\n')
     assert run("run", tmp_path / "none.toml").stderr == ""
 
@@ -187,7 +189,10 @@ def test_set_changes_fields(lan: Path) -> None:
         (["--set", "switch.buffer"], "--set: 'switch.buffer'; accepts FIELD=VALUE, as in switch.buffer='3000 cells'"),
         (["--trace", "cwnd"], "--trace: needs --csv DIR to write to"),
         (["--seed", "-1"], "seed: -1; needs a whole number from 0 to 18446744073709551615"),
-        (["--csv", "/dev/null/x"], "--csv: /dev/null/x can't be written (not a directory); needs a directory that can"),
+        (
+            ["--csv", "/dev/null/x"],
+            "--csv: /dev/null/x cannot be written (not a directory); needs a writable directory",
+        ),
         (["--json", "/"], "--json: / is a directory; needs a file name"),
     ],
 )

@@ -95,7 +95,7 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
             "level: 90; needs more than 0 and less than 1, as in 0.9",
         ),
         (["--response", "efficiency", "--factors", "tcp", "--csv", "/dev/null/x"],
-         "--csv: /dev/null/x can't be written (not a directory); needs a directory that can"),
+         "--csv: /dev/null/x cannot be written (not a directory); needs a writable directory"),
     ],
 )  # fmt: skip
 def test_bad_questions_are_refused(arguments: list[str], error: str) -> None:
@@ -108,7 +108,7 @@ def test_bad_questions_are_refused(arguments: list[str], error: str) -> None:
         (b"", ": empty; needs a CSV file with a header"),
         (b"a,b\n2,3,4,5\n", ":2: 4 cells; needs 2: a, b"),
         (b'a,b\n1,"2\n3,4\n', ":3: not CSV, unexpected end of data; needs a CSV file with a header"),
-        (b"a,b,a\n1,2,3\n", ":1: column 'a' is there twice; needs each once"),
+        (b"a,b,a\n1,2,3\n", ":1: column 'a' occurs twice; needs each once"),
         (b"a,b\n\0,1\n", ":2: not text (it has a NUL character); needs a CSV file with a header"),
     ],
 )

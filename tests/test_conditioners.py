@@ -118,7 +118,7 @@ def test_a_port_has_one_shaper() -> None:
     ("policer", "framing", "line"),
     [
         ({"peak": "5 Mbit/s", "mtu": "1500 B"}, "ip", "network.conditioners[0].peak: 5 Mbit/s; needs more than rate, 8 Mbit/s"),
-        ({"peak": "50 Mbit/s"}, "ip", "network.conditioners[0].mtu: absent; needs the longest packet with a peak rate, as in '1500 B'"),
+        ({"peak": "50 Mbit/s"}, "ip", "network.conditioners[0].mtu: absent; with a peak rate it needs the longest packet, as in '1500 B'"),
         ({}, "aal5", "network.conditioners: set; needs framing 'ip', whose packets they act on"),
     ],
 )  # fmt: skip

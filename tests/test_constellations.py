@@ -188,17 +188,17 @@ def test_digests_and_files_keep_a_graph() -> None:
         ({"as": "web"}, {}, "network.path.as: 'web'"),
         ({"rerouting": "lose"}, {}, "network.path.rerouting: 'lose'; accepts keep, drop"),
         ({"as": "link", "rerouting": "drop"}, {}, "network.path.rerouting: drop; needs as = 'graph'"),
-        ({"order": "fifo"}, {}, "network.path.order: fifo; in a graph needs free"),
-        ({"at": "start"}, {}, "network.path.at: start; in a graph needs end"),
-        ({"outages": {"every": "15 s"}}, {}, "network.path.outages: in a graph needs nothing but arriving"),
+        ({"order": "fifo"}, {}, "network.path.order: fifo; a graph needs free"),
+        ({"at": "start"}, {}, "network.path.at: start; a graph needs end"),
+        ({"outages": {"every": "15 s"}}, {}, "network.path.outages: a graph accepts only arriving"),
         (
             {"to": "-89,0"},
             {},
             "network.path: no route from 'Manila' to '-89,0' over kuiper-630 at any instant of the run",
         ),
         ({**RIO_PETERSBURG, "begin": "160 s"}, {}, "at the start; needs one"),
-        ({}, {"return_rate": "5 Mbit/s"}, "network.path.as: graph, beside return_rate; needs links that are alike"),
-        ({}, {"trunk_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.path.as: graph, beside a loss"),
+        ({}, {"return_rate": "5 Mbit/s"}, "network.path.as: graph, with return_rate; needs links that are equal"),
+        ({}, {"trunk_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.path.as: graph, with a loss"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(path: dict[str, Any], network: dict[str, Any], said: str) -> None:
@@ -210,6 +210,6 @@ def test_what_cannot_be_is_refused_in_one_line(path: dict[str, Any], network: di
 
 
 def test_cells_are_refused_and_every_queue_is_accepted() -> None:
-    with pytest.raises(ScenarioError, match=r"network\.path: satellites; moves packets, needs framing 'ip'"):
+    with pytest.raises(ScenarioError, match=r"network\.path: satellites; carries packets, needs framing 'ip'"):
         over(MANILA_DALIAN, "10 s", framing="aal5", switch={})
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})

@@ -30,13 +30,13 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ("Tcp", "initial_rtt"): [
         (
             {"tcp.handshake": True, "tcp.initial_rtt": "3 ms"},
-            "tcp.initial_rtt: 3 ms; needs 0 s with a handshake, which measures it",
+            "tcp.initial_rtt: 3 ms; needs 0 s with a handshake, which measures the RTT",
         )
     ],
     ("Tcp", "preconnect"): [
         (
             {"tcp.handshake": True, "tcp.preconnect": "1 s"},
-            "tcp.preconnect: 1 s; needs 0 s with a handshake, which data follow at once",
+            "tcp.preconnect: 1 s; needs 0 s with a handshake, because data follow it at once",
         )
     ],
     ("Tcp", "careful_resume"): [
@@ -52,7 +52,7 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
                     "tcp.congestion": kind,
                     "tcp.careful_resume": "previous",
                 },
-                f"tcp.careful_resume: previous with {kind}; needs a control that sets a window alone, such as 'cubic'",
+                f"tcp.careful_resume: previous with {kind}; needs a control that only sets a window, such as 'cubic'",
             )
             for kind in sorted(MODELS)
         ),
@@ -164,7 +164,7 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
         (model, "mtu"): [
             (
                 {"network.conditioners": [{**POLICER, "kind": kind, "peak": "3 Mbit/s"}]},
-                "network.conditioners[0].mtu: absent; needs the longest packet with a peak rate, as in '1500 B'",
+                "network.conditioners[0].mtu: absent; with a peak rate it needs the longest packet, as in '1500 B'",
             )
         ]
         for model, kind in (("Policer", "policer"), ("Tbf", "tbf"))

@@ -192,9 +192,9 @@ def test_a_crash_loses_one_run_and_names_the_file(misbehaving: Path) -> None:
         assert "\n" not in line
         if misbehaving.suffix == ".so":
             assert line in (
-                f"{misbehaving}: the module crashed by {number}; the run is lost, and not repeated",
+                f"{misbehaving}: the module crashed by {number}; the run is lost and is not repeated",
                 # Rust reports a stack overflow itself.
-                f"{misbehaving}: the module crashed by SIGABRT; the run is lost, and not repeated",
+                f"{misbehaving}: the module crashed by SIGABRT; the run is lost and is not repeated",
             )
         else:
             assert line.startswith(f"{misbehaving}: on_ack fails at 1.0")
@@ -206,7 +206,7 @@ def test_an_endless_loop_is_ended_and_named(misbehaving: Path, monkeypatch: pyte
     with pytest.raises(RunError) as error:
         simulate(with_module(misbehaving, misbehaves=4))
     did = "a call of the module did not return within 0.5 s of processor time"
-    assert str(error.value) == f"{misbehaving}: {did}; the run is lost, and not repeated"
+    assert str(error.value) == f"{misbehaving}: {did}; the run is lost and is not repeated"
 
 
 # WebAssembly
@@ -254,7 +254,7 @@ def test_modules_that_lack_something_are_refused(
 def test_files_that_are_no_modules_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.wasm"
     file.write_bytes(b"\0asm\x01\0\0\0")
-    assert refusal(file) == f"{file}: no congestion controller; needs an object that `longpipe cc build` made"
+    assert refusal(file) == f"{file}: not a congestion controller; needs an object built by `longpipe cc build`"
     fact = b"\x01longpipe\x01interface=1\0"
     # The custom section contains the fact, and the module contains nothing else.
     section = b"\x01f" + fact

@@ -106,7 +106,7 @@ def test_a_run_that_kills_its_workers_is_named_and_those_after_it_are_done(
         wait_for_workers(started, 3)
         failed = outcomes(started.address, [(fatal, 2)])
         found = outcomes(started.address, [(SHORT, seed) for seed in range(6)])
-    assert failed == {2: Failure("it took down every worker that ran it (2; out of memory?)")}
+    assert failed == {2: Failure("it killed every worker that ran it (2; out of memory?)")}
     assert found == expected(SHORT, range(6))
 
 
@@ -179,5 +179,5 @@ def test_ctrl_c_stores_what_came_back_and_takes_the_rest_from_the_cluster(two_wo
 
 
 def test_workers_are_the_cluster_s_to_count(two_workers: Cluster) -> None:
-    with pytest.raises(ScenarioError, match=r"workers: 4; 'dask://\S+' has its own number, leave it out"):
+    with pytest.raises(ScenarioError, match=r"workers: 4; 'dask://\S+' has its own number, omit this"):
         executor_for(two_workers.address, workers=4)

@@ -326,10 +326,10 @@ def message(build: Callable[[], object]) -> str:
             "first_seed: -1; needs 0 to 18446744073709551615 for all seeds",
         ),
         (lambda: Design.full_factorial(BASE, [TCP, TCP]), "factors: 'tcp' is there 2 times; needs each once"),
-        (lambda: Factor.over("tcp.recovery", []), "tcp.recovery: levels none; needs at least 1"),
+        (lambda: Factor.over("tcp.recovery", []), "tcp.recovery: no levels; needs at least 1"),
         (
             lambda: Factor.over("tcp.recovery", ["reno", "reno"]),
-            "tcp.recovery: level 'reno' is there twice; needs labels that differ",
+            "tcp.recovery: level 'reno' occurs twice; needs unique labels",
         ),
         (lambda: Factor.over("x", [1, 2], "seed"), "factors: 'seed' is a column of every design; needs another name"),
         (

@@ -100,7 +100,7 @@ def test_a_required_library_that_is_broken_is_a_failure(tmp_path: Path, library:
     shown = " ".join(done.stdout.split())
     assert (done.returncode, done.stderr) == (1, "")
     assert f"broken {library} " in shown
-    assert "can't be imported, ImportError: half installed; get it: pip install --force-reinstall" in shown
+    assert "cannot be imported, ImportError: half installed; get it: pip install --force-reinstall" in shown
     assert library in shown.split("broken: ")[-1].split(", ")
 
 

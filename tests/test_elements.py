@@ -145,7 +145,7 @@ def changed(old: str, new: str) -> str:
         (changed("51.6443", "91.644x"), ":3: inclination ' 91.644x' in columns 9 to 16; needs 0 to 180 degrees"),
         (changed("51.6443 242", "51.6443 742"), ":3: right ascension '742.0161' in columns 18 to 25; needs 0 to 360 degrees"),
         (changed("20045.18587073", "20945.18587073"), ":2: day of the epoch '945.18587073' in columns 21 to 32; needs a day of the year"),
-        (changed("15.49165514", "19.99165514"), ":3: an orbit that has decayed at the epoch, by SGP4; needs elements of a satellite in orbit"),
+        (changed("15.49165514", "19.99165514"), ":3: an orbit that has decayed at the epoch, according to SGP4; needs elements of a satellite in orbit"),
         ("NAME 1\nNAME 2\n", ":2: 'NAME 2' after the name 'NAME 1'; needs line 1 of a TLE"),
         (TLE + "NAME\n", ":4: ends after 'NAME'; needs TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"),
         (json.dumps([FIELDS, {**FIELDS, "EPOCH": "soon"}]), ": satellite 2: EPOCH 'soon'; needs a time, as in '2026-11-25T12:00:00.5'"),
@@ -157,9 +157,9 @@ def changed(old: str, new: str) -> str:
         (json.dumps([7]), ": satellite 1: 7; needs an OMM"),
         ("[" * 50_000, ":1: not JSON, depth limit exceeded at character 1026; needs OMMs as CSV, XML, JSON or KVN"),
         (xml(FIELDS)[:-9], ":3: not XML, unclosed token; needs OMMs as CSV, XML, JSON or KVN"),
-        ("<a>" * 50_000, ":1: 33 elements in each other; needs OMMs as CSV, XML, JSON or KVN"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><a/>', ":1: an entity of its own; needs OMMs as CSV, XML, JSON or KVN"),
-        ("<html><body>No data</body></html>", ":1: a page of the web, as servers answer in place of data; needs OMMs as CSV, XML, JSON or KVN"),
+        ("<a>" * 50_000, ":1: 33 nested elements; needs OMMs as CSV, XML, JSON or KVN"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a/>', ":1: an entity declaration; needs OMMs as CSV, XML, JSON or KVN"),
+        ("<html><body>No data</body></html>", ":1: an HTML page, as servers return instead of data; needs OMMs as CSV, XML, JSON or KVN"),
         (",".join(FIELDS) + "\n1,2\n", ":2: 2 cells; needs 17: OBJECT_NAME, OBJECT_ID, EPOCH, MEAN_MOTION, ECCENTRICITY, INCLINATION, RA_OF_ASC_NODE, ARG_OF_PERICENTER and 9 more"),
         (TLE.replace("98067A", "98067\N{CYRILLIC CAPITAL LETTER A}"), ":2: '\N{CYRILLIC CAPITAL LETTER A}' in column 15; needs letters and digits of ASCII"),
         (kvn(FIELDS) + kvn(FIELDS).partition("\n")[2], ":49: EPOCH again, after line 1; needs CCSDS_OMM_VERS before each satellite"),
@@ -178,7 +178,7 @@ def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
     assert Constellation.of_file(file).doubts == ()
     (line,) = Constellation.of_file(file, epoch=datetime(2020, 3, 14, tzinfo=UTC)).doubts
     assert line.startswith(
-        "1 of 1 satellites have elements of more than 14 days before or after 2020-03-14, up to 29 days (ISS (ZARYA): 2020-02-14);"
+        "1 of 1 satellites have elements that are more than 14 days from 2020-03-14, up to 29 days (ISS (ZARYA): 2020-02-14);"
     )
 
 
@@ -216,7 +216,7 @@ def test_the_command_warns_of_old_elements(tmp_path: Path) -> None:
         "0",
     ]
     done = CliRunner().invoke(app, words)
-    assert "satellites have elements of more than 14 days" in done.output
+    assert "satellites have elements that are more than 14 days" in done.output
 
 
 def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Path) -> None:

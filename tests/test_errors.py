@@ -20,7 +20,7 @@ def message(build: Callable[[], object]) -> str:
     return str(error.value)
 
 
-NO_CELLS = "IP routers have no cells, needs packets, bytes, BDP or a time, as in '1 BDP'"
+NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, as in '1 BDP'"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
             f"switch.policy: epd; is for cells, IP routers accept {', '.join(FOR_PACKETS)}",
         ),
         ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
-        ("switch.ties", "rotating", "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"),
+        ("switch.ties", "rotating", "switch.ties: rotating; changes every cell time, IP routers accept port-order, random"),
         ("network.vbr", {}, "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"),
     ],
 )  # fmt: skip
@@ -293,7 +293,7 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
     ("arguments", "expected"),
     [
         ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
-        ("run a.toml --set", "--set: nothing given; needs a value"),
+        ("run a.toml --set", "--set: no value given; needs a value"),
         (
             "run a.toml --trace=cwn",
             "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight",
@@ -302,35 +302,35 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         (
             "run a.toml --set duration=20 s --seed 1",
             "'s': follows 'duration=20'; needs quotes around a value with spaces, as in --set 'duration=20 s'; "
-            "`longpipe run --help` shows what there is",
+            "`longpipe run --help` shows what is accepted",
         ),
-        ("run a.toml b.toml", "'b.toml': needs no further argument; `longpipe run --help` shows what there is"),
+        ("run a.toml b.toml", "'b.toml': needs no further argument; `longpipe run --help` shows what is accepted"),
         (
             "run a.toml --duration 5s",
-            "--duration: no such option; did you mean --set duration=VALUE? `longpipe run --help` shows those there are",
+            "--duration: no such option; did you mean --set duration=VALUE? `longpipe run --help` lists the options",
         ),
         (
             "plot a.toml window --mean-burst 5",
-            "--mean-burst: no such option; `longpipe plot --help` shows those there are",
+            "--mean-burst: no such option; `longpipe plot --help` lists the options",
         ),
-        ("version --duration", "--duration: no such option; `longpipe version --help` shows those there are"),
+        ("version --duration", "--duration: no such option; `longpipe version --help` lists the options"),
         (
             "live a.toml ping -c 2 sink1",
             "-c: no such option; an option of 'ping' needs -- before: live a.toml -- ping -c; "
-            "`longpipe live --help` shows those there are",
+            "`longpipe live --help` lists the options",
         ),
-        ("live a.toml -c 2", "-c: no such option; `longpipe live --help` shows those there are"),
+        ("live a.toml -c 2", "-c: no such option; `longpipe live --help` lists the options"),
         ("live mm-linc up down", "FILE.toml: no file or command 'mm-linc'; did you mean 'mm-link'?"),
-        ("sweep a.toml", "no such command 'sweep'; did you mean 'design'?; `longpipe --help` shows what there is"),
+        ("sweep a.toml", "no such command 'sweep'; did you mean 'design'?; `longpipe --help` shows what is accepted"),
         (
             "fields bufer",
             "PATTERN: 'bufer' is in no field's name; did you mean 'buffer' or 'host_buffer' or 'burst'? "
             f"longpipe fields lists all {len(all_fields())}",
         ),
-        ("run", "FILE.toml: missing; `longpipe run --help` says what it is"),
-        ("reproduce", "PAPER: missing; `longpipe reproduce --help` says what it is"),
+        ("run", "FILE.toml: missing; `longpipe run --help` describes it"),
+        ("reproduce", "PAPER: missing; `longpipe reproduce --help` describes it"),
         ("reproduce frr-96 --seeds 0", "--seeds: '0'; needs at least 1"),
-        ("rum", "no such command 'rum'; did you mean 'run'?; `longpipe --help` shows what there is"),
+        ("rum", "no such command 'rum'; did you mean 'run'?; `longpipe --help` shows what is accepted"),
     ],
 )
 def test_a_bad_command_line_is_one_line(

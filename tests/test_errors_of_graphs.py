@@ -23,12 +23,12 @@ GRAPH: dict[str, Any] = {
         (
             "nodes",
             [*GRAPH["nodes"], {"name": "a", "kind": "host"}],
-            "network.nodes[3].name: 'a' is the name of network.nodes[0]; needs a name of its own",
+            "network.nodes[3].name: 'a' is the name of network.nodes[0]; needs a unique name",
         ),
         (
             "flows",
             GRAPH["flows"] * 2,
-            "network.flows[1].name: 'f' is the name of network.flows[0]; needs a name of its own",
+            "network.flows[1].name: 'f' is the name of network.flows[0]; needs a unique name",
         ),
         (
             "nodes",
@@ -38,7 +38,7 @@ GRAPH: dict[str, Any] = {
         (
             "links",
             [*GRAPH["links"], {"between": ["b", "s"], **LINK}],
-            "network.links[2].between: b and s are linked already; needs each pair once",
+            "network.links[2].between: b and s are already linked; needs each pair once",
         ),
         (
             "links",
@@ -48,7 +48,7 @@ GRAPH: dict[str, Any] = {
         (
             "links",
             [*GRAPH["links"], {"between": ["s", "s"], **LINK}],
-            "network.links[2].between: 's' twice; needs two different nodes",
+            "network.links[2].between: both are 's'; needs two different nodes",
         ),
         ("links", GRAPH["links"][:1], "network.flows[0]: no path from 'a' to 'b'; needs links through switches"),
         (
@@ -61,11 +61,11 @@ GRAPH: dict[str, Any] = {
             [{"name": "f", "from": "a", "to": "s"}],
             "network.flows[0].to: 's' is not a host; accepts a, b",
         ),
-        ("flows", [{"name": "f", "from": "a", "to": "a"}], "network.flows[0].to: 'a' is the sender too; needs another host"),
+        ("flows", [{"name": "f", "from": "a", "to": "a"}], "network.flows[0].to: 'a' is also the sender; needs another host"),
         (
             "flows",
             [{"name": "f", "from": "a", "to": "b", "route": ["a", "b"]}],
-            "network.flows[0].route: a -> b; does not connect, there is no link between 'a' and 'b'",
+            "network.flows[0].route: a -> b; is not connected, there is no link between 'a' and 'b'",
         ),
         (
             "flows",
@@ -104,9 +104,9 @@ VBR_GRAPH: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ({"from": "a", "to": "d"}, "network.vbr[0].from: 'a' sends other cells too; needs a host of its own"),
+        ({"from": "a", "to": "d"}, "network.vbr[0].from: 'a' sends other cells too; needs its own host"),
         ({"from": "c", "to": "x"}, "network.vbr[0].to: 'x' is not a host; accepts a, b, c, d, e"),
-        ({"from": "c", "to": "c"}, "network.vbr[0].to: 'c' is the sender too; needs another host"),
+        ({"from": "c", "to": "c"}, "network.vbr[0].to: 'c' is also the sender; needs another host"),
         (
             {"from": "c", "to": "d", "rate": "2 Mbit/s"},
             "network.vbr[0].rate: 2 Mbit/s; needs at most the rate of its slowest link, 1 Mbit/s",

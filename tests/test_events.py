@@ -366,7 +366,7 @@ def test_the_command_compares_and_says_what_was_set(tmp_path: Path, capsys: pyte
         ("window", {"compared": "tcp.recovery=reno,sack", "everything": True}, "--all: not with --compare"),
         ("window", {"compared": "recovery=reno,sack"}, "--compare: 'recovery'; needs the whole name, tcp.recovery"),
         ("window", {"changes": ["mss=1 KB"]}, "--set: 'mss'; needs the whole name, tcp.mss"),
-        ("rtt", {"unit": "segments"}, "--unit: rtt counts none; needs window or sequence"),
+        ("rtt", {"unit": "segments"}, "--unit: rtt has no such unit; needs window or sequence"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, kind: str, options: dict[str, Any], error: str) -> None:

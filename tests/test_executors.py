@@ -115,7 +115,7 @@ def test_a_broken_pool_names_what_it_ran() -> None:
         ),
         (None, 0, "workers: 0; needs at least 1"),
         (ThreadPoolExecutor(1), 0, "workers: 0; needs at least 1"),
-        (Processes(2), 2, "has its own number, leave it out"),
+        (Processes(2), 2, "has its own number, omit this"),
     ],
 )
 def test_what_is_no_executor_is_refused(where: Where, workers: int | None, expected: str) -> None:

@@ -44,7 +44,7 @@ def test_an_output_that_is_an_input_is_refused_whatever_comes_first(tmp_path: Pa
     link.hardlink_to(place)
     with files.kept_apart():
         files.check_file("--output", place)
-        with pytest.raises(ScenarioError, match=r"--output: .*b\.toml is an input, too; needs another file"):
+        with pytest.raises(ScenarioError, match=r"--output: .*b\.toml is also an input; needs another file"):
             files.will_read(link)
     with files.kept_apart():
         files.will_read(place)
@@ -93,7 +93,7 @@ def test_two_outputs_in_one_file_are_refused(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "a.toml").write_text(SCENARIO)
     refused = run("run", "a.toml", "--json", "b", "--perfetto", "./b")
     assert refused.returncode == 2
-    assert refused.stderr == "error: --perfetto: b is the file of --json, too; needs another file\n"
+    assert refused.stderr == "error: --perfetto: b is also the file of --json; needs another file\n"
     assert not (tmp_path / "b").exists()
 
 

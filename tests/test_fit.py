@@ -192,7 +192,7 @@ def test_commands_say_what_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("path.toml", "no pcap or pcapng; a fit needs a capture"),
+        ("path.toml", "not pcap or pcapng; a fit needs a capture"),
         ("short.pcap", "RTT samples; a fit needs 200: capture a longer transfer"),
     ],
 )
@@ -224,5 +224,5 @@ def test_broken_estimates_are_named(tmp_path: Path) -> None:
     path.write_text("framing = 'ip'\nduration = '1 s'\n")
     for text in ("{}", '{"format": 1, "estimates": {}}'):
         (tmp_path / "p.fit.json").write_text(text)
-        with pytest.raises(ScenarioError, match=r"p.fit.json: not the estimates of longpipe fit"):
+        with pytest.raises(ScenarioError, match=r"p.fit.json: not estimates of longpipe fit"):
             whatif(path, {"tcp.congestion": "cubic"}, 3)

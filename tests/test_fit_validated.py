@@ -123,13 +123,13 @@ def test_a_perfect_fit_meets_every_criterion() -> None:
     [
         ({"rate_bps_value": 15.16e6, "rate_bps_high": 16e6}, "rate within 1 %"),
         ({"base_s_value": 0.1006, "base_s_high": 0.101}, "base RTT within .5 ms or .5 %"),
-        ({"buffer_value": 53.0, "buffer_high": 54.0}, "buffer within 5 % or 2 packets, or a true bound"),
-        ({"buffer_value": 49.0, "buffer_high": math.nan}, "buffer within 5 % or 2 packets, or a true bound"),
+        ({"buffer_value": 53.0, "buffer_high": 54.0}, "buffer within 5 % or 2 packets, or a correct bound"),
+        ({"buffer_value": 49.0, "buffer_high": math.nan}, "buffer within 5 % or 2 packets, or a correct bound"),
         ({"drops": 0, "buffer_value": 51.0, "buffer_low": 51.0, "buffer_high": math.nan}, "buffer within 5 %"),
-        ({"queue": "red"}, "tail drop not taken for AQM"),
+        ({"queue": "red"}, "tail drop not mistaken for AQM"),
         ({"rate_bps_low": 15.01e6}, "interval of the rate"),
         ({"loss_low": 0.001, "loss_high": 0.01}, "interval of the loss"),
-        ({"sender": "bic"}, "control where its probability is at least 90%"),
+        ({"sender": "bic"}, "control if its probability is at least 90%"),
         ({"bbr_goodput_mbps_mean": 14.8}, "prediction without random losses"),
         ({"reno_rtt_ms_mean": 105.0}, "prediction without random losses"),
     ],
@@ -147,10 +147,10 @@ def test_a_control_that_coincides_with_the_sender_in_linux_counts_as_right() -> 
     runs, fits = rows(sender="linux-reno")
     found = {one.name: one for one in judged(runs, fits)}
     # All three have the same windows.
-    assert not found["control where its probability is at least 90%"].misses
+    assert not found["control if its probability is at least 90%"].misses
     runs.loc[runs["control"] == "reno", "windows"] = "10 25"
     found = {one.name: one for one in judged(runs, fits)}
-    assert found["control where its probability is at least 90%"].misses
+    assert found["control if its probability is at least 90%"].misses
     assert window_distance("10 20", "10 25") == pytest.approx(math.log(1.25) / 2)
 
 

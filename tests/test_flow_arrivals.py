@@ -42,8 +42,8 @@ def _file(directory: Path, rows: str) -> dict[str, Any]:
     [
         ("flow-arrivals", "traffic.load: absent; needs load, rate or file"),
         ({"load": 0.5}, "traffic.sizes: absent; needs fixed, pareto, web-search or file"),
-        ({**PARETO, "rate": 3}, "traffic.rate: 3 beside load, 0.5; needs one of them"),
-        ({**PARETO, "file": "x"}, "traffic.load: set; needs to be absent with a file, which has times and sizes"),
+        ({**PARETO, "rate": 3}, "traffic.rate: 3 together with load, 0.5; needs one of them"),
+        ({**PARETO, "file": "x"}, "traffic.load: set; not together with a file, which contains times and sizes"),
         ({"load": 0, "sizes": "pareto"}, "traffic.load: 0; needs more than 0.0"),
         ({"load": 0.5, "sizes": "normal"}, "traffic.sizes: 'normal'; accepts fixed, pareto, web-search, file"),
         ({"load": 0.5, "sizes": {"kind": "pareto", "shape": 1}}, "traffic.sizes.shape: 1; needs more than 1.0"),
@@ -111,7 +111,7 @@ def test_a_bad_file_of_sizes_is_refused_with_its_line(tmp_path: Path) -> None:
         ("bytes,share\n100,.5\n", "ends with share 0.5; needs 1"),
         ("bytes,share\n100,.5\n50,1\n", ":3: 50 bytes, share 1; needs sizes and shares that never fall"),
         ("bytes,share\n100,1.5\n", ":2: share '1.5'; needs a number from 0 to 1"),
-        ("size,share\n100,1\n", ":1: size, share; needs a head with bytes and share"),
+        ("size,share\n100,1\n", ":1: size, share; needs a header with bytes and share"),
         ("bytes,share\n0,1\n", "traffic.sizes: 0 bytes for every flow; needs a larger size, or rate in place of load"),
     ]:
         sizes.write_text(text)
@@ -192,7 +192,7 @@ def test_flows_beyond_the_most_active_are_reported(crowd: Result) -> None:
     assert waited > 0
     assert [line for line in crowd.warnings if line.startswith("small: ")] == [
         f"small: {waited} of {small['arrived']} flows waited until one of 2 others had ended, which "
-        "counts in their completion times; needs a larger traffic.most_active than 2, or a lower load"
+        "is included in their completion times; needs traffic.most_active larger than 2, or a lower load"
     ]
 
 

@@ -500,8 +500,11 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         ),
         ({"reward": "x"}, "reward: 'x'; accepts aurora, orca, or a function of Features"),
         ({"action": "cwnd"}, "action: 'cwnd'; did you mean 'window'? accepts rate, window, orca, or an Action"),
-        ({"step": "fast"}, "step: 'fast'; needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"),
-        ({"step": "1.5 ACKs"}, "step: '1.5 ACKs'; needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"),
+        ({"step": "fast"}, "step: 'fast'; needs a time, round trips or ACKs, as in '10 ms', '1 RTT' or '50 ACKs'"),
+        (
+            {"step": "1.5 ACKs"},
+            "step: '1.5 ACKs'; needs a time, round trips or ACKs, as in '10 ms', '1 RTT' or '50 ACKs'",
+        ),
         ({"step": "1 ns"}, "step: '1 ns'; needs at least 1 us"),
         ({"most_steps": 1}, "most_steps: 1; needs at least 2"),
         (

@@ -150,7 +150,7 @@ def test_a_sigterm_of_a_study_tells_how_to_go_on(tmp_path: Path) -> None:
         process.terminate()
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 143, errors
-    assert "finished runs are stored; go on with: longpipe design many.toml" in errors
+    assert "finished runs are stored; continue with: longpipe design many.toml" in errors
 
 
 TWICE = """

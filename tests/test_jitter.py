@@ -140,7 +140,7 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
     [
         (
             [{"kind": "reordering", "probability": 0.1}],
-            "network.conditioners[0]: reordering; needs a jitter beside it, whose delay packets skip",
+            "network.conditioners[0]: reordering; needs jitter at the same port, whose delay packets skip",
         ),
         (
             [{"kind": "jitter", "delay": "9 s"}],
@@ -158,12 +158,12 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
         ),
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "a\0b"}],
-            "network.conditioners[0].distribution: 'a\\x00b': no name of a file; needs uniform, normal, pareto, "
+            "network.conditioners[0].distribution: 'a\\x00b': not a file name; needs uniform, normal, pareto, "
             "paretonormal or a readable file",
         ),
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "/dev/null"}],
-            "network.conditioners[0].distribution: /dev/null: can't be read, it is a device; needs uniform, normal, pareto, "
+            "network.conditioners[0].distribution: /dev/null: cannot be read, it is a device; needs uniform, normal, pareto, "
             "paretonormal or a readable file",
         ),
         (
@@ -201,7 +201,7 @@ def test_a_distribution_may_be_a_table_of_tc(tmp_path: Path) -> None:
         ("\u0663\n", "1: '\u0663'; needs integers"),
         ("9" * 5000, "1: '9999"),
         ("# nothing\n", " no integers; needs integers"),
-        ("1 " * 16385, "1: more than 16384 integers; needs as many at most, as tc"),
+        ("1 " * 16385, "1: more than 16384 integers; needs at most this number, as tc"),
     ],
 )
 def test_a_table_that_tc_does_not_read_is_refused_with_its_line(tmp_path: Path, content: str, problem: str) -> None:

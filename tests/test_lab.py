@@ -452,13 +452,13 @@ def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: 
         with pytest.raises(ScenarioError, match=r"^height: .*; needs a whole number of pixels from 200 to 10000$"):
             lab.embed(height=wrong)  # type: ignore[arg-type]
     monkeypatch.setattr(lab, "PAGE", tmp_path / "missing.html")
-    with pytest.raises(RunError, match=r"missing\.html is missing; needs a longpipe with the page in it"):
+    with pytest.raises(RunError, match=r"missing\.html is missing; needs a build of longpipe that contains the page"):
         lab.embed()
 
 
 def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
-    with pytest.raises(RunError, match=r"`make lab` in its sources, which takes node 18.19.*docs/lab.md"):
+    with pytest.raises(RunError, match=r"`make lab` in its sources, which requires node 18.19.*docs/lab.md"):
         lab.address()
     with pytest.raises(ScenarioError, match=r"nope\.toml: can't be read"):
         lab.address(Path("nope.toml"))

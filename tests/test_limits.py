@@ -209,7 +209,7 @@ def test_acks_that_fill_their_way_back_are_what_limits() -> None:
     assert result.throughputs_bps[0] == pytest.approx(by_hand_bps, rel=0.03)
     assert (one.limited_by, one.return_link, one.busy_link) == ("return link", "switch2->switch1", "switch2->switch1")
     (line,) = told([one])
-    assert line.endswith(f"its ACKs was busy: switch2->switch1, {one.return_link_busy:.1%} used")
+    assert line.endswith(f"the ACKs was busy: switch2->switch1, {one.return_link_busy:.1%} used")
     assert notes([one]) == []
 
 
@@ -233,7 +233,7 @@ def test_acks_that_are_lost_in_a_short_buffer_are_told_of() -> None:
     lost, came = (at_port(result, "switch2->switch1", name) for name in ("packets_lost_overflow", "packets_in"))
     assert one.acks_lost == pytest.approx(lost / came)
     (line,) = notes([one])
-    assert line == f"ACKs of 1 of 1 flows: {one.acks_lost:.1%} lost on their way back, by switch2->switch1"
+    assert line == f"ACKs of 1 of 1 flows: {one.acks_lost:.1%} lost on the return path, by switch2->switch1"
 
 
 def test_a_link_that_carries_data_both_ways_is_busy_whatever_the_acks_do() -> None:
@@ -269,8 +269,8 @@ def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_told() -> N
         "needs tcp.receiver_window of 1.4 MB or more, or 'auto'"
     ]
     assert window_warnings(geo(**{"tcp.receiver_window": "1 MB"})) == [
-        "switch1->switch2: the receivers' windows of 5 flows can fill 43.7% of its buffer, a larger one changes "
-        "nothing; needs tcp.receiver_window of 1.4 MB or more, or 'auto'"
+        "switch1->switch2: the receivers' windows of 5 flows can fill 43.7% of its buffer, so a larger one has no effect; needs tcp.receiver_window "
+        "of 1.4 MB or more, or 'auto'"
     ]
     assert window_warnings(geo(**{"tcp.receiver_window": "1.4 MB"})) == []
     assert window_warnings(Scenario()) == []

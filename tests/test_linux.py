@@ -243,7 +243,7 @@ def test_longpipe_beside_linux_writes_both_series_and_the_capture(tmp_path: Path
 @kernel
 def test_what_tc_does_not_take_is_told_in_its_words() -> None:
     done = command("--discipline", "fq_codel foo 3", "--alone", "--duration", "1 s")
-    told = "error: discipline: 'fq_codel foo 3'; needs what tc takes, which says: What is \"foo\"?"
+    told = "error: discipline: 'fq_codel foo 3'; needs a discipline that tc accepts; tc reports: What is \"foo\"?"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(told)
     assert done.stderr.count("\n") == 1

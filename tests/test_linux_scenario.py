@@ -98,10 +98,10 @@ def test_queues_losses_jitter_and_hystart_are_translated() -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tcp__congestion": "ledbat"}, "tcp.congestion: ledbat; Linux's are reno, cubic"),
-    ({"tcp__congestion": {"kind": "cubic", "beta": 0.5}}, "tcp.congestion: not as with profile = 'linux-6'"),
+    ({"tcp__congestion": {"kind": "cubic", "beta": 0.5}}, "tcp.congestion: differs from profile = 'linux-6'"),
     ({"tcp__congestion": {"kind": "cubic", "hystart": "search"}}, "tcp.congestion.hystart: search"),
     ({"tcp": {}}, "tcp.congestion: aimd; Linux's are reno, cubic"),
-    ({"tcp__handshake": False}, "tcp.handshake: not as with profile = 'linux-6'"),
+    ({"tcp__handshake": False}, "tcp.handshake: differs from profile = 'linux-6'"),
     ({"tcp__receiver_window": "20 KB"}, "tcp.receiver_window_bytes: not as with profile = 'linux-6'"),
     ({"network__return_rate": "400 kbit/s"}, "network.return_rate: 400000 bit/s"),
     ({"network__access_rate": "1 Mbit/s"}, "network.access_rate: below network.trunk_rate"),

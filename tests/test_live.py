@@ -53,7 +53,7 @@ def test_hosts_have_the_addresses_of_captures() -> None:
         (["--at", "switch1", "true"], "--at: 'switch1'; a switch, accepts source1"),
         (
             ["--at", "source1", "true", "--at", "sink2", "true"],
-            "--at: 'source1'; no flow joins it with sink2: needs one, for its route",
+            "--at: 'source1'; no flow connects it with sink2: needs one, for its route",
         ),
         (
             ["--at", "source1", "true", "--at", "source1", "true"],
@@ -70,11 +70,11 @@ def test_hosts_have_the_addresses_of_captures() -> None:
         (["--wait-for", "sink1", "--", "true"], "--wait-for: 'sink1'; needs HOST:PORT, as in sink1:5201"),
         (
             ["--wait-for", "sink1:80", "--", "true"],
-            "--wait-for: 'sink1', at which no command starts before the first; needs a second --at",
+            "--wait-for: 'sink1', where no command starts before the first one; needs a second --at",
         ),
         (
             ["--wait-for", "sink9:80", "--at", "source1", "true", "--at", "sink1", "true"],
-            "--wait-for: 'sink9', at which no command starts before the first; did you mean 'sink1'? accepts sink1",
+            "--wait-for: 'sink9', where no command starts before the first one; did you mean 'sink1'? accepts sink1",
         ),
         (["--at", "source1"], "--at: 'source1'; needs a host and its command, as in --at sink1 'iperf3 -s'"),
         (["--mtu", "70000", "--", "true"], "--mtu: 70000; needs 68 to 65535 bytes"),
@@ -95,7 +95,7 @@ def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option:
     folder = tmp_path / "nowhere"
     done = run("live", idle, option, str(folder / "a"), "--", "true")
     assert done.returncode == 2
-    assert done.stderr == f"error: {option}: {folder}/a: {folder} is not there; needs a directory that is\n"
+    assert done.stderr == f"error: {option}: {folder}/a: {folder} does not exist; needs an existing directory\n"
     assert not folder.exists()
 
 
@@ -109,8 +109,8 @@ def test_records_of_others_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.live"
     for content, line in [
         (b"nothing", "not a record; needs one of longpipe live --record"),
-        (MAGIC + b"9\n", "a record of version 9; this longpipe reads version 1"),
-        (MAGIC + b"1\nab", "broken off in its head; needs a whole record"),
+        (MAGIC + b"9\n", "record version 9; this longpipe reads version 1"),
+        (MAGIC + b"1\nab", "incomplete header; needs a complete record"),
     ]:
         file.write_bytes(content)
         done = run("live", "replay", str(file))
@@ -169,7 +169,7 @@ def test_a_record_decides_the_same_again_and_another_path_otherwise(idle: str, t
     assert not other.agrees
     shown = run("live", "replay", str(record))
     assert shown.returncode == 0
-    assert "every decision is that of the recorded run" in shown.stdout
+    assert "every decision equals that of the recorded run" in shown.stdout
     assert read(record).hosts == ("source1", "sink1")
 
 

@@ -39,7 +39,7 @@ def test_what_is_not_permitted_or_not_heeded_is_said(tmp_path: Path, driver: Pat
     nowhere, device = tmp_path / "nowhere", tmp_path / "cpu_dma_latency"
     with Awake(wanted=True, device=nowhere, driver=driver) as awake:
         assert awake.said == (
-            f"idle processors may halt: {nowhere}, no such file or directory; needs root, or one that may be written"
+            f"idle processors may halt: {nowhere}, no such file or directory; needs root, or a writable device"
         )
     device.write_bytes(b"")
     driver.write_text("none\n")
@@ -48,7 +48,7 @@ def test_what_is_not_permitted_or_not_heeded_is_said(tmp_path: Path, driver: Pat
             assert awake.said == f"idle processors may halt: no cpuidle driver honours {device}"
     device.write_bytes(b"")
     with Awake(wanted=False, device=device, driver=driver) as awake:
-        assert (awake.said, device.read_bytes()) == ("idle processors may halt, as asked", b"")
+        assert (awake.said, device.read_bytes()) == ("idle processors may halt, as requested", b"")
 
 
 @pytest.mark.usefixtures("namespaces")
@@ -62,4 +62,4 @@ def test_the_certificate_says_whether_processors_are_kept_awake(idle: str, tmp_p
     else:
         assert found["halting"].startswith("idle processors may halt: ")
     found = counted(tmp_path, idle, "--alone", "--let-halt", "--", "true")
-    assert found["halting"] == "idle processors may halt, as asked"
+    assert found["halting"] == "idle processors may halt, as requested"

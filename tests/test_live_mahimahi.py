@@ -73,7 +73,7 @@ def test_further_shells_and_options_of_mahimahi(tmp_path: Path) -> None:
     assert [link["rate_bps"] for link in resolved[4:6]] == [12_000_000, 1_500_000]
     assert constant.meters == {"uplink", "downlink"}
     twice = ["mm-link", "1M", "1M", "--cbr", f"--uplink-log={tmp_path / 'a'}", "mm-link", "1M", "1M", "--cbr"]
-    with pytest.raises(ScenarioError, match="two links; needs one, whose queue the log is of"):
+    with pytest.raises(ScenarioError, match="two links; needs one link, whose queue is logged"):
         chain(twice)
 
 
@@ -101,14 +101,14 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
         ("mm-delay soon", "mm-delay: 'soon'; needs a whole number of milliseconds"),
         (
             "mm-link /nowhere /nowhere",
-            "mm-link: /nowhere: no such file; needs a schedule, a millisecond a line, or a rate with --cbr",
+            "mm-link: /nowhere: no such file; needs a schedule with a time in milliseconds per line, or a rate with --cbr",
         ),
-        ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
+        ("mm-link /nowhere", "mm-link: needs two schedules, for the uplink and for the downlink"),
         (
             "mm-link a b --uplink-lag=x",
             "mm-link: '--uplink-lag=x'; did you mean '--uplink-log'? accepts --uplink-queue, ",
         ),
-        ("mm-link a b --meter-uplink-delay", "mm-link: --meter-uplink-delay; is not there, needs --uplink-log=FILE"),
+        ("mm-link a b --meter-uplink-delay", "mm-link: --meter-uplink-delay; not supported, needs --uplink-log=FILE"),
         ("mm-link fast 12M --cbr", "mm-link: --cbr: 'fast'; needs a rate, as in 12M"),
         ("mm-onoff uplink 1", "mm-onoff: 'uplink 1'; needs uplink or downlink, mean on-time and off-time"),
         ("mm-onoff uplink 1 0", "mm-onoff: '1 0'; needs 0.000001 to 1000 s each"),

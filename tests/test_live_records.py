@@ -118,8 +118,8 @@ def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
         ({"scenario": []}, "scenario: "),
         ({"scenario": {"duration": "never"}}, "scenario.duration: "),
         ({"resolved": 5}, "resolved: 5; needs"),
-        ({"resolved": "{}"}, "resolved: not what its digest is of"),
-        ({"digest": 5}, "resolved: not what its digest is of"),
+        ({"resolved": "{}"}, "resolved: does not match its digest"),
+        ({"digest": 5}, "resolved: does not match its digest"),
     ],
 )
 def test_a_field_of_a_head_that_is_not_fit_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:

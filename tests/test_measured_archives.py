@@ -127,7 +127,7 @@ def test_a_qlog_sequence_with_present_names_is_read(tmp_path: Path) -> None:
 
 
 def test_a_qlog_without_events_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="no packet and no metric among its events; needs the qlog of a QUIC end"):
+    with pytest.raises(ScenarioError, match="no packets or metrics among its events; needs the qlog of a QUIC end"):
         opened(tmp_path, sequence())
     old = {"qlog_version": "draft-01", "traces": [{"event_fields": ["time"], "events": [[1]]}]}
     with pytest.raises(

@@ -169,7 +169,7 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
     found = read(file)
     (one,) = found.subjects
     assert (count(one, "data packets"), count(one, "retransmitted packets"), count(one, "duplicate ACKs")) == (21, 1, 0)
-    assert "41 packets were captured at several interfaces; the first capture of each counts" in found.notes
+    assert "41 packets were captured at several interfaces; only the first capture of each is used" in found.notes
     rtt = one.of("rtt")
     assert rtt is not None
     assert rtt.numbers == pytest.approx(0.055)
@@ -178,7 +178,7 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
 def test_a_routers_capture_has_the_counts_of_the_senders() -> None:
     router, sender = read(DATA / "router.pcap.gz"), read(DATA / "before-router.pcap.gz")
     # The router splits packets of segmentation offload between its interfaces.
-    assert router.notes == ("344 packets were captured at several interfaces; the first capture of each counts",)
+    assert router.notes == ("344 packets were captured at several interfaces; only the first capture of each is used",)
     assert len(router.subjects) == len(sender.subjects) == 3
     for one, other in zip(router.subjects, sender.subjects, strict=True):
         names = one.counters.keys() - {"handshake", "sender side of the RTT"}
@@ -234,7 +234,7 @@ def test_gaps_cuts_and_jumps_of_the_clock_are_noted(tmp_path: Path) -> None:
     )
     whole = written(tmp_path / "cut.pcap", *records)
     whole.write_bytes(whole.read_bytes()[:-7])
-    assert read(whole).notes == ("the file is cut in its last packet",)
+    assert read(whole).notes == ("the file is truncated within its last packet",)
     early = exchange(1, 10) + [packet(at, 1, 10_001, ACK, back=True) for at in (0, 1000)]
     (note,) = read(written(tmp_path / "back.pcap", *early)).notes
     assert note == "the clock jumps back once, first by 0.14 s at packet 21: RTTs and rates around it are wrong"
@@ -260,10 +260,12 @@ def test_what_is_no_tcp_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no TCP data among no packets"):
         read(written(tmp_path / "a.pcap"))
     short = [struct.pack("<4I", 0, 0, 24, 60) + record[16:40] for record in records]
-    with pytest.raises(ScenarioError, match="3 packets cut by the snap length before the end of the TCP header"):
+    with pytest.raises(ScenarioError, match="3 packets truncated by the snap length before the end of the TCP header"):
         read(written(tmp_path / "a.pcap", *short))
     (tmp_path / "b").write_text("hello")
-    with pytest.raises(ScenarioError, match="begins with 'hello', of no known tool; needs one of pcap or pcapng"):
+    with pytest.raises(
+        ScenarioError, match="begins with 'hello', which no known tool writes; needs one of pcap or pcapng"
+    ):
         read(tmp_path / "b")
 
 

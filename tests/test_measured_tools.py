@@ -50,7 +50,7 @@ def test_iperf3_modes_are_told_apart() -> None:
     assert len(read(DATA / "iperf3-parallel.json.gz").subjects) == 2
     reverse = read(DATA / "iperf3-reverse.json.gz")
     assert reverse.subjects[0].facts["role"] == "receiver"
-    assert any("only a sender on Linux has them" in text for text in reverse.unknown)
+    assert any("only a sender on Linux reports them" in text for text in reverse.unknown)
     (udp,) = read(DATA / "iperf3-udp.json.gz").subjects
     assert (udp.counters["lost"], udp.counters["packets"]) == ((168, "packets"), (518, "packets"))
     assert [one.facts["role"] for one in read(DATA / "iperf3-bidir.json.gz").subjects] == ["sender", "receiver"]
@@ -65,7 +65,7 @@ def test_the_json_stream_of_iperf3_is_read_as_its_json(tmp_path: Path) -> None:
     assert (whole.format, stream.format) == ("iperf3 JSON", "iperf3 JSON stream")
     assert whole.as_json()["subjects"] == stream.as_json()["subjects"]
     cut = read(written(tmp_path / "a.json", "".join(lines.splitlines(keepends=True)[:3])))
-    assert cut.notes == ("the test has no end: it was interrupted",)
+    assert cut.notes == ("the test is incomplete: it was interrupted",)
 
 
 def test_a_failed_iperf3_test_is_refused_with_its_reason(tmp_path: Path) -> None:

@@ -123,11 +123,11 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ),
         ("flow.throughput", "accepts flow, port, web, datagrams, arriving, video, as in flow:web*.throughput"),
         ("bulk", "'bulk' is not a measure; accepts efficiency, fairness, throughput_bps"),
-        ("share=bulk/(bulk+web)", "or one of a flow as bulk.throughput; see docs/analysis.md"),
+        ("share=bulk/(bulk+web)", "or a measure of a flow, as in bulk.throughput; see docs/analysis.md"),
         ("flow:bulk", "'flow:bulk' names no quantity; accepts NAME=flow:FLOW.throughput"),
-        ("p95 + 1", "or one of a flow as call.p95; see docs/analysis.md"),
+        ("p95 + 1", "or a measure of a flow, as in call.p95; see docs/analysis.md"),
         ("throughput-bulk.throughput", "a minus sign needs spaces around it"),
-        ("flow:bulk.throughput + web.p95", "combines bit/s and s; needs terms of one unit"),
+        ("flow:bulk.throughput + web.p95", "combines bit/s and s; needs terms with the same unit"),
         ("web.p95 + 1", "a number needs a unit, as in 60 ms"),
         ("x=bulk.p9", "'p9' of 'bulk'; did you mean 'p99'?"),
         ("bulk.throughput - blk.throughput", "no flow 'blk'; did you mean 'bulk'?"),
@@ -135,7 +135,7 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ("bulk=flow:blk.throughput", "measure: 'bulk': no flow 'blk'; did you mean 'bulk'? accepts web1, web2"),
         ("x=flow:web.throughput", "no flow 'web'; 'web*' has all "),
         ("d=port:switch1-switch2.delay", "no port 'switch1-switch2'; did you mean 'switch1->switch2'?"),
-        ("buffer=web.p95", "measure: 'buffer' is the name of another column; needs one of its own"),
+        ("buffer=web.p95", "measure: 'buffer' is the name of another column; needs a unique name"),
     ],
 )
 def test_a_measure_that_can_t_be_is_one_line(text: str, message: str) -> None:

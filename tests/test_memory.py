@@ -27,7 +27,7 @@ LARGE = SMALL.with_(
     tcp={"receiver_window": "64 MiB", "initial_window": "7300 segments", "mss": "9180 B"},
 )
 LINE = (
-    r"memory: 10\.0 MB are not enough, the run would take \d\d\.\d MB next; needs smaller windows or buffers, fewer flows, "
+    r"memory: 10\.0 MB are not enough, the run would need \d\d\.\d MB; needs smaller windows or buffers, fewer flows, "
     "traces or workers, a shorter duration, or a larger --memory"
 )
 
@@ -91,7 +91,7 @@ def test_a_limit_is_a_size(text: str, error: str) -> None:
 
 
 def test_an_executor_with_a_limit_of_its_own_takes_no_other() -> None:
-    with pytest.raises(ScenarioError, match=r"^memory: 1 GB; .* has its own limit, leave it out$"):
+    with pytest.raises(ScenarioError, match=r"^memory: 1 GB; .* has its own limit, omit this$"):
         executor_for(Processes(1), memory="1 GB")
     with ThreadPoolExecutor(1) as pool:
         executor_for(pool, memory="1 GB")
@@ -110,7 +110,7 @@ def test_windows_that_do_not_fit_are_told_of_before_the_run(tmp_path: Path) -> N
     path = tmp_path / "wide.toml"
     path.write_text(SMALL.with_(**{"tcp.receiver_window": "1 GB", "tcp.mss": "1 KB"}).to_toml())
     told = run("run", path, "--memory", "200 MB", "--no-store")
-    line = "warning: memory: full windows take 500.0 MB, 200.0 MB are there; the run ends where it would take more\n"
+    line = "warning: memory: full windows need 500.0 MB, 200.0 MB are available; the run fails if it needs more\n"
     assert told.returncode == 0
     assert line in told.stderr
     assert "memory" not in run("run", path, "--memory", "500 MB", "--no-store").stderr

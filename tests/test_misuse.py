@@ -28,7 +28,7 @@ wrong: Any = {
     ("call", "message"),
     [
         (lambda: simulate(wrong["mapping"]), "scenario: {'switch.buffer': ['1 BDP']}; needs a Scenario or the name of"),
-        (lambda: Design.full_factorial(wrong["text"], FACTORS), "base: 'geo.toml'; needs a Scenario, as of"),
+        (lambda: Design.full_factorial(wrong["text"], FACTORS), "base: 'geo.toml'; needs a Scenario, as from"),
         (lambda: Design.full_factorial(SCENARIO, wrong["mapping"]), "factors: {'switch.buffer': ['1 BDP']}; " + OVER),
         (lambda: Design.two_level(SCENARIO, wrong["names"]), "factors: 'switch.buffer'; " + OVER),
         (lambda: Design.one_at_a_time(SCENARIO, wrong["one"]), "factors: Factor(name='recovery', levels={'reno': "),
@@ -41,21 +41,21 @@ wrong: Any = {
             lambda: Factor.over("switch.buffer", "1 BDP"),
             "switch.buffer: levels '1 BDP'; needs a list of them, as in ['1 BDP']",
         ),
-        (lambda: Study(wrong["design"]), "design: Scenario(duration='10 ms'); needs a Design, as of"),
+        (lambda: Study(wrong["design"]), "design: Scenario(duration='10 ms'); needs a Design, as from"),
         (lambda: Study(DESIGN, name=wrong["one"]), "study: Factor("),
         (lambda: Study(DESIGN).run(workers=wrong["number"]), "workers: '3'; needs a whole number"),
         (
             lambda: Study(DESIGN).means(wrong["measure"]),
-            "measure: ['efficiency']; needs the name of one, an expression",
+            "measure: ['efficiency']; needs the name of a measure, an expression",
         ),
-        (lambda: pictures.sweep(wrong["frame"], "recovery"), "study: [1]; needs a Study; a frame of runs is drawn by"),
-        (lambda: pictures.heat(wrong["frame"], "recovery"), "study: [1]; needs a Study; a frame of runs is drawn by"),
+        (lambda: pictures.sweep(wrong["frame"], "recovery"), "study: [1]; needs a Study; draw a frame of runs with"),
+        (lambda: pictures.heat(wrong["frame"], "recovery"), "study: [1]; needs a Study; draw a frame of runs with"),
         (
             lambda: pictures.heat(Study(DESIGN), "recovery", "efficiency", "recovery"),
-            "by: 'recovery' is on the horizontal axis, too; needs another factor",
+            "by: 'recovery' is also on the horizontal axis; needs another factor",
         ),
-        (lambda: pictures.window(wrong["design"]), "run: a Scenario; needs a result, as of longpipe.simulate"),
-        (lambda: pictures.rtt(wrong["one"]), "run: a Factor; needs a result, as of longpipe.simulate"),
+        (lambda: pictures.window(wrong["design"]), "run: a Scenario; needs a result, as from longpipe.simulate"),
+        (lambda: pictures.rtt(wrong["one"]), "run: a Factor; needs a result, as from longpipe.simulate"),
     ],
 )
 def test_an_argument_of_another_type_is_named(call: Callable[[], object], message: str) -> None:

@@ -149,7 +149,7 @@ def test_a_module_is_known_by_its_source_parameters_and_clock_not_by_its_place(t
     changed = with_module(copied)
     assert changed.digest() != first.digest()
     # A written scenario refers to its source by digest.
-    with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the file as it was, or no digest"):
+    with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the unchanged file, or no digest"):
         Scenario.from_toml(first.to_toml().replace(str(AIMD), str(copied)))
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
 
@@ -195,14 +195,14 @@ def test_a_dask_cluster_runs_it_and_names_what_crashes(one_worker: Cluster) -> N
     assert outcomes(one_worker.address, [(scenario, 1)]) == expected(scenario, [1])
     (failed,) = outcomes(one_worker.address, [(with_module(AIMD, misbehaves=3), 1)]).values()
     assert isinstance(failed, Failure)
-    assert failed.reason == f"{AIMD}: the module crashed by SIGSEGV; the run is lost, and not repeated"
+    assert failed.reason == f"{AIMD}: the module crashed by SIGSEGV; the run is lost and is not repeated"
 
 
 # Modules that misbehave
 
 
 def test_a_crash_loses_one_run_and_names_the_module() -> None:
-    crash = f"{AIMD}: the module crashed by SIGSEGV; the run is lost, and not repeated"
+    crash = f"{AIMD}: the module crashed by SIGSEGV; the run is lost and is not repeated"
     with pytest.raises(RunError) as error:
         simulate(with_module(AIMD, misbehaves=3))
     assert str(error.value) == crash
@@ -216,9 +216,7 @@ def test_a_call_that_never_returns_is_ended_and_named(monkeypatch: pytest.Monkey
     monkeypatch.setattr(isolation, "CALL_CPU_S", 0.5)
     with pytest.raises(RunError) as error:
         simulate(with_module(AIMD, misbehaves=4))
-    told = (
-        f"{AIMD}: a call of the module did not return within 0.5 s of processor time; the run is lost, and not repeated"
-    )
+    told = f"{AIMD}: a call of the module did not return within 0.5 s of processor time; the run is lost and is not repeated"
     assert str(error.value) == told
 
 
@@ -268,17 +266,17 @@ def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> No
     text, other, source = tmp_path / "text.so", tmp_path / "other.so", tmp_path / "tcp_bad.c"
     text.write_text("no object")
     assert refusal(text) == (
-        f"{text}: no shared object; needs one that `longpipe cc build` made, a C source (.c), or WebAssembly"
+        f"{text}: not a shared object; needs one built by `longpipe cc build`, a C source (.c), or WebAssembly"
     )
     other.write_bytes(b"\x7fELF" + bytes(100))
-    assert refusal(other).startswith(f"{other}: no congestion controller; needs an object that")
+    assert refusal(other).startswith(f"{other}: not a congestion controller; needs an object")
     other.write_bytes(build([AIMD]).content.replace(b"\x01longpipe\x01interface=1\0", b"\x01longpipe\x01interface=9\0"))
-    assert refusal(other) == (f"{other}: interface version 9; needs 1: build it again by `longpipe cc build`")
+    assert refusal(other) == (f"{other}: interface version 9; needs 1: rebuild it with `longpipe cc build`")
     # An object with an invalid description of itself.
     other.write_bytes(build([AIMD]).content[:8000])
     assert "needs" in refusal(other)
     source.write_text(AIMD.read_text().replace("tcp_slow_start(tp, acked)", "tcp_sprint(tp, acked)"))
-    lacks = "needs what longpipe's header for modules lacks: tcp_sprint (function)"
+    lacks = "needs names that longpipe's header for modules lacks: tcp_sprint (function)"
     assert refusal(source) == f"{source}: {lacks}"
     source.write_text(AIMD.read_text().replace(".undo_cwnd\t= tcp_reno_undo_cwnd,", ""))
     assert refusal(source).startswith(
@@ -359,5 +357,5 @@ def test_run_warns_and_names(tmp_path: Path) -> None:
     done = longpipe("run", file, "--no-store", "--set", "tcp.congestion.parameters.misbehaves=3")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == (
-        f"error: {AIMD}: the module crashed by SIGSEGV; the run is lost, and not repeated"
+        f"error: {AIMD}: the module crashed by SIGSEGV; the run is lost and is not repeated"
     )

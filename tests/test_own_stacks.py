@@ -128,7 +128,7 @@ def test_runs_are_stored_by_what_the_program_is(tmp_path: Path) -> None:
         stored = store.load(first, 1)
         assert stored is not None
         assert stored.state_hash == result.state_hash
-    with pytest.raises(ScenarioError, match=r"traffic.command: .*window.py is not there"):
+    with pytest.raises(ScenarioError, match=r"traffic.command: .*window.py does not exist"):
         simulate(first)
 
 
@@ -137,7 +137,7 @@ def test_a_program_that_has_changed_since_its_scenario_was_checked_does_not_run(
     first, versioned = path(program(tmp_path)), path({**program(tmp_path), "version": "1"}, duration="1 s")
     script.write_text(code("window.py") + "# changed\n")
     with pytest.raises(
-        ScenarioError, match=r"traffic.command: python .*window.py has changed; needs the files as they"
+        ScenarioError, match=r"traffic.command: python .*window.py has changed; needs the files unchanged"
     ):
         simulate(first)
     assert simulate(versioned).flows.delivered_bytes[0] > 0
@@ -184,7 +184,7 @@ def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
     held = list(controls_of([scenario]).values())
     assert [one.kind for one in held] == ["stack"]
     assert hash_of(scenario.resolved_json(), 1, None, held) == simulate(scenario).state_hash
-    with pytest.raises(ScenarioError, match=r"--bundle: .* is a program, which no bundle can hold"):
+    with pytest.raises(ScenarioError, match=r"--bundle: .* is a program, which a bundle cannot contain"):
         controls_of([path(program(folder))])
 
 
@@ -200,7 +200,7 @@ def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
         ({"command": "python 'mine.py"}, "needs a command line"),
         ({"command": "no-such-program"}, "traffic: command: no program 'no-such-program'"),
         ({"file": "no-such.so"}, "traffic: file: no-such.so: can't be read"),
-        ({"file": __file__}, "no shared object; needs one that exports longpipe_ends"),
+        ({"file": __file__}, "not a shared object; needs one that exports longpipe_ends"),
         ({"file": "x.so", "version": "1"}, "traffic: version: needs a command"),
         ({"command": "true", "settings": {"a": [1]}}, "traffic.settings.a"),
         ({"command": "true", "longest_packet": "100 B"}, "traffic.longest_packet"),

@@ -41,7 +41,7 @@ def test_the_first_difference_is_named_with_its_line(tmp_path: Path) -> None:
         "script.pkt:6: differs: script: 1:10001 at 0.110000 s within 0.004000 s; at 0.100000 s"
     )
     assert outcome(tmp_path, sent, "+.05 > . 10001:11001(1000) ack 1") == (
-        "script.pkt:7: differs: script: 10001:11001 at 0.150000 s; nothing leaves by then"
+        "script.pkt:7: differs: script: 10001:11001 at 0.150000 s; no segment is sent by then"
     )
     assert outcome(tmp_path, sent, "+0 %{", "", "assert tcpi_snd_cwnd == 11", "}%") == (
         "script.pkt:9: differs: script: tcpi_snd_cwnd == 11; tcpi_snd_cwnd is 10"

@@ -165,7 +165,7 @@ def test_messages_name_the_paper_that_was_added(home: Path) -> None:
     refused = run(home, "reproduce", "frr-96", "--no-store", "--beyond")
     assert (refused.returncode, refused.stderr) == (
         2,
-        "error: --beyond: frr-96 has nothing past the paper; has: buf-97, lbd-01, toy-26, rfc-9438\n",
+        "error: --beyond: frr-96 has no extension; needs one of: buf-97, lbd-01, toy-26, rfc-9438\n",
     )
 
 
@@ -189,7 +189,7 @@ def test_one_table_is_that_of_the_whole_paper(
     ("paper", "table", "message"),
     [
         ("frr-96", 9, "--table: 9; frr-96 accepts 1, 2, 3, 4"),
-        ("lbd-01", 1, "--table: 1; lbd-01 is reproduced as a whole"),
+        ("lbd-01", 1, "--table: 1; lbd-01 can only be reproduced as a whole"),
         ("rfc-9438", 4, "--table: 4; rfc-9438 accepts 1, 2, 3"),
         (
             "frr96",

@@ -180,7 +180,7 @@ def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
         ("a.down", "3\n2\n", "a.down:2: 2 ms after 3 ms; needs nondecreasing times"),
         ("a.down", "0\n0\n", "a.down:2: 0 ms; needs a last line above 0"),
         ("a.down", "-1\n", "a.down:1: '-1'; needs a whole number of milliseconds"),
-        ("a.down", "", "a.down: 0 lines; needs 1 to 10000000, each with a millisecond"),
+        ("a.down", "", "a.down: 0 lines; needs 1 to 10000000, each with a time in milliseconds"),
         ("a.csv", "time,rate\n0,1e6\n0,2e6\n", "a.csv:3: time 0 ps after 0 ps; needs increasing times"),
         ("a.csv", "time,delay\n0,-1 ms\n", "a.csv:2: delay -1 ms; needs 0 to 1000 s"),
         ("a.csv", "time,delay\n0,inf\n", "a.csv:2: delay 'inf'; needs a number, or one with a unit, as in '5 ms'"),
@@ -210,9 +210,9 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
     ("path", "said"),
     [
         ({"delay": [["1 s", "1 ms"], ["0 s", "1 ms"]]}, "network.path.delay: 1 s and then 0 s; needs increasing times"),
-        ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: 0 bit/s all the time; needs a rate above 0 at some time"),
+        ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: always 0 bit/s; needs a rate above 0 at some time"),
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
-        ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations that see satellites which links connect"),
+        ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations whose visible satellites are connected by links"),
         ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements"),
     ],
 )  # fmt: skip
@@ -263,10 +263,10 @@ def test_what_cells_cannot_have_is_refused(tmp_path: Path) -> None:
     delay = {"delay": [["0 s", "1 ms"]]}
     vbr: Any = {"switch.scheduler": "priority", "network.vbr": {"period": "10 ms"}}
     for path, fields, said in (
-        ({"file": str(tmp_path / "link.down")}, {}, "network.path: a schedule, whose opportunities carry packets; needs framing 'ip'"),
-        ({**delay, "order": "free"}, {}, "network.path.order: free; needs 'fifo' under AAL5, where a circuit's cells keep their order"),
-        (delay, {"switch.policy": {"kind": "red", "unit": "cells"}}, "policy: red; beside a path needs tail-drop, partial-packet-discard, epd, selective-drop, fba"),
-        (delay, vbr, "network.vbr: vbr crosses a path; needs static links"),
+        ({"file": str(tmp_path / "link.down")}, {}, "network.path: a schedule of packet transmissions; needs framing 'ip'"),
+        ({**delay, "order": "free"}, {}, "network.path.order: free; needs 'fifo' under AAL5, because the cells of a circuit keep their order"),
+        (delay, {"switch.policy": {"kind": "red", "unit": "cells"}}, "policy: red; with a path needs tail-drop, partial-packet-discard, epd, selective-drop, fba"),
+        (delay, vbr, "network.vbr: vbr crosses a time-varying link; needs static links"),
     ):  # fmt: skip
         with pytest.raises(ScenarioError) as caught:
             of_cells(path, **fields)
@@ -296,7 +296,7 @@ def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
 
 
 def test_a_picture_of_a_path_needs_one() -> None:
-    with pytest.raises(ScenarioError, match=r"^path: no link moves; needs network.path"):
+    with pytest.raises(ScenarioError, match=r"^path: no link is time-varying; needs network.path"):
         pictures.path(Scenario())
 
 

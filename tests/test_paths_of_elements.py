@@ -119,7 +119,7 @@ def test_the_command_has_the_links_of_a_path(file: Path) -> None:
     assert f": {shortest:.2f} to " in done.stdout
     done = run("satellites", "oneweb", LONDON, NEW_YORK, "--link-range", "2000")
     assert done.returncode == 2
-    assert done.stderr == "error: --link-range: needs a file of TLEs or OMMs; shells have links of their own\n"
+    assert done.stderr == "error: --link-range: needs a file of TLEs or OMMs; shells define their links\n"
 
 
 def test_a_changed_file_is_read_again(file: Path, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_changed_file_is_read_again(file: Path, tmp_path: Path) -> None:
 def test_old_elements_are_a_warning_of_the_run(file: Path) -> None:
     path = {"elements": str(file), "from": LONDON, "to": FRANKFURT, "begin": "2027-03-01T00:00", "step": "10 s"}
     warnings = simulate(over(path, "10 s")).warnings
-    [old] = [line for line in warnings if "elements of more than 14 days" in line]
+    [old] = [line for line in warnings if "more than 14 days" in line]
     assert old.startswith(f"{file}: 720 of 720 satellites")
 
 
@@ -164,7 +164,7 @@ def test_a_begin_in_another_time_zone_is_reported_in_utc(file: Path) -> None:
         ({"link_range": 0}, "network.path.link_range: 0; needs more than 0"),
         ({"step": "1 us"}, "network.path.step: 30000000 steps of 1 us; needs at most 1000000"),
         ({"elements": "missing.tle"}, "missing.tle: "),
-        ({"from": "Nowhere"}, "station: 'Nowhere' is not a city"),
+        ({"from": "Nowhere"}, "station: 'Nowhere' is not a known city"),
         ({"as": "graph"}, "network.path.as: "),
     ],
 )

@@ -471,7 +471,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
 
 
 def test_more_panels_than_can_be_drawn_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="101 panels; needs at most 100: name some flows"):
+    with pytest.raises(ScenarioError, match="101 panels; needs at most 100: select flows"):
         pictures.window(many(), flows=["large"] * 101)
 
 
@@ -522,15 +522,15 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         (["windw", "-o", "a.svg"], "KIND: 'windw'; did you mean 'window'? accepts window, sequence, queue"),
         (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),
-        (["window", "-o", "a.svg", "--port", PORT], "--port: window is by flow; needs --flow, or the picture queue"),
-        (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which is of one flow"),
+        (["window", "-o", "a.svg", "--port", PORT], "--port: window shows flows; needs --flow, or the picture queue"),
+        (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which shows one flow"),
         (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' held nothing; accepts"),
         (["rtt", "--to", "x"], "--to: 'x'; needs a number of seconds, or a time with its unit, as in '250 ms'"),
         (["rtt", "-o", "a.svg", "--from", "3000 ms"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
         (["rtt", "-o", "a.svg", "--from", "3"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
-        (["window", "-o", "a.svg", "--rto"], "--rto: window shows none; needs rtt"),
+        (["window", "-o", "a.svg", "--rto"], "--rto: window shows no timeout; needs rtt"),
         (["window", "-o", "a.svg", "--overlay"], "--overlay: not with one run; needs --compare FIELD=LEVEL,LEVEL"),
-        (["window", "-o", "a.svg", "--where", "tcp=reno"], "--where: of a study; needs --x FACTOR"),
+        (["window", "-o", "a.svg", "--where", "tcp=reno"], "--where: only for studies; needs --x FACTOR"),
         (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null can't be written"),
     ],
 )
@@ -545,7 +545,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str]
 
 def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
     refused = command("plot", tmp_path / "wan", "window", "-o", tmp_path / "a.svg")
-    expected = f"error: {tmp_path}/wan: not there; needs a TOML file, or a directory of run --csv\n"
+    expected = f"error: {tmp_path}/wan: does not exist; needs a TOML file, or a directory of run --csv\n"
     assert (refused.returncode, refused.stderr) == (2, expected)
 
 

@@ -287,7 +287,7 @@ def test_missing_and_foreign_files_are_named(results: Path, tmp_path: Path) -> N
     (tmp_path / "lbd-01" / "numbers.csv").unlink()
     with pytest.raises(ScenarioError, match=r"numbers\.csv: missing; needs longpipe reproduce lbd-01"):
         page([Results("lbd-01", tmp_path / "lbd-01")])
-    with pytest.raises(ScenarioError, match=r"^x: no figure of this version"):
+    with pytest.raises(ScenarioError, match=r"^x: not a figure of this version"):
         inline("<svg></svg>", "x", Palette())
 
 

@@ -107,7 +107,7 @@ def test_on_a_phone_words_stay_within_the_screen_and_boxes_show_that_they_scroll
             .map((one) => one.getBoundingClientRect().right)),
           wide: boxes.filter(hidden).length,
           unmarked: boxes.filter((box) => hidden(box) !== box.classList.contains("more-right")).length,
-          led: getComputedStyle(page.querySelector(".stacked td[data-head='what it sets']"), "::before").content,
+          led: getComputedStyle(page.querySelector(".stacked td[data-head='fields']"), "::before").content,
         };
         """,
         tmp_path,
@@ -116,7 +116,7 @@ def test_on_a_phone_words_stay_within_the_screen_and_boxes_show_that_they_scroll
     assert found["words"] <= WIDTH
     assert found["wide"] > 0
     assert found["unmarked"] == 0
-    assert found["led"].startswith('"what it sets')
+    assert found["led"].startswith('"fields')
 
 
 def _on_a_phone(text: str, script: str, folder: Path) -> dict[str, Any]:

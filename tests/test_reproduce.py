@@ -145,7 +145,10 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
         (["frr-96", "--sensitivity", "--json", "-"], "--json: not with --sensitivity"),
         (["frr-96", "--executor", "threads"], "executor: 'threads'; accepts 'processes', 'dask://HOST:PORT'"),
         (["frr-96", "--executor", "dask://head:8786", "--workers", "2"], "workers: 2; 'dask://head:8786' has its own"),
-        (["lbd-01", "--seeds", "3"], "--seeds: 3; lbd-01 has nothing random and one run of each, leave it out"),
+        (
+            ["lbd-01", "--seeds", "3"],
+            "--seeds: 3; lbd-01 has no random inputs, so one run of each suffices; omit the option",
+        ),
         (["buf-97", "--beyond", "--sensitivity"], "--beyond: not with --sensitivity or --json"),
     ],
 )

@@ -102,4 +102,4 @@ def test_one_command_writes_the_card_of_a_class(tmp_path: Path) -> None:
 
 def test_a_suite_that_judges_no_control_says_so() -> None:
     done = CliRunner().invoke(app, ["suite", "rfc-7928", "--control", "vegas"])
-    assert str(done.exception) == "--control: 'vegas'; the suite rfc-7928 judges no control, rfc-9743 does"
+    assert str(done.exception) == "--control: 'vegas'; the suite rfc-7928 tests no congestion control, rfc-9743 does"

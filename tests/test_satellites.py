@@ -190,8 +190,8 @@ def test_elements_are_read_from_two_or_three_lines_and_omm(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (VANGUARD.replace("4753\n", "4754\n"), "v.tle:2: checksum '4'; needs 3, what the line adds up to"),
-        (VANGUARD.replace("2 00005", "2 00006"), "v.tle:3: checksum '7'; needs 8, what the line adds up to"),
+        (VANGUARD.replace("4753\n", "4754\n"), "v.tle:2: checksum '4'; needs 3, the sum of the line"),
+        (VANGUARD.replace("2 00005", "2 00006"), "v.tle:3: checksum '7'; needs 8, the sum of the line"),
         (VANGUARD[: VANGUARD.index("2 00005")], "v.tle:2: ends after the first line of a satellite; needs its second"),
         (VANGUARD.replace("2 00005  34", "2 0005  34"), "v.tle:3: catalogue number '0005 ' in columns 3 to 7; needs five digits"),
         ("\n", "v.tle: no satellites; needs TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"),
@@ -210,7 +210,7 @@ def test_cities_are_known_by_plain_names_and_the_nearest_are_told() -> None:
     assert len(cities()) > 400
     assert station("sao paulo") == station("São Paulo") == cities()["Sao Paulo"]
     assert station("Home=47.37, 8.54") == Station("Home", 47.37, 8.54)
-    with pytest.raises(ScenarioError, match=r"^station: 'Londn' is not a city that is known; nearest are London, "):
+    with pytest.raises(ScenarioError, match=r"^station: 'Londn' is not a known city; nearest are London, "):
         station("Londn")
     with pytest.raises(ScenarioError, match="latitude of 91 degrees; needs -90 to 90"):
         station("91,0")

@@ -175,20 +175,27 @@ def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, tex
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("time,delay,delay\n0,0.001,0.5\n", ":1: column 'delay' is there twice; needs each once"),
+        ("time,delay,delay\n0,0.001,0.5\n", ":1: column 'delay' occurs twice; needs each once"),
         ("time,delay,delay [ms]\n0,0.001,0.5\n", ":1: columns 'delay' and 'delay [ms]'; needs one of them"),
-        ("time,delay,rtt\n0,0.001,0.5\n", ":1: columns rtt and delay; needs one of them, for a delay is half of a round trip"),
-        ("time,rate [furlongs]\n0,1\n", ":1: column 'rate': '1 furlongs' is not a bit rate; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
-        ("time,rate_mbps\n0,1\n", ":1: column 'rate': '1 mbps' is not a bit rate, it may be 'MB/s' or 'Mbit/s'; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
-        ("time,rate\n0,10 mbps\n", ":2: rate '10 mbps', it may be 'MB/s' or 'Mbit/s'; needs a number, or one with a unit, as in '155.52 Mbit/s'"),
+        ("time,delay,rtt\n0,0.001,0.5\n", ":1: columns rtt and delay; needs one of them, because the delay is half of "
+            "the RTT"),
+        ("time,rate [furlongs]\n0,1\n", ":1: column 'rate': '1 furlongs' is not a bit rate; accepts bit/s, kbit/s, "
+            "Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
+        ("time,rate_mbps\n0,1\n", ":1: column 'rate': '1 mbps' is not a bit rate, it may be 'MB/s' or 'Mbit/s'; "
+            "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
+        ("time,rate\n0,10 mbps\n", ":2: rate '10 mbps', it may be 'MB/s' or 'Mbit/s'; needs a number, or one with a "
+            "unit, as in '155.52 Mbit/s'"),
         ("time,delay\n0,1e99999999\n", ":2: delay '1e99999999'; needs a number, or one with a unit, as in '5 ms'"),
         ("time,delay\n0,1/0\n", ":2: delay '1/0'; needs a number, or one with a unit, as in '5 ms'"),
-        ("time,delay\n0," + "9" * 5000 + "\n", ":2: delay '" + "9" * 56 + "...; needs a number, or one with a unit, as in '5 ms'"),
+        ("time,delay\n0," + "9" * 5000 + "\n", ":2: delay '" + "9" * 56 + "...; needs a number, or one with a unit, as "
+            "in '5 ms'"),
         ("time,delay\n0,'\"1\n", None),
-        ('time,delay\n0,"1\n1,2\n', ":3: not CSV, unexpected end of data; needs a CSV file of time and rate, delay, rtt or loss"),
+        ('time,delay\n0,"1\n1,2\n', ":3: not CSV, unexpected end of data; needs a CSV file of time and rate, delay, "
+            "rtt or loss"),
         ("time,rate\n1e999,1e6\n", ":2: time 1e999; needs a time within 3000 years of 1970"),
         ("time,rate\n1e9,1e6\n8,1e6\n", ":3: time 8 s after 1000000000 s; needs increasing times"),
-        (",".join(f"c{k}" for k in range(200_000)) + "\n", ":1: 200000 columns; needs a CSV file of time and rate, delay, rtt or loss of at most 10000"),
+        (",".join(f"c{k}" for k in range(200_000)) + "\n", ":1: 200000 columns; needs a CSV file of time and rate, "
+            "delay, rtt or loss of at most 10000"),
         ("", ": empty; needs a CSV file of time and rate, delay, rtt or loss"),
     ],
 )  # fmt: skip
@@ -209,7 +216,7 @@ def test_a_file_of_each_kind_is_guarded(tmp_path: Path, kind: str) -> None:
         "coded": {"network": {"kind": "dumbbell", "path": {"symbol_rate": "1 Mbaud", "file": file}}},
         "arrivals": {"traffic": {"kind": "arrivals", "file": file}},
     }
-    with pytest.raises(ScenarioError, match=r"zero\.csv: can't be read, it is a device; needs a CSV file"):
+    with pytest.raises(ScenarioError, match=r"zero\.csv: cannot be read, it is a device; needs a CSV file"):
         Scenario(framing="ip", switch={"buffer": "100 packets"}, **kinds[kind])
 
 

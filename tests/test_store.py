@@ -119,5 +119,5 @@ def test_a_file_of_other_tables_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
         other.execute("create table runs (a)")
         other.commit()
-    with pytest.raises(ScenarioError, match=r"other\.sqlite: holds other tables; needs a store of longpipe"):
+    with pytest.raises(ScenarioError, match=r"other\.sqlite: contains other tables; needs a store of longpipe"):
         Store(tmp_path / "other.sqlite")

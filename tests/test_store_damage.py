@@ -207,7 +207,7 @@ def test_only_a_regular_file_is_a_store(tmp_path: Path, kind: str) -> None:
     else:
         path.symlink_to("/dev/zero")
     for readonly in (True, False):
-        with pytest.raises(ScenarioError, match=rf"^store: {path}: can't be read, it is {kind}; needs a database"):
+        with pytest.raises(ScenarioError, match=rf"^store: {path}: cannot be read, it is {kind}; needs a database"):
             Store(path, readonly=readonly)
 
 

@@ -296,7 +296,7 @@ def test_an_export_says_which_runs_an_upgrade_left_out(tmp_path: Path) -> None:
             database.execute(statement)
     told = run("study", "export", "both", "-o", str(tmp_path / "runs.csv"), "--store", str(path)).stdout
     assert told.startswith("1 runs: ")
-    assert f"Left out: 1 runs of engine 6, whose results engine {_core.__engine__} does not have" in told
+    assert f"Left out: 1 runs of engine 6, which engine {_core.__engine__} has not repeated" in told
     assert list(pd.read_csv(tmp_path / "runs.csv")["tcp.recovery"]) == ["sack"]
 
 

@@ -100,7 +100,7 @@ def test_a_readonly_store_reads_and_refuses_to_write(tmp_path: Path, database: s
             store.save(SHORT, 1, pack(simulate(SHORT, 1)))
         with closing(Store(where, readonly=True)) as store:
             assert store.has(SHORT, 1)
-            with pytest.raises(StoreError, match=r"is read-only; needs a store that can be written") as refused:
+            with pytest.raises(StoreError, match=r"is read-only; needs a writable store") as refused:
                 store.save(SHORT, 2, pack(simulate(SHORT, 2)))
             assert "\n" not in str(refused.value)
             assert store.count() == 1
@@ -110,7 +110,7 @@ def test_nothing_to_read_is_one_line(tmp_path: Path, database: str) -> None:
     with pytest.raises(ScenarioError, match=r"none\.db: no such file; needs the store of an earlier run"):
         Store(tmp_path / "none.db", readonly=True)
     assert not (tmp_path / "none.db").exists()
-    with pytest.raises(ScenarioError, match=r"no runs in it; needs the store of an earlier run"):
+    with pytest.raises(ScenarioError, match=r"contains no runs; needs the store of an earlier run"):
         Store(database, readonly=True)
 
 
@@ -141,9 +141,7 @@ def test_a_store_on_a_readonly_disk_reads_and_refuses_to_open_for_writing(tmp_pa
             assert store.has(SHORT, 1)
         with pytest.raises(ScenarioError) as refused:
             Store(path)
-        assert str(refused.value) == (
-            f"store: {path}: is read-only; needs a store that can be written, or a copy of it"
-        )
+        assert str(refused.value) == (f"store: {path}: is read-only; needs a writable store, or a copy of it")
         shown = run("study", "export", "--store", path, "-o", tmp_path / "runs.csv")
         assert (shown.returncode, shown.stderr) == (0, "")
         failed = run("reproduce", "frr-96", "--out", tmp_path / "out", "--store", path)

@@ -35,7 +35,7 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
         ),
         (
             {"traffic": {"kind": "stream", "rate": "1 kbit/s", "bursts": {"on": "1 us", "off": "0 s"}}},
-            "traffic.bursts.on: 1 us and 0 s off; needs 4.096 s in all, the time of a write at the rate",
+            "traffic.bursts.on: 1 us and 0 s off; needs at least 4.096 s in all, the time of a write at the rate",
         ),
         (
             {
@@ -45,11 +45,11 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
                     "pep": {"at": "switch1", "buffer": "1 MB"},
                 },
             },
-            "network.group[0].stop of flow 'a': set; needs a flow that no proxy splits",
+            "network.group[0].stop of flow 'a': set; needs a flow without a split-TCP proxy",
         ),
         (
             {"traffic": {"kind": "stack", "stack": "quinn"}, "stop": {"kind": "at", "at": "1 s"}},
-            "stop of flow 'flow1': set; needs traffic without a real stack, whose size ends it",
+            "stop of flow 'flow1': set; needs traffic without a real stack, which ends after its size",
         ),
     ],
 )

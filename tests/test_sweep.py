@@ -130,12 +130,12 @@ def test_what_can_t_be_drawn_is_one_line() -> None:
     uneven = Study(some, name="uneven")
     uneven.run(workers=1)
     with pytest.raises(
-        ScenarioError, match=r"not alike at each buffer; needs runs of one level, as where \(--where\) 'tcp=reno'"
+        ScenarioError, match=r"differently at each buffer; needs runs of one level, as where \(--where\) 'tcp=reno'"
     ):
         pictures.sweep(uneven, "buffer")
     assert pictures.sweep(uneven, "buffer", where=["tcp=reno"]).axes
     waiting = Study(Design.full_factorial(BASE, FACTORS[:1]))
-    with pytest.raises(ScenarioError, match="has no finished run; needs longpipe study run lan"):
+    with pytest.raises(ScenarioError, match="has no finished runs; needs longpipe study run lan"):
         pictures.sweep(waiting, "buffer", "efficiency")
 
 
@@ -151,7 +151,7 @@ def test_the_command_draws_a_stored_study(tmp_path: Path, monkeypatch: pytest.Mo
     assert plot("--x", "buffer", "--y", "one").returncode == 0
     assert (tmp_path / "sweep.svg").stat().st_size > 5_000
     for options, message in (
-        (("window", "--x", "buffer"), "KIND: 'window' is of a run; needs none with --x, which is of a study"),
+        (("window", "--x", "buffer"), "KIND: 'window' is a picture of a run; omit it with --x, which draws a study"),
         (("--x", "buffer", "--map"), "--map: of one factor; needs --by FACTOR"),
         ((), "lan: a study; needs --x FACTOR instead of a KIND, as in --x buffer"),
         (("window",), "lan: a study; needs --x FACTOR instead of a KIND, as in --x buffer"),

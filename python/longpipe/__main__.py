@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from longpipe.interrupts import INTERRUPTED, interruptible, leave_at_once
 
-# A start creates more than 100 000 permanent objects; the default threshold of 700 would cause constant garbage
-# collection.
+# Starting creates more than 100 000 permanent objects, for which the default threshold of 700 would cause constant
+# garbage collection.
 COLLECT_AFTER = 200_000
 
 

@@ -18,5 +18,5 @@ def packet_cells(payload_bytes: int, timestamps: bool = False) -> int:
 
 
 def cell_tax(mss_bytes: int) -> float:
-    """Returns the maximum share of the cell rate that reaches the application: .8050 at 512 bytes, .8974 at 9180."""
+    """Returns the maximum share of the cell rate that reaches the application: .8050 for 512 bytes, .8974 for 9180."""
     return mss_bytes / (CELL_BYTES * packet_cells(mss_bytes))

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Final
 
-# Congestion controls, queues, recoveries, traffic and links, by the names that users may type.
+# Congestion controls, queues, recoveries, traffic and links, by the names that users might type.
 NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("compound", "ctcp"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")),
     **{
@@ -19,7 +19,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         "tcp = {congestion = 'prague', ecn = {kind = 'accurate', ect = 1}} with switch.policy = 'dualpi2'",
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
-    "cobalt": ("a queue of its own", "switch.policy = 'cake'"),
+    "cobalt": ("a separate queue", "switch.policy = 'cake'"),
     **dict.fromkeys(
         ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
@@ -27,7 +27,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("dvb-s2x",),
-        ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with modes of your own as modcods"),
+        ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with your own modes as modcods"),
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }
@@ -77,7 +77,7 @@ RENO: Final = "aimd"
 LINUX_RENO: Final = "linux-reno"
 
 
-# Fields whose values users also try in other fields, each with a noun phrase for its values and all their names.
+# Fields whose values users may try in other fields, each with a noun phrase for its values and all their names.
 _HOMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 
 
@@ -94,7 +94,7 @@ def homes() -> list[tuple[str, str, tuple[str, ...]]]:
 def known(word: str, accepted: Container[str]) -> str | None:
     """Returns an explanation of a well-known name that is not accepted, or None.
 
-    The name is absent from longpipe, a value of another field, or has another name in `accepted`.
+    The name may be absent from longpipe, be a value of another field, or have another name in `accepted`.
     """
     name = word.strip().lower()
     # Linux's modules have this prefix.

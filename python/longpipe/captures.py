@@ -61,7 +61,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
         if name not in known:
             raise ScenarioError(f"capture: {name!r} is not a {kind}; {_instead(resolved, kind, name, known)}")
         if (other := seen.setdefault(Path(path).absolute(), place)) != place:
-            raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a file of its own")
+            raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a separate file")
         check_file(f"capture {place}", Path(path))
         places.append((kind, known[name], str(path)))
     return places
@@ -82,7 +82,7 @@ def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioEr
     """Returns the error for a file that the core could not create."""
     place = next(place for place, path in captures.items() if str(path) == str(error.filename))
     reason = os.strerror(error.errno or 0).lower()
-    return ScenarioError(f"capture {place}: {error.filename} can't be written ({reason}); needs a file that can")
+    return ScenarioError(f"capture {place}: {error.filename} cannot be written ({reason}); needs a writable file")
 
 
 def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]) -> tuple[Capture, ...]:
@@ -97,7 +97,7 @@ def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]
 def problems(captures: tuple[Capture, ...]) -> tuple[str, ...]:
     """Returns a line per incomplete capture."""
     return tuple(
-        f"capture {capture.place}: {capture.path} is cut short ({capture.error}); the run itself is whole"
+        f"capture {capture.place}: {capture.path} is incomplete ({capture.error}); the run itself is complete"
         for capture in captures
         if capture.error
     )

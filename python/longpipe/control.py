@@ -12,11 +12,11 @@ __all__ = ["Ack", "Control", "Event", "Grant", "Interval", "Lost", "Sent", "comp
 
 
 class Control:
-    """A congestion control of your own; each connection has an instance.
+    """Base class of your own congestion control; each connection has an instance.
 
     A subclass has `on_ack`, or `interval` and `on_interval`, or a `base`; all other hooks have defaults: those below or
-    those of the base. A hook returns a `Grant`, or None if nothing changes. Sizes are bytes, times seconds, rates in
-    bit/s; what is not known is NaN. Parameters of a scenario are arguments of `__init__`.
+    those of the base. A hook returns a `Grant`, or None if nothing changes. Sizes are in bytes, times in seconds, rates
+    in bit/s; unknown values are NaN. Parameters of a scenario are arguments of `__init__`.
     """
 
     #: Length of the monitor intervals after which `on_interval` is called: "10 ms", "1 RTT", or "50 ACKs".
@@ -29,7 +29,8 @@ class Control:
     measures_rate: ClassVar[bool] = False
     #: Whether `ack.delay`, the one-way delay, is measured, by timestamps.
     measures_delay: ClassVar[bool] = False
-    #: Name of a congestion control of longpipe that acts if a hook returns None, and that continues from grants.
+    # : Name of a congestion control of longpipe that decides if a hook returns None, and continues from the values of
+    # grants.
     base: ClassVar[str | None] = None
     #: Identity of the class in the store, in place of a digest of its code.
     version: ClassVar[str | None] = None
@@ -44,7 +45,7 @@ class Control:
 
     @cached_property
     def random(self) -> random.Random:
-        """Random numbers that follow from the seed of the run."""
+        """Random number generator, seeded from the seed of the run."""
         return random.Random(self._seed)  # noqa: S311 - of a simulation
 
     def on_start(self, event: Event) -> Grant | None:
@@ -53,7 +54,7 @@ class Control:
     def on_ack(self, ack: Ack) -> Grant | None:
         """Called for each ACK, after loss recovery has processed it.
 
-        While `ack.grows` is false, the recovery sets the window, and the grant's window has no effect unless the class
+        While `ack.grows` is false, loss recovery sets the window, and the grant's window has no effect unless the class
         owns the window.
         """
 

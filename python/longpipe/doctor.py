@@ -88,12 +88,15 @@ def _core() -> list[Part]:
     except Exception as error:
         problem = f"{_line(error)}; get it: pip install --force-reinstall {NAME}"
         return [Part("engine", "-", "simulates", True, problem)]
-    uses = {"engine": "equal engines give equal bits", "scenario schema": "what scenarios may hold"}
+    uses = {
+        "engine": "equal engine versions give bit-identical results",
+        "scenario schema": "the fields that scenarios may have",
+    }
     return [Part(name, found, uses[name], required=True) for name, found in versions.items()]
 
 
 def _simulation() -> Part:
-    """Checks that a short run gives the same result twice."""
+    """Checks that a short run gives the same result when it is repeated."""
     use = "ten simulated milliseconds, twice"
     try:
         from longpipe import Scenario, simulate
@@ -102,7 +105,7 @@ def _simulation() -> Part:
         hashes = {simulate(scenario).state_hash for _ in range(2)}
     except Exception as error:
         return Part("a run", "-", use, True, _line(error))
-    problem = "differs from itself; needs another machine, or a memory test" if len(hashes) > 1 else None
+    problem = "two equal runs differ; needs another machine, or a memory test" if len(hashes) > 1 else None
     return Part("a run", next(iter(hashes))[:12], use, True, problem)
 
 
@@ -114,14 +117,18 @@ def _store() -> Part:
         url = os.environ.get("LONGPIPE_STORE") or default_url()
         path = Path(url.removeprefix("sqlite:///"))
         if ("://" not in url or url.startswith("sqlite")) and not path.exists():
-            return Part("store", "none yet", f"the first run makes it: {path}", required=False)
+            return Part("store", "none yet", f"the first run creates it: {path}", required=False)
         store = Store(url, readonly=True)
         with closing(store):
             runs = f"{store.count()} runs"
         size = f", {path.stat().st_size / 1e6:.1f} MB" if path.is_file() else ""
     except Exception as error:
         return Part(
-            "store", "-", "where runs are kept", False, f"{_line(error)}; get it: --store FILE, or LONGPIPE_STORE"
+            "store",
+            "-",
+            "place where runs are stored",
+            False,
+            f"{_line(error)}; get it: --store FILE, or LONGPIPE_STORE",
         )
     return Part("store", runs, f"{store.name}{size}", required=False)
 
@@ -155,7 +162,7 @@ def _library(wanted: Requirement, use: str, get: str, *, required: bool = True) 
         import_module(wanted.name.replace("-", "_"))
     except Exception as error:
         get = f"get it: pip install --force-reinstall '{wanted.name}{wanted.specifier}'"
-        return Part(wanted.name, found, use, required, f"can't be imported, {_line(error)}; {get}")
+        return Part(wanted.name, found, use, required, f"cannot be imported, {_line(error)}; {get}")
     return Part(wanted.name, found, use, required)
 
 

@@ -9,11 +9,10 @@ if TYPE_CHECKING:
 CAUSES: Final = (
     "marked", "overflow", "aqm", "injected_loss", "outage", "bit_error", "partial_frame", "ack_filter", "no_route",
     "policer",
-)  # fmt: skip
-# Values of column `reason`, as releases up to 6 recorded them, by cause; other causes have their own names.
+)  # fmt: skip # Values of column `reason` as recorded by releases up to 6, by cause; other causes keep their names.
 _REASONS: Final = {"aqm": "refused", "ack_filter": "refused", "injected_loss": "forced"}
 _CAUSES_OF_REASONS: Final = {"refused": "aqm", "forced": "injected_loss"}
-# Loss counters of ports as earlier releases named them, with their present names.
+# Earlier names of the loss counters of ports, with the present names.
 RENAMED_COUNTERS: Final = {
     f"{unit}_lost_{old}": f"{unit}_lost_{new}"
     for unit in ("cells", "packets")

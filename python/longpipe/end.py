@@ -1,8 +1,8 @@
-"""A protocol stack of your own in Python, as the end of a flow: `traffic.kind = "own-stack"` starts it as a program.
+"""Your own protocol stack in Python, as the end of a flow: `traffic.kind = "own-stack"` starts it as a program.
 
 A subclass of :class:`End` receives datagrams with their arrival times, returns the datagrams to send and the time of
-its next action, and uses no clock. :func:`serve` runs it. All times are picoseconds of the run, as whole numbers, so
-that no time is rounded::
+its next action, and uses no clock. :func:`serve` runs it. All times are whole numbers of picoseconds since the start of
+the run, so no time is rounded::
 
     from longpipe.end import End, serve
 
@@ -94,7 +94,7 @@ class Report:
     sent_bytes: int = 0
     lost_packets: int = 0
     lost_bytes: int = 0
-    # Reductions of the congestion window.
+    # Number of reductions of the congestion window.
     congestion_events: int = 0
     # Time at which the handshake was complete [ps].
     handshake_ps: int | None = None
@@ -109,7 +109,7 @@ class End(ABC):
     """One end of a flow. A flow has two ends, each in its own process."""
 
     def __init__(self, setup: Setup) -> None:
-        """Creates an end. The scenario is rejected with the message of an exception."""
+        """Creates an end. If it raises an exception, the scenario is rejected with its message."""
         self.setup = setup
 
     @abstractmethod
@@ -136,7 +136,7 @@ class End(ABC):
 def serve(create: Callable[[Setup], End]) -> None:
     """Runs an end over standard input and output until the simulation closes them.
 
-    Prints go to standard error instead.
+    Text that the stack prints goes to standard error instead.
     """
     source = sys.stdin.buffer
     # Output of the stack must not mix with the protocol.

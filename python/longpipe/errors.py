@@ -34,7 +34,7 @@ class ScenarioError(ValueError):
 
 
 class RunError(RuntimeError):
-    """Runs cannot be executed or stored; `str()` returns one line per problem."""
+    """Error of runs that cannot be executed or stored; `str()` returns one line per problem."""
 
 
 # C0 and C1 controls, DEL, line separators, and characters that change the direction of text.
@@ -64,7 +64,7 @@ def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], needs: str) -> None:
-    """Raises ScenarioError for an argument of another type; a bool is no number."""
+    """Raises ScenarioError for an argument of another type; a bool is not a number."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
         raise ScenarioError(f"{name}: {shortened(repr(value), 60)}; needs {needs}")
 
@@ -79,7 +79,7 @@ def shortened(text: str, most: int = 1000) -> str:
 
 
 def _counts_valid_items(error: ErrorDetails) -> bool:
-    """Returns whether a list is too short only without its invalid items, each of which has an error of its own."""
+    """Returns whether a list is too short only because invalid items do not count; these have their own errors."""
     given = error["input"]
     return error["type"] == "too_short" and isinstance(given, list | tuple) and len(given) >= error["ctx"]["min_length"]
 
@@ -157,7 +157,7 @@ def _percent(text: str) -> float | None:
 
 
 def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
-    """Returns how to write a number that was given instead of a table: in the first kind that has a numeric field."""
+    """Returns how to write a number that was given instead of a table, for the first kind that has a numeric field."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     for owner in owners:
@@ -192,7 +192,7 @@ def shown(value: object) -> str:
 
 
 def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, list[type[BaseModel]], str]:
-    """Returns the dotted path without union tags, the models that own its last field, and that field's name."""
+    """Returns the dotted path without union tags, the models that contain its last field, and the field's name."""
     path, last = "", ""
     # A union has one tag, which may also be the name of a field of its model.
     tagged = True
@@ -221,7 +221,7 @@ def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    # Import only here: pydantic takes .1 s to load, for which code that raises other errors need not wait.
+    # Import only here: pydantic takes 0.1 s to load, and most code that imports this module does not need it.
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -17,9 +17,10 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> None:
-    """Writes .csv, .parquet or .json (a list of rows) in one step; nan is an empty field, or null.
+    """Writes .csv, .parquet or .json (a list of rows) atomically; nan becomes an empty field, or null.
 
-    If `neutral`, texts that a spreadsheet would take for a formula begin with an apostrophe; numbers stay.
+    If `neutral`, an apostrophe is put before texts that a spreadsheet would interpret as a formula; numbers are
+    unchanged.
     """
     if neutral:
         frame = _neutral(frame)
@@ -32,7 +33,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> No
     table = pa.Table.from_pandas(frame, preserve_index=False)
     file = BytesIO()
     if path.suffix == ".csv":
-        # This is ten times as fast as pandas, and equally exact.
+        # This is ten times as fast as pandas and equally exact.
         csv.write_csv(table.replace_schema_metadata(), file)
     else:
         parquet.write_table(table, file, compression="zstd")

@@ -16,10 +16,9 @@ PICTURES: Final = (".svg", ".pdf", ".png")
 _NEW: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL
     | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-)  # fmt: skip
-# Folders whose files are devices and open descriptors, which a new file must not replace.
+)  # fmt: skip # Folders of devices and open descriptors, which must not be replaced by new files.
 _SYSTEM: Final = ("dev", "proc")
-# Identity of a file under all its names: device and inode, or the path of one that does not exist yet.
+# Identity of a file under all its names: device and inode, or the path of a file that does not exist yet.
 _Identity = tuple[int, int] | Path
 
 
@@ -51,7 +50,7 @@ def will_read(path: str | Path) -> None:
         return
     files = _of_command[-1]
     if option := files.written.get(identity):
-        raise ScenarioError(f"{option}: {path} is an input, too; needs another file")
+        raise ScenarioError(f"{option}: {path} is also an input; needs another file")
     files.read[identity] = str(path)
 
 
@@ -60,10 +59,10 @@ def _will_write(option: str, path: Path) -> None:
         return
     files = _of_command[-1]
     if identity in files.read:
-        raise ScenarioError(f"{option}: {path} is an input, too; needs another file")
+        raise ScenarioError(f"{option}: {path} is also an input; needs another file")
     other = files.written.setdefault(identity, option)
     if other != option:
-        raise ScenarioError(f"{option}: {path} is the file of {other}, too; needs another file")
+        raise ScenarioError(f"{option}: {path} is also the file of {other}; needs another file")
 
 
 def _identity(path: str | Path) -> _Identity | None:
@@ -90,7 +89,7 @@ def _is_written_in_place(path: Path) -> bool:
 def check_file(field: str, path: Path, *, extends: bool = False) -> None:
     """Raises ScenarioError, naming `field`, unless a file can be written at `path`.
 
-    `extends` is set if the command reads the file and appends to it.
+    `extends` means that the command reads the file and appends to it.
     """
     if path.is_dir():
         raise ScenarioError(f"{field}: {path} is a directory; needs a file name")
@@ -100,14 +99,14 @@ def check_file(field: str, path: Path, *, extends: bool = False) -> None:
     if not in_place:
         check_directory(field, path.parent)
     if path.exists() and not os.access(path, os.W_OK):
-        raise ScenarioError(f"{field}: {path} is read-only; needs a file that can be written")
+        raise ScenarioError(f"{field}: {path} is read-only; needs a writable file")
     if not (extends or in_place):
         _will_write(field, path)
 
 
 def check_directory(field: str, path: Path) -> None:
     """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable."""
-    # Import only here, because it loads random numbers and compression.
+    # Import only here, because tempfile loads modules for random numbers and compression.
     import tempfile
 
     try:
@@ -117,24 +116,24 @@ def check_directory(field: str, path: Path) -> None:
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         reason = "not a directory" if taken else (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{field}: {path} can't be written ({reason}); needs a directory that can") from None
+        raise ScenarioError(f"{field}: {path} cannot be written ({reason}); needs a writable directory") from None
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file atomically, so that neither a reader nor a kill leaves half of it."""
+    """Writes a file atomically, so that neither a concurrent reader nor a kill sees an incomplete file."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file atomically, so that neither a reader nor a kill leaves half of it."""
+    """Writes a file atomically, so that neither a concurrent reader nor a kill sees an incomplete file."""
     if _of_command and _identity(path) in _of_command[-1].read:
-        raise ScenarioError(f"output: {path} is an input, too; needs another file or directory")
+        raise ScenarioError(f"output: {path} is also an input; needs another file or directory")
     if _is_written_in_place(path):
         _write_in_place(path, content)
         return
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        # Left behind by a killed process with this number.
+        # A killed process with the same number may have left this file behind.
         partial.unlink(missing_ok=True)
         descriptor = os.open(partial, _NEW, 0o666)
         try:
@@ -145,7 +144,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
-        # The error of a full disk does not name the file.
+        # The error for a full disk does not contain the file's name.
         error.filename = str(path)
         raise
 

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C, and of SIGTERM from batch systems, at times when no work is half done."""
+"""Handling of Ctrl-C, and of SIGTERM from batch systems, only at times when no work is incomplete."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ _IMPORTS: Final = "<frozen importlib"
 
 
 def leave_at_once() -> None:
-    """Makes Ctrl-C end the process at once with exit status 130, for the start and the end of a command."""
+    """Makes Ctrl-C end the process at once with exit status 130; used at the start and at the end of a command."""
     if _is_ours(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, _leave)
 
@@ -35,7 +35,7 @@ def _is_ours(handler: Any) -> bool:  # noqa: ANN401 - a function, a number or no
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    # Uses nothing that could raise.
+    # This code uses nothing that could raise.
     os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)
 
@@ -56,7 +56,7 @@ def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, w
 
 
 class TerminatedError(KeyboardInterrupt):
-    """A SIGTERM at a point at which Ctrl-C would have raised."""
+    """Raised for a SIGTERM wherever Ctrl-C would raise KeyboardInterrupt."""
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def terminable() -> Iterator[None]:
 def deferred() -> Iterator[None]:
     """Context that delays Ctrl-C, and SIGTERM within `terminable`, until its end.
 
-    A second signal acts at once, in case the block never ends. Other threads than the main thread are not affected.
+    A second signal acts at once, in case the block never ends. Only the main thread is affected.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

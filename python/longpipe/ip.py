@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# TCP 20, IP 20.
+# Lengths of headers [bytes]: TCP 20, IP 20.
 HEADER_BYTES: Final = 40
 # Length of an IPv6 header in excess of IPv4's.
 IPV6_BYTES: Final = 20
@@ -13,7 +13,7 @@ SPEED_UP: Final = 1000
 
 
 def packet_bytes(payload_bytes: int, timestamps: bool = False) -> int:
-    """Returns the IP packet length of a segment with this payload [bytes]."""
+    """Returns the length of the IP packet of a segment with this payload [bytes]."""
     return payload_bytes + HEADER_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
 
 

@@ -1,4 +1,4 @@
-"""Locks between processes, released when their process ends in any way."""
+"""Locks between processes, which are released when their process ends, for whatever reason."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def taken(path: Path) -> int | None:
-    """Takes the lock of this file, which is created if necessary. Returns an open file, or None if it is taken."""
+    """Takes the lock of this file, which is created if necessary. Returns an open file, or None if it is not free."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     # If the previous holder has removed the file meanwhile, this is a lock on a deleted file.
     if _is_ours(file) and _is_same(file, path):
@@ -45,7 +45,7 @@ def _is_ours(file: int) -> bool:
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # On a file system without locks, no process waits.
+        # On a file system without locks, processes do not wait.
         return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
     return True
 

@@ -55,7 +55,7 @@ def _machine() -> int:
         with Path("/proc/meminfo").open(encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):
-        # Import only here, because Linux needs none of it.
+        # Import only here, because Linux does not need it.
         import psutil
 
         return psutil.virtual_memory().available
@@ -72,7 +72,7 @@ def shown(number: int) -> str:
 
 
 def _cgroups() -> list[int]:
-    """Returns the available memory of each cgroup of this process (Linux, versions 1 and 2)."""
+    """Yields the available memory of each cgroup of this process (Linux, versions 1 and 2)."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -44,7 +44,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def folded(summary: str, text: str) -> str:
-    """Returns preformatted text that is shown after a click."""
+    """Returns preformatted text in a collapsed section."""
     return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
 
 
@@ -74,7 +74,7 @@ class Bar:
             self._display.update(self._html(""))
 
     def update(self, fraction: float) -> None:
-        """Shows the completed fraction [0, 1]."""
+        """Shows the completed fraction, 0 to 1."""
         self._show(fraction, "")
 
     def update_runs(self, now: Progress) -> None:

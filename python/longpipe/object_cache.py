@@ -1,4 +1,4 @@
-"""Compiled code of the user, copied into the cache directory, because a file that is loaded must not change."""
+"""Compiled code of the user, copied into the cache directory, because a loaded file must not change."""
 
 import hashlib
 import os
@@ -11,12 +11,12 @@ from platformdirs import user_cache_path
 
 from longpipe.files import write_bytes
 
-# First bytes of shared objects: ELF, Mach-O for one and for several processors, and PE.
+# First bytes of shared objects: ELF, Mach-O for one or several architectures, and PE.
 MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 
 
 def cache_folder(kind: str) -> Path:
-    """Returns the folder for code of a kind, or one for temporary files if the cache directory is read-only."""
+    """Returns the folder for code of a kind, or a temporary one if the cache directory is read-only."""
     folder = user_cache_path("longpipe") / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)

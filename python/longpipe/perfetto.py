@@ -86,7 +86,7 @@ def _counts(track: int, times_s: Iterable[float], values: Iterable[float]) -> It
 
 
 def _slices(track: int, rows: Iterable[dict[str, Any]], result: Result) -> Iterator[bytes]:
-    """Yields the states of a sender other than open as slices, and all else that happened to it as instants."""
+    """Yields the states of a sender other than open as slices, and its other events as instants."""
     inside = False
     for row in rows:
         kind, cause, time_s = str(row["kind"]), str(row["event_cause"]), row["time_s"]
@@ -112,7 +112,7 @@ class _Tracks:
         self._known: dict[tuple[str, str], int] = {}
 
     def of(self, parent: str, name: str = "") -> int:
-        """Returns the number of a track; 0 is none."""
+        """Returns the number of a track; 0 is never used."""
         return self._known.setdefault((parent, name), len(self._known) + 1)
 
     def named(self, name: str) -> Iterator[bytes]:

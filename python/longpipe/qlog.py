@@ -1,8 +1,8 @@
 """qlog of a run: a file per flow, from its traces, as the sender saw it.
 
 TCP has no qlog schema, so its events have the shape of QUIC's: a segment is a 1RTT packet with one STREAM frame, whose
-packet number counts transmissions (a retransmission has a number of its own), and an ACK is a packet with an ACK frame
-of the numbers that it newly covers. Two dialects: "current" (draft-ietf-quic-qlog-main-schema-13 and
+packet number counts transmissions (a retransmission has its own number), and an ACK is a packet with an ACK frame
+for the packet numbers that it newly acknowledges. Two dialects: "current" (draft-ietf-quic-qlog-main-schema-13 and
 -quic-events-12), and "0.3", which qvis reads.
 """
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 # Traces that a file needs.
 TRACES: Final = ("cwnd", "rtt", "sequence", "events")
 SUFFIX: Final = ".sqlog"
-# Names of events in the dialect 0.3; the current one has all in the namespace quic.
+# Names of events in the dialect 0.3; in the current dialect all are in the namespace quic.
 _OLD: Final[Mapping[str, str]] = {
     "packet_sent": "transport:packet_sent",
     "packet_received": "transport:packet_received",
@@ -41,7 +41,7 @@ _OLD: Final[Mapping[str, str]] = {
     "congestion_state_updated": "recovery:congestion_state_updated",
     "timer_updated": "recovery:loss_timer_updated",
 }
-# Triggers of packet_lost and of packet_sent, by the cause that the trace `events` has.
+# Triggers of packet_lost and of packet_sent, by the cause in the trace `events`.
 _LOST_BY: Final[Mapping[str, str]] = {"timeout": "pto_expired", "rack": "time_threshold"}
 _SENT_BY: Final[Mapping[str, str]] = {"timeout": "retransmit_timeout", "tail-loss-probe": "pto_probe"}
 # Order of simultaneous events: an ACK, the sender's reactions, transmissions, the state afterwards.
@@ -115,7 +115,7 @@ def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
 
 
 def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Iterator[Event]:
-    """The parameters, known at the first state of the sender."""
+    """Yields the parameters, which are known from the first state of the sender."""
     if rows["cwnd"]:
         first = rows["cwnd"][0]
         data = {
@@ -127,7 +127,7 @@ def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Itera
 
 
 def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
-    """Windows, RTTs and the minimum RTT at each change."""
+    """Yields windows, RTTs and the minimum RTT at each change."""
     for row in rows["cwnd"]:
         data: dict[str, float] = {"congestion_window": round(row["cwnd_bytes"])}
         if math.isfinite(row["ssthresh_bytes"]):
@@ -143,7 +143,7 @@ def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
 
 
 def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
-    """Changes of the sender's state, expired timers, and drops of the network, which the sender does not see."""
+    """Yields changes of the sender's state, expired timers, and drops in the network, unknown to the sender."""
     old = "open"
     for row in rows["events"]:
         kind, cause = str(row["kind"]), str(row["event_cause"])
@@ -177,7 +177,7 @@ class _Packets:
         self._causes = iter([str(row["event_cause"]) for row in rows["events"] if str(row["kind"]) == "retransmit"])
 
     def events(self) -> Iterator[Event]:
-        """Yields packets in order of time; a loss is declared before the retransmission of its instant."""
+        """Yields packets in order of time; a loss is declared before a retransmission at the same time."""
         declared = [row for row in self._rows["events"] if str(row["kind"]) == "declared-lost"]
         declared.reverse()
         rows, i = self._rows["sequence"], 0
@@ -214,7 +214,7 @@ class _Packets:
     def _place(self, begin: int, end: int, number: int) -> None:
         """Records a transmission of data.
 
-        A transmission of data that was sent before belongs to the segments within it.
+        A retransmission of data belongs to the earlier segments that it contains.
         """
         if not self._ends or begin >= self._ends[-1]:
             self._begins.append(begin)

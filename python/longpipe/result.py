@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-# Parts of a result that a store keeps in addition to its traces, by name.
+# Names of the parts of a result that a store keeps in addition to its traces.
 PARTS: Final = (
     "flows",
     "relays",
@@ -60,7 +60,7 @@ STAGES: Final = (
     "reconnaissance", "unvalidated", "validating", "safe-retreat",
 )  # fmt: skip
 STATES: Final = ("open", "reduced", "recovery", "loss")
-# What keeps a sender from sending more, in the trace `flight`, in the order of the core's numbers.
+# Limits of a sender in the trace `flight`, in the order of the core's numbers.
 LIMITS: Final = ("application", "pacing", "cwnd", "receiver-window")
 # Kinds and causes in the trace `events`, in the order of the core's numbers. Drops are events of the network; all
 # others are events of senders.
@@ -74,13 +74,13 @@ EVENT_CAUSES: Final = (
 
 NOT_STATIONARY: Final = "not stationary: the transient lasts for more than half of the run, which needs to be longer"
 
-# Columns of a table by name: lists; of a trace arrays.
+# Columns by name: lists for a table, arrays for a trace.
 Columns = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """A run of a scenario with a seed; `state_hash` is equal for equal runs.
+    """Result of a run of a scenario with a seed; `state_hash` is equal for equal runs.
 
     Each table is a data frame that is created on first use. `captures` has an entry per packet capture. A result from a
     store has no `files`.
@@ -136,10 +136,10 @@ class Result:
 
     @cached_property
     def ports(self) -> pd.DataFrame:
-        """A row per directed link, named "a->b" by its nodes; cells are those of all classes.
+        """A row per directed link, named "a->b" by its nodes; cells include all classes.
 
-        Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes, and with
-        `traces.delay` it has mean, median, 95 and 99 % of the queueing delay [s]: see `analysis.delays.by_port`.
+        The queues are those of UBR if the port has UBR circuits. With framing "ip" it counts packets and bytes, and
+        with `traces.delay` it has mean, median, 95 and 99 % of the queueing delay [s]: see `analysis.delays.by_port`.
 
         `*_lost_aqm` and `*_lost_injected` were named `*_lost_refused` and `*_lost_forced` in earlier releases. Indexing
         by these names still works, with a warning.
@@ -170,11 +170,11 @@ class Result:
     def stacks(self) -> pd.DataFrame:
         """A row per flow with a real stack: its state at the end of the run.
 
-        Nan for values that the stack does not provide.
+        Values that the stack does not provide are nan.
 
-        `closed` says why a connection ended before all data had arrived, at `closed_s`; "" if it did not. The counters
-        of `flows` are the stack's: a retransmission is a packet that it declared lost, `fast_retransmits` the
-        reductions of its window.
+        `closed` is the reason for which a connection ended before all data had arrived, at `closed_s`; "" if it did
+        not. The counters of `flows` are the stack's: a retransmission is a packet that it declared lost,
+        `fast_retransmits` the reductions of its window.
         """
         return _frame(self.part("stacks"))
 
@@ -192,7 +192,7 @@ class Result:
     def relays(self) -> pd.DataFrame:
         """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer that it fills.
 
-        `flow` is the end-to-end flow, whose last part has its name in `flows`; `onward` is the next part.
+        `flow` is the end-to-end flow, of which the last part has the same name in `flows`; `onward` is the next part.
         """
         return _frame(self.part("relays"))
 
@@ -200,10 +200,10 @@ class Result:
     def reductions(self) -> pd.DataFrame:
         """A row per connection and cause that reduced its congestion window.
 
-        `cause` is why the network lost the first segment that the sender missed (as in the trace `drops`), `ecn`, or
-        `none` if it lost no data. `reductions` counts them; `reduced_s` is the time from each to the next one, or to
-        the end of the transfer, `reduced_bytes` by how much the window fell in all, and `mean_window_bytes` the mean
-        window over that time.
+        `cause` is the cause of the first segment loss that the sender noticed (as in the trace `drops`), `ecn`, or
+        `none` if no data were lost. `reductions` is their number; `reduced_s` the total time from each to the next one,
+        or to the end of the transfer; `reduced_bytes` the total decrease of the window; and `mean_window_bytes` the
+        mean window over `reduced_s`.
         """
         return _frame(self.part("reductions"))
 
@@ -265,7 +265,7 @@ class Result:
 
     @cached_property
     def videos(self) -> pd.DataFrame:
-        """A row per flow with adaptive video: chunks requested and received, and the account of the player's time.
+        """A row per flow with adaptive video: chunks requested and received, and the player's times.
 
         `mean_bitrate_bps` is that of the received chunks, `switches` counts changes of the bitrate from one request to
         the next. `played_s` and `stalled_s` are times with and without playback since playback began, `stalls` is the
@@ -306,7 +306,7 @@ class Result:
 
     @property
     def deaths(self) -> tuple[str, ...]:
-        """Connections of real stacks that ended before all data had arrived, a line for each."""
+        """Connections of real stacks that ended before all data had arrived, one line each."""
         found: Mapping[str, Sequence[Any]] = self.part("stacks")
         names = ("flow", "stack", "version", "closed_s", "closed")
         rows = zip(*(found.get(name, ()) for name in names), strict=True)
@@ -326,19 +326,19 @@ class Result:
 
     @property
     def delayed(self) -> tuple[str, ...]:
-        """Arriving flows that had to wait for others, a line for each flow of the scenario with such flows."""
+        """Arriving flows that had to wait for others, as a line for each scenario flow with any."""
         found: Mapping[str, Sequence[Any]] = self.part("arrived")
         rows = zip(*(found.get(name, ()) for name in ("flow", "arrived", "waited", "peak_active")), strict=True)
         return tuple(
-            f"{flow}: {waited} of {arrived} flows waited until one of {peak} others had ended, which counts in their "
-            f"completion times; needs a larger traffic.most_active than {peak}, or a lower load"
+            f"{flow}: {waited} of {arrived} flows waited until one of {peak} others had ended, which is included in "
+            f"their completion times; needs traffic.most_active larger than {peak}, or a lower load"
             for flow, arrived, waited, peak in rows
             if waited
         )
 
     @property
     def replaced(self) -> tuple[str, ...]:
-        """Invalid values of loaded congestion controllers, which were replaced, a line for each kind."""
+        """Invalid values of loaded congestion controllers, which were replaced, one line for each kind."""
         found: Mapping[str, Sequence[str]] = self.part("modules")
         rows = zip(found.get("module", ()), found.get("warning", ()), strict=True)
         return tuple(f"{module}: {warning}" for module, warning in rows)
@@ -374,7 +374,7 @@ class Result:
         if name in _LATER_PARTS:
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
-            # A stored run has them, unless an early version stored it.
+            # A stored run contains these, unless an early version stored it.
             if not len(self.columns["files"].get("flow", ())):
                 return {column: [] for column in (web.COLUMNS if name == "response_times" else web.WAITING)}
             if name == "waiting":
@@ -382,7 +382,7 @@ class Result:
             times = web.response_times(self.files, duration_s(self.scenario))
             return {str(column): times[column].tolist() for column in times}
         if name == "slowdowns" and name not in self.columns:
-            # A stored run has them, unless an early version stored it.
+            # A stored run contains these, unless an early version stored it.
             if not len(self.columns.get("completions", {}).get("flow", ())):
                 return {column: [] for column in slowdowns.COLUMNS}
             rows = slowdowns.slowdowns(self.completions)
@@ -425,8 +425,8 @@ class Result:
     def attainable_bps(self) -> float:
         """Largest total throughput that a dumbbell's trunk could carry in this run [bit/s]; nan for a graph.
 
-        It is the payload of the trunk's capacity, less the VBR cells sent, in those of the flows' packets that lose
-        least to headers: see `analysis.efficiency`.
+        It is the payload of the trunk's capacity, minus the VBR cells sent, if it is filled with the flows' packets
+        that have the least header overhead: see `analysis.efficiency`.
         """
         return math.nan if self._trunk is None else self._most_payload_bps(self._trunk.left_bps)
 
@@ -438,7 +438,7 @@ class Result:
         return trunk_after_vbr(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
 
     def _most_payload_bps(self, on_wire_bps: float) -> float:
-        """Returns the most payload of the flows that fits into a rate on the trunk's wire [bit/s]."""
+        """Returns the maximum payload rate of the flows within a rate on the trunk's wire [bit/s]."""
         seconds = self.measured_s
         offered = offers(self.scenario.resolved, self.columns)
         return 8 * attainable_bytes(on_wire_bps * seconds / 8, offered) / seconds
@@ -454,7 +454,7 @@ class Result:
         if isinstance(network, Dumbbell):
             x = [one for one, is_back in zip(x, network.sent_back, strict=True) if not is_back]
         if self._trunk is not None and begin_s(self.columns):
-            # The third only limits rounding errors: the trunk cannot have used more than its capacity.
+            # The third bound only limits rounding errors: the trunk cannot have used more than its capacity.
             x = [min(total(x), self._most_payload_bps(self._trunk.used_bps), self.attainable_bps)]
         return metrics.efficiency(x, self.attainable_bps)
 
@@ -481,13 +481,13 @@ class Result:
     def fairness(self) -> float:
         """Jain's index of the TCP throughputs; nan if nothing was delivered.
 
-        If demands differ, it is the index of throughputs divided by max-min fair shares: a flow whose demand is met has
-        its fair share, however small (ATM Forum/98-0876 section 7).
+        If demands differ, it is the index of throughputs divided by max-min fair shares: a flow whose demand is
+        satisfied has its fair share, however small it is (ATM Forum/98-0876 section 7).
         """
         if not self.demands_differ:
             flows = zip(self._throughputs_bps, self._demands_bps, strict=True)
             return metrics.fairness(x for x, demand in flows if not math.isnan(demand))
-        # Import only here, because most flows send as much as they can.
+        # Import only here, because most runs contain only greedy flows.
         from longpipe.analysis import shares
 
         left_bps = None if self._trunk is None else self._trunk.left_bps
@@ -529,7 +529,7 @@ class Result:
 
     def to_json(self) -> str:
         """Returns `summary()` as JSON text."""
-        # Python's own encoder takes as long as the run if it indents.
+        # With indentation, Python's own encoder takes as long as the run.
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
         return orjson.dumps(self.summary(), option=options).decode()
 

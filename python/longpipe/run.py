@@ -30,8 +30,8 @@ def simulate(
 ) -> Result:
     """Runs a scenario, or that of a TOML file. Equal inputs result in bit-identical outputs on all machines.
 
-    A scenario with a controller of your own (`tcp.congestion.kind = "module"` or "python") or a stack of your own
-    (`traffic.kind = "own-stack"`) runs in a process of its own, any other one in this thread.
+    A scenario with your own controller (`tcp.congestion.kind = "module"` or "python") or your own stack (`traffic.kind
+    = "own-stack"`) runs in a separate process, any other one in this thread.
 
     `progress` is called regularly with the fraction of simulated time that has passed [0, 1]; without it a notebook
     shows a bar. `captures` writes packets to pcapng files:
@@ -79,7 +79,7 @@ def _without_warm_up(
     places: Sequence[tuple[str, int, str]],
     limit: int,
 ) -> dict[str, Any]:
-    """Runs a scenario, and again until the end of its warm-up, whose counters are subtracted."""
+    """Runs a scenario, and again until the end of its warm-up, and subtracts the counters of the second run."""
     from longpipe.analysis.warm_up import TRACES, automatic, since
 
     resolved = without_warm_up(scenario.resolved)
@@ -104,7 +104,7 @@ def _check_seed(seed: int) -> None:
 
 
 def register_classes(scenario: Scenario) -> None:
-    """Registers in the core the classes that a scenario names as controllers."""
+    """Registers the classes that a scenario uses as controllers in the core."""
     if modules := modules_of(scenario.resolved):
         from longpipe.controls.classes import register
 
@@ -121,7 +121,7 @@ def control_error(error: _core.ControlError) -> RunError:
 
 
 def _in_one_line(error: Exception, scenario: Scenario, seed: int) -> RunError | ScenarioError:
-    """Converts an error of the core."""
+    """Returns an error of the core in one line."""
     run = f"scenario {scenario.digest()} and seed {seed}"
     if isinstance(error, _core.DefectError):
         return RunError(f"{error}; a defect of longpipe, please report it with {run}")
@@ -130,8 +130,8 @@ def _in_one_line(error: Exception, scenario: Scenario, seed: int) -> RunError | 
     if isinstance(error, _core.MemoryLimitError):
         needed, limit = map(shown, error.args)
         return RunError(
-            f"memory: {limit} are not enough, the run would take {needed} next; "
-            "needs smaller windows or buffers, fewer flows, traces or workers, a shorter duration, or a larger --memory"
+            f"memory: {limit} are not enough, the run would need {needed}; needs smaller windows or buffers, fewer "
+            f"flows, traces or workers, a shorter duration, or a larger --memory"
         )
     return ScenarioError(str(error))
 

@@ -15,7 +15,7 @@ from longpipe.errors import shown
 
 UNLIMITED: Final = "unlimited"
 
-# Lengths are bounded, so that parsing any text is fast.
+# The lengths are bounded, so that parsing any text is fast.
 _QUANTITY: Final = re.compile(
     r"([+-]?(?:\d{1,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?"
 )
@@ -36,7 +36,7 @@ class Dimension:
     unlimited: bool = False
     # Units that are accepted but never written, each as a multiple of a unit: 1 MB/s is 8 Mbit/s.
     multiples: Mapping[str, tuple[Fraction, str]] = field(default_factory=dict)
-    # Explanations for rejected units: those of another dimension, or with two meanings.
+    # Explanations for rejected units: units of another dimension, or with two meanings.
     other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
@@ -76,7 +76,7 @@ class Dimension:
         return f"{decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
 
 
-# Cached, because large networks repeat a few quantities.
+# The result is cached, because large networks repeat a few quantities.
 @lru_cache(maxsize=4096)
 def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text.strip())
@@ -167,8 +167,8 @@ RATE: Final = Dimension(
         "Tbit/s": Fraction(10**12),
     },
     example="155.52 Mbit/s",
-    # Lower case as in tc(8), except its "mbps" (megabytes per second); ns-3's DataRate; a bare prefix and "/sec" as in
-    # iperf.
+    # Other spellings of rates: lower case as in tc(8), except its "mbps" (megabytes per second); ns-3's DataRate; a
+    # bare prefix and "/sec" as in iperf.
     aliases={
         **dict.fromkeys(_BITS, "bit/s"),
         **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in (*_BITS, "")},

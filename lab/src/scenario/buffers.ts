@@ -62,7 +62,7 @@ export function bufferOf(field: string, text: string, framing: string, pipe: Pip
         }
         return { unit: "cells", limit: cells };
     }
-    if (unit === "cells") wrong(`${text}; IP routers have no cells, needs packets, bytes, BDP or a time, as in '1 BDP'`);
+    if (unit === "cells") wrong(`${text}; IP routers do not queue cells, needs packets, bytes, BDP or a time, as in '1 BDP'`);
     if (bytes !== undefined) {
         const limit = number.times(bytes).floor();
         if (limit < largest.bytes) {

@@ -349,7 +349,7 @@ function checkModule(made: Part, path: string, say: Say): void {
     }
     const digest = valueOf(made, "digest");
     if (digest === null || digest === found.digest) return;
-    const needs = `needs the file as it was, or no digest; ${file} has ${found.digest.slice(0, 12)}... now`;
+    const needs = `needs the unchanged file, or no digest; ${file} has ${found.digest.slice(0, 12)}... now`;
     say(path, `digest: ${String(digest).slice(0, 12)}...; ${needs}`);
 }
 

@@ -24,7 +24,7 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
     for (const [tcp, i] of framing === "aal5" ? last : []) {
         const ecn = kindOf(valueOf(tcp, "ecn") as Part);
         if (ecn === "off") continue;
-        problems.push(`${tcpField(network, topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no marks of IP`);
+        problems.push(`${tcpField(network, topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no ECN marks`);
     }
     problems.push(...framingProblems(scenario, topology), ...pathProblems(topology));
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
@@ -113,7 +113,7 @@ export function checkVbr(scenario: Part, topology: Topology): void {
         const field = dumbbell ? "network.vbr" : `network.vbr[${i}]`;
         const first = route[0] as number;
         if (used.has(first) || firsts.filter((one) => one === first).length > 1) {
-            const problem = `${repr(valueOf(source, "from"))} sends other cells too; needs a host of its own`;
+            const problem = `${repr(valueOf(source, "from"))} sends other cells too; needs its own host`;
             throw new ScenarioError([`${field}.from: ${problem}`]);
         }
         const [rate, slowest] = [valueOf(source, "rate"), topology.slowestRate(route)];
@@ -156,7 +156,7 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     const scheduler = valueOf(switches, "scheduler") as Part;
     if (!isFifo(scheduler)) yield `switch.scheduler: ${kindOf(scheduler)}; serves cells, IP routers accept fifo`;
     if (valueOf(switches, "ties") === "rotating") {
-        yield "switch.ties: rotating; turns every cell time, IP routers accept port-order, random";
+        yield "switch.ties: rotating; changes every cell time, IP routers accept port-order, random";
     }
     if (topology.graph.vbr.length > 0) {
         yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'";

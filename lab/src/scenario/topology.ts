@@ -120,12 +120,12 @@ export class Topology {
         for (const [i, b] of route.slice(1).entries()) {
             const a = route[i] as string;
             if (!this.index.has(hop(a, b))) {
-                wrong(`${shown}; does not connect, there is no link between ${repr(a)} and ${repr(b)}`);
+                wrong(`${shown}; is not connected, there is no link between ${repr(a)} and ${repr(b)}`);
             }
         }
         if (new Set(route).size < route.length) wrong(`${shown}; needs to visit each node once`);
         for (const node of route.slice(1, -1)) {
-            if (this.kinds.get(node) === "host") wrong(`${shown}; ${repr(node)} is a host, only switches pass cells on`);
+            if (this.kinds.get(node) === "host") wrong(`${shown}; ${repr(node)} is a host, only switches forward`);
         }
     }
 
@@ -154,9 +154,9 @@ export class Topology {
                 }
             }
             const ends = [a, b].sort().join(" ");
-            if (a === b) found.push(`${field}.between: ${repr(a)} twice; needs two different nodes`);
+            if (a === b) found.push(`${field}.between: both are ${repr(a)}; needs two different nodes`);
             else if (seen.has(ends)) {
-                found.push(`${field}.between: ${a} and ${b} are linked already; needs each pair once`);
+                found.push(`${field}.between: ${a} and ${b} are already linked; needs each pair once`);
             }
             seen.add(ends);
             const port = ["buffer", "return_buffer", "policy"].some((one) => valueOf(link, one) !== null);
@@ -180,7 +180,7 @@ export class Topology {
                         found.push(`${field}[${i}].${end}: ${repr(key)} is not a host; ${nearest(key, hosts)}`);
                     }
                 }
-                if (first === last) found.push(`${field}[${i}].to: ${repr(last)} is the sender too; needs another host`);
+                if (first === last) found.push(`${field}[${i}].to: ${repr(last)} is also the sender; needs another host`);
             }
         }
         return found;
@@ -206,7 +206,7 @@ function duplicates(field: string, names: string[]): string[] {
     for (const [i, key] of names.entries()) {
         const before = first.get(key);
         if (before === undefined) first.set(key, i);
-        else found.push(`${field}[${i}].name: ${repr(key)} is the name of ${field}[${before}]; needs a name of its own`);
+        else found.push(`${field}[${i}].name: ${repr(key)} is the name of ${field}[${before}]; needs a unique name`);
     }
     return found;
 }

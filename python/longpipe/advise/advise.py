@@ -34,8 +34,8 @@ class Advice:
     """The runs of a question, and the selection from them.
 
     `values[i]` contains the measures of alternative i in their base units, indexed by replication, situation and
-    measure. `selection` is None if the budget ended before the first decision. `spent` is whether the budget ended
-    before the selection was done.
+    measure. `selection` is None if the budget ended before the first decision. `spent` tells whether the budget ended
+    before the selection did.
     """
 
     question: Question
@@ -72,7 +72,7 @@ def advise(
     budget = budget or Budget()
     question.check()
     if all(seedless(one) for row in question.scenarios for one in row):
-        # All replications are identical.
+        # Without random numbers all replications are identical.
         question = replace(question, first=FEWEST)
     work = _Work(question, runner, budget, progress)
     selection, zone, spent = None, math.nan, False
@@ -92,7 +92,7 @@ def advise(
 
 
 class _Work:
-    """Runs replications in the order of seeds, so that all alternatives have the same number if the runs end early."""
+    """Runs replications in order of seeds, so all alternatives have equally many if the runs end early."""
 
     def __init__(
         self, question: Question, runner: Runner, budget: Budget, progress: Callable[[Progress], None]
@@ -117,7 +117,7 @@ class _Work:
     def replicate(self, alternatives: list[int], wanted: int) -> None:
         """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before that."""
         while self._ready < wanted:
-            # A full round of runs, for which later replications of survivors may be started early.
+            # A full round of runs keeps all workers busy, so later replications of survivors may be started early.
             count = max(1, AT_ONCE // (len(alternatives) * self.shape[0]))
             last = self._ready + count
             chosen = [(r, i) for r in range(self._ready, last) for i in alternatives]

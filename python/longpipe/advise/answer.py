@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Relative change of a limit, in both directions, to test whether it affects the choice.
+# Relative change of a limit, in both directions, that tests whether the limit affects the choice.
 SHIFT: Final = 0.1
 
 
@@ -69,7 +69,7 @@ class Answer:
 
     @cached_property
     def rows(self) -> tuple[Numbers, ...]:
-        """For each alternative, the value of each replication and measure."""
+        """Values of each alternative, by replication and measure."""
         return tuple(self.advice.rows(i) for i in range(len(self.advice.values)))
 
     @cached_property
@@ -114,7 +114,7 @@ class Answer:
         return max(alternatives, key=lambda one: sign * float(self.means[one, 0]), default=None)
 
     def _least_worse(self, alternatives: Iterable[int]) -> int | None:
-        """Returns the best alternative by its mean difference to the choice.
+        """Returns the alternative with the smallest mean difference from the choice.
 
         The means themselves are not comparable, because eliminated alternatives have fewer replications.
         """
@@ -144,15 +144,15 @@ class Answer:
     def cost(self) -> float:
         """Upper bound, at the stated confidence, of the loss of the choice compared with the best alternative.
 
-        The one-sided intervals of all differences are simultaneous (Bonferroni). It is nan without a choice, and if a
-        difference has no interval because it has fewer than two replications.
+        The one-sided intervals of all differences are simultaneous (Bonferroni). The result is nan if there is no
+        choice, or if a difference has fewer than two replications and so no interval.
         """
         if self.choice is None:
             return math.nan
         others = [one for one in self.allowed() if one != self.choice]
         if not others:
             return 0.0
-        # A two-sided interval with twice the error has the ends of a one-sided one.
+        # A two-sided interval with twice the error has the same ends as one-sided intervals.
         error = 2 * self.advice.question.error / len(others)
         # Unlike `max`, numpy's maximum of numbers with a nan is nan.
         return float(np.max([0.0, *(-self.difference(one, error).low for one in others)]))
@@ -167,7 +167,7 @@ class Answer:
     def equal(self) -> list[Difference]:
         """Other alternatives within the limits that are worse than the choice by less than the indifference zone.
 
-        Their 95 % intervals end below the zone.
+        The 95 % intervals of their differences end below the zone.
         """
         others = [self.difference(one) for one in self.allowed() if one != self.choice and self.choice is not None]
         return [one for one in others if one.high < self.advice.zone]

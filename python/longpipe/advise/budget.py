@@ -15,7 +15,7 @@ _BUDGET: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|runs?)")
 
 
 class SpentError(Exception):
-    """The time limit has passed, which ends the runs in progress."""
+    """Raised when the time limit has passed, to end the runs in progress."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Budget:
     text: str = ""
     seconds: float = float("inf")
     runs: float = float("inf")
-    # From a factory, because Sphinx links a function that is a class attribute to a source page that does not exist.
+    # A factory is used because Sphinx would link a function as class attribute to a source page that does not exist.
     clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ def page(answer: Answer, command: str, *, stored: bool = True) -> str:
         facts.append(("choice", words.headline(answer)))
         facts.append(("runner-up", words.runner_up(answer)))
     facts.append(("repeat", command))
-    changes = tuple(words.changes(answer)) or ("Nothing that was varied.",)
+    changes = tuple(words.changes(answer)) or ("None of the varied inputs.",)
     files = [
         download("alternatives.csv", alternatives(answer).to_csv(index=False).encode()),
         download("runs.csv", runs(answer).to_csv(index=False).encode()),
@@ -36,7 +36,7 @@ def page(answer: Answer, command: str, *, stored: bool = True) -> str:
         files.append(download("choice.toml", question.design.scenarios[answer.choice].to_toml().encode()))
     lead = [words.headline(answer), words.confidence(answer, stored=stored)]
     if close := list(words.equal(answer)):
-        lead.append(f"No worse than the choice by more than the indifference zone: {'; '.join(close)}.")
+        lead.append(f"Worse than the choice by at most the indifference zone: {'; '.join(close)}.")
     sections = [
         Section("answer", "Answer", tuple(lead), (Facts(tuple(facts)),)),
         Section(
@@ -90,7 +90,7 @@ def _situations(answer: Answer) -> Iterator[Grid]:
     rows = tuple(
         (
             *(Cell(str(value)) for value in fields.values()),
-            Cell("none within the limits" if best is None else words.levels(answer, best)),
+            Cell("none satisfies the limits" if best is None else words.levels(answer, best)),
             Cell(shown(question.goal, lost), lost if lost == lost else None),
         )
         for fields, best, lost in answer.by_situation

@@ -21,7 +21,7 @@ _RANGE: Final = re.compile(
 # Number of levels of a range, unless it is given as in "0.05..4 BDP / 9".
 LEVELS: Final = 7
 MOST_LEVELS: Final = 100
-# Minimum ratio of the ends of a range for which its levels have equal ratios instead of equal differences.
+# Minimum ratio of the ends of a range at which its levels have equal ratios instead of equal differences.
 GEOMETRIC: Final = 4.0
 # Number of situations for means and quantiles, and maximum number of uncertain inputs for which the worst case is
 # searched among the corners.
@@ -59,7 +59,7 @@ class Range:
 
     @property
     def geometric(self) -> bool:
-        """Whether equal ratios, not equal differences, divide the range."""
+        """Whether levels divide the range by equal ratios instead of equal differences."""
         return self.low > 0 and self.high / self.low >= GEOMETRIC
 
     def at(self, place: float) -> float:

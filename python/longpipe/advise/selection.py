@@ -85,7 +85,7 @@ class Selection:
 
     @property
     def done(self) -> bool:
-        """Whether one alternative is left that passes all limits, or none is left."""
+        """Whether only one alternative is left and passes all limits, or none is left."""
         return not self.alive or (len(self.alive) == 1 and self._is_feasible(self.alive[0]))
 
     @property
@@ -172,10 +172,10 @@ class Selection:
             self.eliminated[one] = (self.replications, WORSE)
 
     def outlook(self, errors: float = 0.0) -> int:
-        """Returns how many more observations, of all survivors together, the selection takes if means do not change.
+        """Returns how many more observations, of all survivors together, the selection needs if means do not change.
 
-        With `errors`, each mean difference is smaller by that many standard errors, so that decisions take longer, or
-        larger if it is negative. The number is at most that after which the continuation regions end.
+        `errors` reduces each mean difference by that number of standard errors, which delays decisions; if it is
+        negative, differences are larger. The number is at most that after which the continuation regions end.
         """
         if self.done or self.replications < self.allowances.first:
             return 0

@@ -15,7 +15,7 @@ from longpipe.scenario.datagrams import HEADERS
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-# Controls that fill a buffer until it overflows and then reduce their window by a factor.
+# Congestion controls that fill a buffer until it overflows and then multiply their window by a constant factor.
 _LOSS_BASED: Final = ("aimd", "linux-reno", "cubic", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood")
 _RENO: Final = ("aimd", "linux-reno")
 # Factor by which a buffer may differ from the rule and still agree with it.
@@ -25,7 +25,7 @@ MANY: Final = 50
 
 
 def rules(scenario: Scenario) -> Iterator[str]:
-    """Yields what closed forms say about the long flows over a common link with a limited buffer, and about datagrams.
+    """Yields results of closed forms for the long flows over a common link with a limited buffer, and for datagrams.
 
     Nothing for cells.
     """
@@ -51,7 +51,7 @@ def rules(scenario: Scenario) -> Iterator[str]:
 def _of_buffer(
     resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any], packet: int
 ) -> Iterator[str]:
-    """Yields the buffer that B = C RTT / sqrt(n) has for long flows, and how it compares."""
+    """Yields the buffer by B = C RTT / sqrt(n) for long flows, and a comparison with the present one."""
     pipe = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
     found = bytes_of(trunk["buffer"], packet)
     rule = pipe / math.sqrt(len(flows))
@@ -75,9 +75,9 @@ def _of_losses(
     share = rate_bps / trunk["rate_bps"]
     text = f"MSS / RTT sqrt(3 / 2p) with losses of {100 * loss:.3g} %, {_long(flows)}: {_rate(rate_bps)}"
     if share < 1:
-        yield f"{text}, {100 * share:.0f} % of the link: a larger buffer adds nothing to it"
+        yield f"{text}, {100 * share:.0f} % of the link: a larger buffer does not increase it"
     else:
-        yield f"{text}, above the link's {_rate(trunk['rate_bps'])}: the buffer decides"
+        yield f"{text}, above the link's {_rate(trunk['rate_bps'])}: the buffer is the limit"
 
 
 def _of_threshold(
@@ -90,7 +90,7 @@ def _of_threshold(
     threshold = policy["threshold"] * (packet if policy["unit"] == "packets" else 1)
     least = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows) * DCTCP_PART
     text = f"K > C RTT / 7 of {_long(flows)} with DCTCP: {_size(least)}; the threshold is {_size(threshold)}"
-    yield f"{text}, which agrees" if threshold > least else f"{text}, so that the queue runs empty"
+    yield f"{text}, which agrees" if threshold > least else f"{text}, so the queue runs empty"
 
 
 def _of_bbr(
@@ -107,7 +107,7 @@ def _of_bbr(
 
 
 def _of_arrivals(resolved: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the mean wait of Poisson datagrams that have a link for themselves (M/D/1)."""
+    """Yields the mean wait of Poisson datagrams that have a link to themselves (M/D/1)."""
     flows = resolved["flows"]
     payloads = {flow["traffic"].get("payload_bytes") for flow in flows}
     if any(flow["traffic"]["kind"] != "poisson" for flow in flows) or len(payloads) != 1:
@@ -119,7 +119,7 @@ def _of_arrivals(resolved: Mapping[str, Any]) -> Iterator[str]:
     if load < 1:
         [payload] = payloads
         wait_s = md1_wait_s(load, 8 * (payload + HEADERS) / trunk["rate_bps"])
-        yield f"M/D/1 at a load of {100 * load:.0f} %: mean wait {1e3 * wait_s:.3g} ms, if the buffer loses nothing"
+        yield f"M/D/1 at a load of {100 * load:.0f} %: mean wait {1e3 * wait_s:.3g} ms, if the buffer does not overflow"
 
 
 def _long(flows: Sequence[Mapping[str, Any]]) -> str:
@@ -139,13 +139,13 @@ def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], pa
     if policy != "tail-drop":
         yield f"{policy} keeps the queue below the buffer"
     if len(flows) < MANY:
-        yield f"with fewer than {MANY} flows their windows fall together"
+        yield f"with fewer than {MANY} flows, their windows are synchronized"
     if packets < 10 * len(flows):
-        yield f"{packets / len(flows):.0f} packets per flow in flight are few, and timeouts decide"
+        yield f"{packets / len(flows):.0f} packets per flow in flight are few, so timeouts dominate"
 
 
 def _shared(resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Returns the slowest link with a limited buffer that all of the flows use; None if there is none."""
+    """Returns the slowest link with a limited buffer that all of the flows use, or None if there is none."""
     common = set.intersection(*(set(flow["route"]) for flow in flows))
     links = [resolved["links"][number] for number in sorted(common)]
     limited = [link for link in links if link["buffer"] is not None]

@@ -57,8 +57,11 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
         spent = f"the budget of {advice.budget} ended" if advice.budget else "the maximum of replications was reached"
         text = f"Not certified: {spent} {_progress(answer)}; {_continuation(answer, stored=stored)}"
     if math.isnan(answer.cost):
-        return f"{text} What it loses at worst is unknown: that needs two replications of each alternative."
-    return f"{text} At worst it loses {shown(goal, answer.cost)} against another one (intervals of {sure} together)."
+        return f"{text} The maximum loss is unknown: it needs two replications of each alternative."
+    return (
+        f"{text} At worst it is {shown(goal, answer.cost)} worse than another alternative (simultaneous {sure} "
+        f"intervals)."
+    )
 
 
 def _progress(answer: Answer) -> str:
@@ -125,7 +128,7 @@ def _factors(answer: Answer) -> Iterator[str]:
         costs = []
         for level, best in effect.best:
             if best is None:
-                costs.append(f"{level}: none within the limits")
+                costs.append(f"{level}: none satisfies the limits")
             elif best.alternative != answer.choice:
                 costs.append(f"{level}: {worse(answer, best)}")
         share = "" if effect.share != effect.share else f" explains {100 * effect.share:.0f} % of the variation"
@@ -137,7 +140,7 @@ def _limits(answer: Answer) -> Iterator[str]:
     for shift in answer.shifts:
         if shift.choice != answer.choice:
             other = "no alternative" if shift.choice is None else levels(answer, shift.choice)
-            yield f"with {shift.limit}: {other}, by the means"
+            yield f"with {shift.limit}: {other}, according to the means"
 
 
 def _situations(answer: Answer) -> Iterator[str]:
@@ -175,7 +178,7 @@ def conditions(answer: Answer) -> Iterator[str]:
         yield f"{factor.name}: {', '.join(map(str, factor.levels))}"
     if question.uncertain:
         over = {"worst": "the worst", "mean": "the mean"}.get(question.over, f"the value that {question.over} reach")
-        yield f"of {len(question.situations)} situations with each seed, {over} counts"
+        yield f"of {len(question.situations)} situations with each seed; {over} is used"
         for one in question.uncertain:
             yield f"{one.field}: {one.range.value(one.range.low)} to {one.range.value(one.range.high)}, uncertain"
     if advice.zone == advice.zone:

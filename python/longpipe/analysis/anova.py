@@ -29,7 +29,7 @@ from longpipe.errors import ScenarioError
 
 # An error below this share of the sum of squares counts as zero, because it may be a rounding error.
 ROUNDING = 1e-22
-COPIES = "no error: the replications are copies, there is nothing to test against; needs a seed that draws something"
+COPIES = "no error: the replications are identical, so there is nothing to test against; needs a random part"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +70,7 @@ class Anova:
 
     @cached_property
     def standard_error(self) -> float:
-        """s_e, the residual standard deviation of one observation; nan without error degrees of freedom."""
+        """Residual standard deviation s_e of one observation; nan without error degrees of freedom."""
         if self.error_df == 0:
             return float("nan")
         return float(np.sqrt(self._error / self.error_df))
@@ -119,8 +119,8 @@ class Anova:
 
         Columns: `component`, `level` (of an interaction, one level per factor, "sack, 0.5"), `effect`,
         `standard_error`, `low`, `high`, all in the unit of the response. In a balanced design the standard error is s_e
-        sqrt(df / rows), with the df of the component; quantiles are those of Student's t. The intervals are individual,
-        not simultaneous.
+        sqrt(df / rows), with the df of the component; quantiles come from Student's t distribution. The intervals are
+        individual, not simultaneous.
         """
         check_level(level)
         rows: list[tuple[object, ...]] = []
@@ -137,7 +137,7 @@ class Anova:
             yield name_of(term), label, float(value), error, float(value) - t * error, float(value) + t * error
 
     def quantile(self, level: float) -> float:
-        """Quantile of Student's t with the error's degrees of freedom for a two-sided interval; None without them."""
+        """Returns the two-sided quantile of Student's t with the error's degrees of freedom; None if there are none."""
         return t_quantile(level, self.error_df) if self.error_df and self._error else float("nan")
 
     def mean_interval(self, level: float = 0.9) -> tuple[float, float]:
@@ -204,7 +204,7 @@ def anova(
     columns such as "a / (a + b)". Without an order, the model has all interactions for a replicated design, with the
     replications as error; all but the highest one, which becomes the error, for an unreplicated design; and only main
     effects if combinations of levels are missing. `blocks` is a column whose effect is removed without interactions:
-    with common random numbers, the seed. `seeds` names the column, if the frame has it, with which `check` determines
+    with common random numbers, the seed. `seeds` names the column, if the frame has it, that `check` uses to determine
     whether runs share random numbers. `saturated` allows a model without an error term, whose F tests and intervals are
     nan.
 
@@ -230,7 +230,7 @@ def _terms(
     cells: Cells, factors: tuple[str, ...], blocks: str | None, order: int | None, terms: Sequence[str] | None
 ) -> list[Term]:
     if order is not None and terms is not None:
-        raise ScenarioError(f"order: {order} beside terms; needs one of the two")
+        raise ScenarioError(f"order: {order} together with terms; needs one of the two")
     if order is not None and not 1 <= order <= len(factors):
         raise ScenarioError(f"order: {order}; needs 1 to {len(factors)}, the number of factors")
     if terms is not None:

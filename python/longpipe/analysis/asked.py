@@ -127,7 +127,7 @@ class NamedMeasure:
     """A measure of each run: a `quantity` of the named rows of a `kind`, such as "flow" or "port".
 
     For several flows, throughputs [bit/s] and counts are sums, shares are computed over all of them, and the completion
-    is that of the last one. For several ports, delays [s] and utilizations are averages. Without a pattern, web
+    time is that of the last one. For several ports, delays [s] and utilizations are averages. Without a pattern, web
     measures cover all classes.
     """
 
@@ -230,7 +230,7 @@ class NamedMeasure:
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
 
     def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
-        """Returns the rows to measure, each with a `name`; `names` is the column of the table that has it."""
+        """Returns the rows to measure, each with a `name`; `names` is the table's column of names."""
         fitting = [i for i, name in enumerate(columns.get(names, ())) if self._fits(str(name))]
         values = {name: _values(column, fitting) for name, column in columns.items()}
         values["name"] = [str(columns[names][i]) for i in fitting]

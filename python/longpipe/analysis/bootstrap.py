@@ -24,10 +24,10 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
 
     Resamples the replications within each combination of levels, or whole blocks where the model has them, so that
     neither normality nor equal variances are assumed; without replications it resamples residuals, which assumes equal
-    variances. `standard_error` is that of the means, cell by cell; an end that too few replications can't tell is
-    infinite. The same seed gives the same intervals. Raises ScenarioError for fewer than 200 draws, incomplete blocks,
-    or a single replication of some combinations only.
-    Method: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), section 12.5.
+    variances. `standard_error` is computed from the means, cell by cell; an end for which there are too few
+    replications is infinite. The same seed gives the same intervals. Raises ScenarioError for fewer than 200 draws,
+    incomplete blocks, or a single replication of some combinations only. Method: B. Efron and R. J. Tibshirani, An
+    Introduction to the Bootstrap (1993), section 12.5.
     """
     check_level(level)
     if not FEWEST_DRAWS <= draws <= MOST_DRAWS:

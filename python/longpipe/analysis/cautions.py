@@ -33,7 +33,7 @@ SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # Minimum number of changes for the warning; a path with fewer changes is assumed to be constant afterwards on purpose.
 FEWEST_STEPS: Final = 4
 
-_REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is drawn"
+_REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another random part"
 # ACK compression of the profile `linux-6` [ps], which the user did not choose.
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 
@@ -42,8 +42,8 @@ def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
     They concern buffers and rates that are not given, implausible values of files, links and buffers that windows
-    cannot fill, paths that end before the run or replace a delay, shapers and policers that have no effect or let no
-    packet pass, and ECN of which either the queues or the flows know nothing.
+    cannot fill, paths that end before the run or replace a delay, shapers and policers that have no effect or drop
+    every packet, and ECN that only the queues or only the flows support.
     """
     resolved = scenario.resolved
     ways = [
@@ -76,7 +76,10 @@ def _default_buffer(scenario: Scenario) -> Iterator[str]:
     sizes = {link["buffer"]["limit"] for link in ports if kinds[link["from"]] == "switch"}
     if sizes:
         packets = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
-        yield f"switch.buffer: not given, routers have {scenario.switch.buffer} ({packets} packets); set it to choose"
+        yield (
+            f"switch.buffer: not given, routers have {scenario.switch.buffer} ({packets} packets); set it to choose "
+            f"another size"
+        )
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
@@ -123,7 +126,7 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
 
 
 def _draws(traffic: Mapping[str, Any]) -> bool:
-    """Returns whether traffic is random; bursts depend on the distribution of their times."""
+    """Returns whether traffic is random; for bursts this depends on the distribution of their durations."""
     bursts = traffic.get("bursts") or traffic
     return traffic["kind"] in DRAWN_TRAFFIC or bursts.get("times", {}).get("kind", "fixed") != "fixed"
 
@@ -167,7 +170,7 @@ def _default_rate(scenario: Scenario) -> Iterator[str]:
     rates_bps = [step[1] for motion in motions for step in motion.get("service", {}).get("steps", ())]
     if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):
         rates = f"{RATE.format(min(rates_bps))} to {RATE.format(max(rates_bps))}"
-        default = f"not given, {network.trunk_rate} determines what is in BDP and auto"
+        default = f"not given, {network.trunk_rate} determines sizes in BDP and auto"
         yield f"network.trunk_rate: {default}; network.path has rates of {rates}"
 
 
@@ -193,7 +196,7 @@ def _never_wait(resolved: Resolved) -> Iterator[str]:
     if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):
         yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
     elif not all(tcp["timer"].get("timestamps") for tcp in asked):
-        yield "tcp.ack.sack_delay: no ACK waits where no round trip is known; needs tcp.timer.timestamps = true"
+        yield "tcp.ack.sack_delay: no ACK waits while the RTT is unknown; needs tcp.timer.timestamps = true"
 
 
 def _never_grows(resolved: Resolved) -> Iterator[str]:
@@ -204,13 +207,13 @@ def _never_grows(resolved: Resolved) -> Iterator[str]:
 
 
 def _never_shape(resolved: Resolved) -> Iterator[str]:
-    """Yields a line per link between routers whose rate is below that to which CAKE shapes it."""
+    """Yields a line per link between routers whose rate is below the rate of CAKE's shaper."""
     routers = {i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "switch"}
     for k, link in enumerate(resolved["links"]):
         rate_bps = link["policy"].get("rate_bps") if _kind(link["policy"]) == "cake" else None
         if rate_bps and "motion" not in link and {link["from"], link["to"]} <= routers and rate_bps > link["rate_bps"]:
             above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {RATE.format(link['rate_bps'])}"
-            yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs a policy of its own (return_policy)"
+            yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs a separate policy (return_policy)"
 
 
 def _pass_nothing(resolved: Resolved) -> Iterator[str]:
@@ -242,7 +245,7 @@ def _mark_nothing(resolved: Resolved) -> Iterator[str]:
             kind = _kind(resolved["links"][slowest]["policy"])
             what = f"{kind} with ecn = true" if kind in CHOOSE_TO_MARK else kind
             where = port_name(resolved, slowest)
-            yield f"{where}: {what} marks nothing, no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
+            yield f"{where}: {what} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
     elif capable and not any(map(_may_mark, resolved["links"])):
         needs = "needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
         yield f"tcp.ecn: {', '.join(capable)} has no effect, because no queue marks; {needs}"

@@ -32,7 +32,7 @@ Row = tuple[str, str, float, float, str]
 ADVICE: Final = {
     "normality": "compare with bootstrap intervals and aligned ranks",
     "equal variance": "transform the response, or compare with bootstrap intervals",
-    "independence": "take the seed as blocks, or give each run a seed of its own",
+    "independence": "use the seed as blocks, or give each run its own seed",
 }
 
 
@@ -50,7 +50,7 @@ def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
     residual = found.residuals["residual"].to_numpy()
     if not residual.any():
         rows = [(name, "", np.nan, np.nan, "all residuals are zero") for name in ("normality", "equal variance")]
-        rows.append(("independence", "", np.nan, np.nan, "all residuals are zero: the replications are copies"))
+        rows.append(("independence", "", np.nan, np.nan, "all residuals are zero: the replications are identical"))
     else:
         rows = [_normality(residual), _equal_variance(found, residual), _independence(found, residual)]
     table = pd.DataFrame(rows, columns=["assumption", "test", "statistic", "p_value", "note"])
@@ -96,14 +96,14 @@ def _rows_by_cell(found: Anova) -> Iterator[npt.NDArray[np.int64]]:
 
 def _independence(found: Anova, residual: Floats) -> Row:
     if found.blocks is not None:
-        return "independence", "", np.nan, np.nan, f"{found.blocks} is taken out as blocks"
+        return "independence", "", np.nan, np.nan, f"{found.blocks} is removed as blocks"
     if found.seeds is None:
         return _serial_correlation(found, residual)
     codes, names = pd.factorize(found.seeds)
     if len(names) == len(codes):
-        return "independence", "", np.nan, np.nan, "every run has a seed of its own"
+        return "independence", "", np.nan, np.nan, "every run has its own seed"
     if len(names) == 1 or found.error_df <= len(names) - 1:
-        return "independence", "", np.nan, np.nan, "runs share seeds; too few of them to tell what that does"
+        return "independence", "", np.nan, np.nan, "runs share seeds; too few runs to estimate the effect"
     sums, counts = np.bincount(codes, residual), np.bincount(codes)
     between, df = float(np.sum(sums**2 / counts)), len(names) - 1
     rest = found.error_df - df

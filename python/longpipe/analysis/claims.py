@@ -136,8 +136,8 @@ class Judgement:
 def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
     """Returns "holds" if all conditions hold, "fails" if one fails, otherwise "undecided".
 
-    `runs` has one row per run. `published`, or the frame that `source` names, has the same columns as far as the paper
-    contains them, and a single `seed`.
+    `runs` has one row per run. `published`, or the frame that `source` names, has those of these columns that the paper
+    contains, and a single `seed`.
     """
     conditions = list(claim.conditions(runs))
     verdicts = [condition.verdict() for condition in conditions]

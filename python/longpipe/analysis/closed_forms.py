@@ -9,12 +9,12 @@ from typing import Final
 # BBR version 1 (Cardwell et al. 2016): gains of the window, and of the pacing rate while it probes for bandwidth.
 BBR_WINDOW_GAIN: Final = 2.0
 BBR_PROBE_GAIN: Final = 1.25
-# Phases of a cycle of gains, each of one minimum RTT.
+# Number of phases in a cycle of gains; each lasts one minimum RTT.
 BBR_PHASES: Final = 8
 # Interval and duration of ProbeRTT [s], with four segments in flight.
 BBR_PROBE_RTT_INTERVAL_S: Final = 10.0
 BBR_PROBE_RTT_S: Final = 0.2
-# Part of C RTT that a threshold of DCTCP has to exceed.
+# Fraction of C RTT that DCTCP's marking threshold has to exceed.
 DCTCP_PART: Final = 1 / 7
 
 
@@ -74,7 +74,8 @@ def dctcp_queue(threshold: float, pipe: float, flows: int) -> DctcpQueue:
 def bbr_probe_rtt_share(rtt_s: float) -> float:
     """Returns the share of time that one BBR flow spends in ProbeRTT, in which it sends almost nothing.
 
-    ProbeRTT lasts 200 ms or an RTT, once the window has drained, and begins 10 s after the minimum RTT was last seen.
+    ProbeRTT begins 10 s after the minimum RTT was last measured, and lasts 200 ms or an RTT after the window has
+    drained.
     """
     duration_s = max(BBR_PROBE_RTT_S, rtt_s)
     return duration_s / (BBR_PROBE_RTT_INTERVAL_S + duration_s)

@@ -39,6 +39,8 @@ def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> 
             )
         converted, _ = in_base_units(frame, column)
         if not is_numeric_dtype(converted[column]):
-            raise ScenarioError(f"{field}: {name!r} holds {frame[column].dtype} values; needs a column of numbers")
+            raise ScenarioError(
+                f"{field}: {name!r} has values of type {frame[column].dtype}; needs a column of numbers"
+            )
         values[name] = converted[column].to_numpy(dtype=float, na_value=np.nan)
     return frame.assign(**{text: expression.value(values)})

@@ -1,8 +1,8 @@
-"""Time until a flow that joins others has its fair share, from the trace `arrivals`.
+"""Time until a flow that joins others reaches its fair share, from the trace `arrivals`.
 
 It is the δ-fair convergence time (RFC 5166 section 2.3; Bansal et al., SIGCOMM 2001) with δ = .1, for any number of
-flows: the time from a flow's start until its goodput, averaged over ten round trips, first is 90 % of the mean over all
-bulk flows that share its bottleneck and are active for the whole averaging interval.
+flows: the time from a flow's start until its goodput, averaged over ten round trips, first reaches 90 % of the mean
+over all bulk flows that share its bottleneck and are active for the whole averaging interval.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 COLUMN: Final = "convergence_s"
 DELTA: Final = 0.1
 ROUND_TRIPS: Final = 10
-# Kinds of traffic whose flows send during their whole life. Web traffic and arriving flows consist of short transfers.
+# Kinds of traffic whose flows send during their whole life. They exclude web traffic and arriving flows, which consist
+# of short transfers.
 BULK: Final = ("greedy", "transfer", "stream", "stack", "own-stack")
 # Instants in each averaging interval at which goodput is compared.
 _STEPS: Final = 20

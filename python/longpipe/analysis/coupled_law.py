@@ -15,7 +15,8 @@ RTT_TARGET_S: Final = 0.025
 COUPLING: Final = 2.0
 TARGET_S: Final = 0.015
 BETA: Final = 3.2
-# CUBIC's multiplicative decrease, and factor and exponent of its response (RFC 9438 section 4.6 and figure 5).
+# CUBIC's multiplicative decrease factor, and the coefficient and exponent of its response function (RFC 9438 section
+# 4.6 and figure 5).
 DECREASE: Final = 0.7
 RESPONSE: Final = 1.054
 EXPONENT: Final = 0.75
@@ -25,10 +26,10 @@ def prague_rate(marks: float, rtt_s: float) -> float:
     """Returns Prague's rate [packets/s] if a share `marks` of its packets is marked, at equal distances.
 
     The window grows by a (1 - `marks`) packets per RTT, where a is 1, or (RTT / target)² below the target. A reduction
-    by `marks` / 2 needs a mark, one RTT since the mark before that caused or asked for a reduction, and the target time
-    since the latest reduction. Below the target, reductions are therefore ceil(target / RTT) RTTs apart. With m marks
-    in this period, a reduction follows every ceil(m) marks, so that
-    m² = 2 ceil(m) (1 - `marks`) (period / max(RTT, target))².
+    by `marks` / 2 needs a mark, one RTT since the previous mark that caused or requested a reduction, and the target
+    time since the latest reduction. Below the target, reductions are therefore ceil(target / RTT) RTTs apart. With m
+    marks in this period, a reduction follows every ceil(m) marks, so that m² = 2 ceil(m) (1 - `marks`) (period /
+    max(RTT, target))².
     """
     period_s = rtt_s * max(1, math.ceil(RTT_TARGET_S / rtt_s))
     scale = (1 - marks) * (period_s / max(rtt_s, RTT_TARGET_S)) ** 2

@@ -15,8 +15,8 @@ QUANTILES: Final = {
 def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[str, list[float]]:
     """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], one column each.
 
-    The values are exact for all packets that left from `begin_s` on: a quantile is the smallest delay that is not
-    exceeded by at least this share of the packets. They are nan if no packet left.
+    The values are exact, for all packets that departed at or after `begin_s`: a quantile is the smallest delay that is
+    not exceeded by at least this share of the packets. They are nan if no packet left.
     """
     # Import only here, because few runs record delays.
     import numpy as np

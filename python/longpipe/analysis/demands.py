@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
-    """Returns the data that the application of each flow had to send, over the measured part of the run [bit/s].
+    """Returns the mean rate at which each flow's application had data to send, in the measured part of the run [bit/s].
 
     It is infinite for a greedy flow, and excludes a warm-up.
 
@@ -36,7 +36,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
 def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
     """Returns the data that servers, applications with a rate and arriving flows wrote, by flow [bytes].
 
-    For random bursts, the mean share of time with a burst is used.
+    For random bursts, the mean fraction of time in bursts is used.
     """
     resolved, web, flows = scenario.resolved, columns["web"], columns["flows"]
     written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))

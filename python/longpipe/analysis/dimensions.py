@@ -81,7 +81,8 @@ def same_dimension(found: Sequence[Dimension], text: str, field: str = "measure"
         names = " and ".join(map(text_of, known[:2]))
         advice = "; a number needs a unit, as in 60 ms" if NUMBER in known else ""
         raise ScenarioError(
-            f"{field}: {shortened(text, 80)!r} combines {names}; needs terms of one unit in sums, comparisons, min "
+            f"{field}: {shortened(text, 80)!r} combines {names}; needs terms with the same unit in sums, comparisons, "
+            f"min "
             f"and max{advice}"
         )
     return known[0] if known else None

@@ -141,8 +141,8 @@ def _model_matrix(cells: Cells, terms: Sequence[Term]) -> tuple[Floats, dict[Ter
     sizes = [math.prod(len(cells.axes[name]) - 1 for name in term) for term in terms]
     if 1 + sum(sizes) > MOST_PARAMETERS:
         raise ScenarioError(
-            f"order: {1 + sum(sizes)} parameters where a closed form does not apply; needs at most {MOST_PARAMETERS}: "
-            "a lower order, or as many rows of every combination"
+            f"order: {1 + sum(sizes)} parameters without a closed form; needs at most {MOST_PARAMETERS}: a lower "
+            f"order, or equally many rows for every combination"
         )
     places = {name: cells.at[:, i] for i, name in enumerate(cells.axes)}
     blocks = {term: _products(cells, term, [places[name] for name in term]) for term in terms}
@@ -164,7 +164,8 @@ def _check_estimable(x: Floats, blocks: dict[Term, Floats]) -> None:
         first += block.shape[1]
         if np.linalg.matrix_rank(x[:, :first]) < first:
             raise ScenarioError(
-                f"terms: {name_of(term)!r} can't be told from {', '.join(before)} in this design; needs a lower order, "
+                f"terms: {name_of(term)!r} cannot be separated from {', '.join(before)} in this design; needs a lower "
+                f"order, "
                 "fewer terms, or the missing combinations of levels"
             )
         before.append(name_of(term))

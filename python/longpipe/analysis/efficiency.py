@@ -12,10 +12,10 @@ The maximum payload is computed in two steps, and no run can exceed it:
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
 
-With a warm-up, all of this is about the time after it. Data that crossed the trunk during the warm-up may be delivered
-after it: those behind the trunk, in a proxy, or behind a missing segment at the receiver. Therefore the data delivered
-count only as far as the trunk sent packets after the warm-up: up to the most payload of the bytes that it sent. As it
-cannot have sent more than its capacity, efficiency is at most 1.
+With a warm-up, all of this refers to the time after it. Data that crossed the trunk during the warm-up may be delivered
+after it: data beyond the trunk, in a proxy, or behind a missing segment at the receiver. Therefore the data delivered
+count only as far as the trunk sent packets after the warm-up: up to the maximum payload of the bytes that it sent. The
+trunk cannot have sent more than its capacity, so efficiency is at most 1.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
 
 @dataclass(frozen=True)
 class Trunk:
-    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the part of it that was used, after the warm-up."""
+    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the share of it in use, after the warm-up."""
 
     left_bps: float
     used_bps: float
@@ -88,14 +88,14 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     vbr_bps = 8 * CELL_BYTES * vbr_cells * 1e12 / (duration_ps - begin_ps)
     ports = columns["ports"]
     utilization = ports["utilization"][list(ports["port"]).index(name)]
-    # VBR may have begun its first cell during the warm-up.
+    # The first VBR cell may have begun during the warm-up.
     return Trunk(max(0.0, rate_bps - vbr_bps), max(0.0, utilization * rate_bps - vbr_bps))
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
     """Yields the packets with which flows can fill a dumbbell's trunk.
 
-    For a split flow, those of the part that crosses it.
+    For a split flow, these are the packets of the part that crosses the trunk.
 
     If all flows go in the other direction, these are the packets of those flows.
     """
@@ -154,10 +154,10 @@ class _Wire:
 
 
 def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) -> float:
-    """Payload that was sent in segments shorter than the MSS, for runs stored before it was counted [bytes].
+    """Payload that was sent in segments shorter than the MSS, for runs stored before this was counted [bytes].
 
-    In a file, only the last segment is short, and it counts each time that it was sent. With other traffic all data may
-    have been in short segments; `store.engines` repeats such runs.
+    In a file, only the last segment is short; it counts once per transmission. With other traffic, all data may have
+    been in short segments; `store.engines` repeats such runs.
     """
     missing = mss * segments - sent_bytes
     last = traffic["size_bytes"] % mss if traffic["kind"] == "transfer" else 0
@@ -167,7 +167,7 @@ def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) ->
 
 
 def _sent(columns: Columns) -> dict[str, tuple[float, float, float | None]]:
-    """Segments of each flow and each part of a split flow, their payload, and that of short segments if it is known."""
+    """Returns the segments of each flow or part of a split flow, their payload, and that of short segments if known."""
     found: dict[str, tuple[float, float, float | None]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})

@@ -29,15 +29,17 @@ OPERATORS: Final = frozenset("+-*/(")
 MOST_CHARACTERS: Final = 1000
 MOST_OPERATIONS: Final = 200
 SYNTAX: Final = (
-    "accepts measures, numbers with units as 60 ms, + - * / **, parentheses, and min, max, mean, sum, abs, sqrt, log, "
+    "accepts measures, numbers with units such as 60 ms, + - * / **, parentheses, and min, max, mean, sum, abs, sqrt, "
+    "log, "
     "log2, log10, exp"
 )
 
-# A name of a flow or port, with shell patterns after "flow:" and the like, ends at the first quantity.
+# The name of a flow or port, which may be a shell pattern after "flow:" and similar prefixes, ends at the first
+# quantity.
 _NAME: Final = r"[A-Za-z_]\w*(?:[.-]\w+)*?"
 _PATTERN: Final = r"[\w.*?!\[\]>-]"
 _KNOWN: Final = rf"\.(?:{'|'.join(QUANTITIES)})(?![\w.])"
-# Any other word in the place of a quantity, for the error message.
+# Any other word in the position of a quantity, for the error message.
 _UNKNOWN: Final = r"\.[a-z]\w*(?![\w.])"
 _TOKENS: Final = re.compile(
     rf"""\s*(?:

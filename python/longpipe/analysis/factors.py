@@ -27,9 +27,9 @@ MOST_NAMED: Final = 30
 class Cells:
     """A response grouped by its factors, with blocks as the last axis.
 
-    `axes` gives the levels of each factor; `codes` has shape (rows, axes); `index` (rows,) is the index of each row's
-    cell among the observed cells; `counts` and `means` (cells,) describe the cells, and `at` (cells, axes) locates
-    them.
+    `axes` gives the levels of each factor; `codes` (rows, axes) contains each row's levels; `index` (rows,) is the
+    index of each row's cell among the observed cells; `counts` and `means` (cells,) describe the cells, and `at`
+    (cells, axes) locates them.
     """
 
     axes: Mapping[str, tuple[Any, ...]]
@@ -57,7 +57,7 @@ class Cells:
 
     @property
     def replicated(self) -> bool:
-        """Whether every observed combination has at least two rows."""
+        """Whether every observed combination of levels has at least two rows."""
         return bool((self.counts > 1).all())
 
     def within(self) -> float:
@@ -106,7 +106,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         if name not in columns:
             raise ScenarioError(f"{field}: {name!r} is not a column; {nearest(name, columns, MOST_NAMED)}")
         if name in used:
-            raise ScenarioError(f"{field}: {name!r} is named under {used[name]} already; needs another column")
+            raise ScenarioError(f"{field}: {name!r} is already used as {used[name]}; needs another column")
         used[name] = field
 
 
@@ -155,7 +155,7 @@ def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
             raise ScenarioError(f"terms: {text!r} names a factor twice; needs each once")
         term = tuple(name for name in factors if name in names)
         if term in found:
-            raise ScenarioError(f"terms: {text!r} is there twice; needs each term once")
+            raise ScenarioError(f"terms: {text!r} occurs twice; needs each term once")
         found.append(term)
     if not found:
         raise ScenarioError("terms: none; needs at least one, as in 'tcp' or 'tcp:buffer'")
@@ -165,17 +165,19 @@ def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
 def _response(frame: pd.DataFrame, response: str) -> Floats:
     column = frame[response]
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
-        raise ScenarioError(f"response: {response!r} holds {column.dtype} values; needs a column of numbers")
+        raise ScenarioError(f"response: {response!r} has values of type {column.dtype}; needs a column of numbers")
     y = column.to_numpy(dtype=float, na_value=np.nan)
     missing = int((~np.isfinite(y)).sum())
     if missing:
         least = y[np.isfinite(y)].min(initial=np.inf)
         without = (
-            f", or without these rows, the worst perhaps (--where '{response}>={least:g}')" if least < np.inf else ""
+            f", or only the other rows, which may leave out the worst (--where '{response}>={least:g}')"
+            if least < np.inf
+            else ""
         )
         raise ScenarioError(
-            f"response: {missing} of {len(y)} values of {response!r} are not finite, as if it did not end in the run; "
-            f"needs numbers: longer runs, a measure that every run has{without}"
+            f"response: {missing} of {len(y)} values of {response!r} are not finite, for example because a flow did "
+            f"not end; needs numbers: longer runs, a measure that every run has{without}"
         )
     if np.ptp(y) == 0:
         raise ScenarioError(f"response: {response!r} is {y[0]:g} in every row; needs values that vary")

@@ -122,7 +122,7 @@ def variation_explained(*analyses: Anova) -> Figure:
     for i, response in enumerate(shown.columns):
         places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
         bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
-        # The error is drawn paler, because it is unexplained variation.
+        # The error is drawn in a paler colour, because it is unexplained variation.
         bars[-1].set_alpha(0.4)
         axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=8)
     axes.set_yticks(np.arange(len(shown)), list(shown.index))
@@ -156,7 +156,7 @@ def residuals(found: Anova) -> Figure:
     spread.plot(points["fitted"], points["residual"], **style, **dense)
     spread.set_xlabel(f"fitted {found.response}")
     spread.set_ylabel("residual")
-    spread.set_title("no pattern: equal variance, nothing missing", fontsize=9)
+    spread.set_title("no pattern: equal variance, no missing term", fontsize=9)
     ends = np.array([points["normal_quantile"].min(), points["normal_quantile"].max()])
     normal.plot(ends, ends * points["residual"].std(ddof=0), color=FAINT, linewidth=1, linestyle="--")
     normal.plot(points["normal_quantile"], points["residual"], **style, **dense)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TARGET: Final = re.compile(r"(?P<module>.+\.py|[A-Za-z_][\w.]*):(?P<function>[A-Za-z_]\w*)")
 NEEDS: Final = "needs a function that takes a result and returns a number, as 'file.py:function' or 'module:function'"
-_NEEDS_MEASURE: Final = "needs the name of one, an expression such as 'throughput/4', or a function of a result"
+_NEEDS_MEASURE: Final = "needs the name of a measure, an expression such as 'throughput/4', or a function of a result"
 _ENDINGS: Final[dict[str, tuple[float, Dimension]]] = {
     "_bps": (1.0, BITS_PER_SECOND),
     "_bytes": (8.0, BITS),
@@ -37,7 +37,7 @@ _of_process: dict[str, Callable[[Any], Any]] = {}
 class FunctionMeasure:
     """A measure that calls a function with each result.
 
-    The name gives the unit of its values: bit/s, byte or s if it ends in `_bps`, `_bytes` or `_s`, otherwise none. A
+    The name gives the unit of its values: bit/s, bytes or s if it ends in `_bps`, `_bytes` or `_s`, otherwise none. A
     function is loaded when it is first needed, so a study can be opened without it.
     """
 
@@ -68,7 +68,7 @@ class FunctionMeasure:
         where = str(Path(file).absolute()) if file else getattr(function, "__module__", "__main__")
         target = f"{where}:{name}"
         if module is None or getattr(module, name, None) is not function:
-            # Another lambda may have the same name.
+            # The module may contain another lambda with the same name.
             same = (f"{target}_{i}" for i in range(len(_of_process) + 1))
             target = next(one for one in same if _of_process.get(one, function) is function)
         _of_process[target] = function

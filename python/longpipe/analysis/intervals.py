@@ -86,4 +86,4 @@ def copies(runs: pd.DataFrame) -> str:
     spread = (points.max() - points.min()).fillna(0.0)
     if (spread > ROUNDING * points.max().abs()).to_numpy().any():
         return ""
-    return "the replications of each point are copies: the seed draws nothing that changes them"
+    return "the replications of each point are identical: nothing that affects them is random"

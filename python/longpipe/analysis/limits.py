@@ -27,21 +27,21 @@ Limit = Literal[
 
 # Meaning of a table's short names.
 MEANINGS: Final[Mapping[Limit, str]] = {
-    "link": "its slowest link was busy",
-    "return link": "a return link of its ACKs was busy",
+    "link": "the slowest link was busy",
+    "return link": "a return link of the ACKs was busy",
     "window": "the receiver's window was full",
     "buffer": "a full buffer, or a policy that depends on its size, lost packets",
     "AQM": "the queue discipline dropped packets before its buffer was full",
     "random loss": "a link lost packets: injected losses or bit errors",
-    "outage": "an outage lost packets, or no route led on",
+    "outage": "an outage lost packets, or there was no route",
     "policer": "a policer dropped packets that exceeded its rate",
     "timeouts": "timeouts that no loss of data explains",
-    "marks": "a queue marked packets, and the window fell",
-    "slow start": "the run is too short for its round trip",
-    "congestion": "congestion control held back without a loss",
-    "application": "there was nothing more to send",
+    "marks": "a queue marked packets, which reduced the window",
+    "slow start": "the run is too short for the round trip",
+    "congestion": "congestion control limited the rate without a loss",
+    "application": "the application had no more data to send",
 }
-# Limit that a loss indicates, by the cause that the core assigns to a window reduction.
+# Limit that a window reduction indicates, by the cause that the core assigns to it.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
     "overflow": "buffer",
     "aqm": "AQM",
@@ -67,9 +67,9 @@ BUSY: Final = 0.9
 IN_USE: Final = 0.9
 # Utilization of a window above which it is the limit in a run without losses, which has few other causes.
 MOSTLY: Final = 0.5
-# Share of lost ACKs or datagrams, or of time, that counts as large.
+# Share of lost ACKs, of lost datagrams, or of time, from which it counts as large.
 MUCH: Final = 0.05
-# Share of the written data that arrived, below which the application was faster than the network.
+# Share of the written data that arrived. Below it, the application was faster than the network.
 SERVED: Final = 0.95
 # Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
@@ -179,7 +179,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
 
 
 def told(found: Iterable[FlowLimit]) -> list[str]:
-    """Returns a line per limit, the most frequent first, with the number of flows."""
+    """Returns a line per limit with the number of its flows, the most frequent limit first."""
     found = list(found)
     counts = Counter(one.limited_by for one in found)
     lines = [
@@ -202,12 +202,12 @@ def notes(found: Iterable[FlowLimit]) -> list[str]:
         return []
     where = Counter(one.return_link for one in found if one.acks_lost >= MUCH).most_common(1)[0][0]
     return [
-        f"ACKs of {len(lost)} of {len(found)} flows: {sum(lost) / len(lost):.1%} lost on their way back, by {where}"
+        f"ACKs of {len(lost)} of {len(found)} flows: {sum(lost) / len(lost):.1%} lost on the return path, by {where}"
     ]
 
 
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
-    """Returns the most frequent return link among flows limited by one, because users rarely consider return links."""
+    """Returns the most frequent return link among flows that a return link limits; users rarely look for it."""
     if limit != "return link":
         return ""
     links = Counter((one.return_link, one.return_link_busy) for one in found if one.limited_by == limit)
@@ -277,8 +277,8 @@ def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm
 def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -> Limit:
     """Returns the limit of a source with its own rate: the path is the limit only if much of the data is lost.
 
-    Then the limit is the cause of most losses on the route; losses of the queue in front of a busy link show that the
-    link is too slow.
+    Then the limit is the cause of most losses on the route; losses of the queue before a busy link show that the link
+    is too slow.
     """
     if lost < MUCH:
         return "application"
@@ -353,7 +353,7 @@ class _Ports:
         return +found
 
     def most_held(self, ports: Iterable[str]) -> int:
-        """Returns the maximum number of packets that these ports held together; for ATM, the number of cells."""
+        """Returns the maximum total number of packets in the queues of these ports; for ATM, the number of cells."""
         return sum(self._columns[f"peak_queue_{self._unit}"][self._names[port]] or 0 for port in ports)
 
 

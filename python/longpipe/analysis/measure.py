@@ -42,13 +42,13 @@ _STANDARD: Final[Mapping[str, Dimension]] = {
 class Measure(Protocol):
     """A quantity that is computed for each run.
 
-    `str` gives a text that `parse` reads. A value times `factor` is in bits and seconds and has the given dimension; a
-    value divided by `scale` is in `unit`.
+    `str` returns a text that `parse` accepts. A value multiplied by `factor` is in bits and seconds and has the given
+    dimension; a value divided by `scale` is in `unit`.
     """
 
     @property
     def name(self) -> str:
-        """Name of the measure's column."""
+        """Name of the column that contains the measure."""
 
     @property
     def unit(self) -> str:
@@ -229,8 +229,8 @@ def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
     if name in _STANDARD:
         return StandardMeasure(name)
     accepted = nearest(text, [*known, *_STANDARD])
-    # The word is a quantity whose flow is missing, or a flow whose quantity is.
+    # The word may be a quantity without its flow, or a flow without its quantity.
     example = f"call.{text}" if text in QUANTITIES else f"{text}.throughput"
     raise ScenarioError(
-        f"{field}: {text!r} is not a measure; {accepted}, or one of a flow as {example}; see docs/analysis.md"
+        f"{field}: {text!r} is not a measure; {accepted}, or a measure of a flow, as in {example}; see docs/analysis.md"
     )

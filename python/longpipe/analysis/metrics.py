@@ -19,5 +19,5 @@ def fairness(throughputs_bps: Iterable[float]) -> float:
     """Jain's index (sum x)^2 / (n sum x^2), from 1/n to 1; nan if no data were delivered."""
     x = [float(one) for one in throughputs_bps]
     squares = len(x) * total([one * one for one in x])
-    # Equal throughputs would have an index above 1 by a rounding error.
+    # A rounding error would give equal throughputs an index above 1.
     return min(1.0, total(x) ** 2 / squares) if squares > 0 else float("nan")

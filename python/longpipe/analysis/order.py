@@ -13,14 +13,14 @@ from longpipe.errors import ScenarioError
 def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | None:
     """Returns the ranks (from 1) of the values between which a quantile lies with confidence `level`.
 
-    They are the closest two of `count` independent values with P(X_(l) <= q <= X_(u)) >= level, the sum of binomial
-    probabilities from l to u - 1 (David and Nagaraja, Order Statistics, 2003, section 7.1), and among equally close
-    ones those with the highest confidence. None if there are too few values.
+    They are the closest pair of `count` independent values with P(X_(l) <= q <= X_(u)) >= level; this is the sum of the
+    binomial probabilities from l to u - 1 (David and Nagaraja, Order Statistics, 2003, section 7.1). Among equally
+    close pairs, the one with the highest confidence is used. Returns None if there are too few values.
     """
     from scipy import special
 
     below = np.concatenate([[0.0], special.bdtr(np.arange(count), count, share)])
-    # The probability that fewer than l values lie below the quantile, for l = 1 to count.
+    # Probability that fewer than l values lie below the quantile, for l = 1 to count.
     of_low, of_high = below[1:-1], below[2:]
     best: tuple[int, float, int, int] | None = None
     for low in range(1, count):

@@ -1,4 +1,4 @@
-"""Capacity of each flow's path, and whether the windows fill it; all known before the run."""
+"""Capacity of each flow's path, and whether the windows fill it, as computed before the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PACKET_BYTES: Final = 100
 class Path(NamedTuple):
     """A flow's path to its receiver and back, without queues: delays with and without transmission times.
 
-    `bottleneck` is the link with the smallest equal share per flow, a switch's port if there is one. `window_bytes` is
+    `bottleneck` is the link with the smallest equal share per flow, if possible at a switch's port. `window_bytes` is
     the receiver window on the wire, with headers (and the overhead of cells). `endless` means a greedy application.
     """
 
@@ -106,7 +106,7 @@ def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:
 def most_held_bytes(resolved: Resolved) -> float:
     """Returns the memory of a run with all windows full of segments [bytes].
 
-    Retransmissions, traces, and runs with an event per cell need more.
+    More is needed for retransmissions and traces, and in runs with an event per cell.
     """
     windows = (
         min(flow["tcp"]["receiver_window_bytes"], flow["traffic"].get("size_bytes", math.inf))
@@ -162,11 +162,11 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
         yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {_remedy(own, pipe, buffer)}"
     elif alone and 0 < held - pipe < buffer:
         remedy = _remedy(own, pipe + buffer, 0)
-        yield f"{where} can fill {(held - pipe) / buffer:.1%} of its buffer, a larger one changes nothing; {remedy}"
+        yield f"{where} can fill {(held - pipe) / buffer:.1%} of its buffer, so a larger one has no effect; {remedy}"
 
 
 def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
-    """Returns the larger windows, or the number of flows, that fill a port's pipe and preferably its buffer [bytes]."""
+    """Returns the larger windows, or the number of flows, that fill a port's BDP and preferably its buffer [bytes]."""
     most = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
     if pipe + buffer <= len(own) * most:
         return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"

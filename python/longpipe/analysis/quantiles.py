@@ -1,6 +1,6 @@
 """Quantiles and tails of the distributions that intervals and F tests need.
 
-They use SciPy's special functions, because `scipy.stats` gives the same digits but takes half a second and 50 MB to
+They use SciPy's special functions, because `scipy.stats`, which gives the same digits, takes half a second and 50 MB to
 load. The functions are imported on first use, because pictures of runs have no intervals.
 """
 

@@ -58,7 +58,7 @@ def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None
     for measure in asked:
         if measure.name == column and unit is None:
             return Readable(column, column, measure.unit, measure.scale)
-    # The unit of an expression is not that of its last term.
+    # The last term does not determine the unit of an expression.
     endings = () if set(column) & set("*/(") else _ENDINGS
     ending = next((ending for ending in endings if column.endswith(ending)), "")
     name = column.removesuffix(f"_{ending.rpartition('_')[2]}" if ending else "").replace("_", " ")

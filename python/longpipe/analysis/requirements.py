@@ -39,7 +39,7 @@ class Requirement:
         left, sign, right = expressions.split_comparison(text, field)
         limits = [_limit(side, field) for side in (left, right)]
         if limits[0] is not None and limits[1] is not None:
-            raise ScenarioError(f"{field}: {shortened(text, 80)!r} names no measure; needs one, as call.p95 < 60 ms")
+            raise ScenarioError(f"{field}: {shortened(text, 80)!r} names no measure; needs one, as in call.p95 < 60 ms")
         if limits[0] is not None:
             left, sign, limits = right, _MIRRORED[sign], limits[::-1]
         if (limit := limits[1]) is None:
@@ -59,7 +59,7 @@ class Requirement:
     def margin(self, value: float) -> float:
         """Returns the margin by which a value meets the requirement, in the unit of the values.
 
-        Negative if it does not meet it.
+        The margin is negative if the value does not meet it.
         """
         return self.limit - value if self.sign in ("<", "<=") else value - self.limit
 

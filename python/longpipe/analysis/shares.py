@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def max_min_shares(
     demands_bps: ArrayLike, capacities_bps: ArrayLike, routes: Sequence[Sequence[int]] | None = None
 ) -> npt.NDArray[np.float64]:
-    """Returns the max-min fair share of each demand [bit/s], shape (n,): all, or an equal part of the remainder.
+    """Returns the max-min fair share of each demand [bit/s], shape (n,): the demand, or an equal part of the remainder.
 
     `routes` contains the links of each flow, as indices into `capacities_bps`; without it, all flows share one link.
     All shares increase together until a flow's demand is satisfied or a link on its route is full (Bertsekas and
@@ -67,8 +67,8 @@ def of_paths(
 ) -> npt.NDArray[np.float64]:
     """Returns `relative_throughputs` of TCP over the scenario's links, including the overhead of headers and cells.
 
-    `trunk_bps` is the available capacity of a dumbbell's trunk [bit/s], if that is less than its rate. The delivered
-    datagrams, without headers, are first subtracted from the capacities of their links.
+    `trunk_bps` is the available capacity of a dumbbell's trunk [bit/s], if that is less than its rate. Delivered
+    datagrams, without their headers, are first subtracted from the capacities of their links.
     """
     resolved = scenario.resolved
     known = paths(resolved)

@@ -20,7 +20,7 @@ QUANTILES: Final = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 COLUMNS: Final = ("flow", "size", "flows", "completed", "mean_time_s", "mean", "low", "high", *QUANTILES)
 # Columns of `Result.completions`.
 COMPLETIONS: Final = ("flow", "size_bytes", "arrival_s", "completion_s", "slowdown")
-# Bounds of the classes of sizes [bytes], and the class of all sizes.
+# Bounds of the size classes [bytes], and the name of the class of all sizes.
 BOUNDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 ALL: Final = "all"
 # Number of batches of consecutive flows whose means give an interval, and minimum number of flows per batch.
@@ -31,16 +31,17 @@ _T: Final = 2.093
 
 
 def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Floats) -> Floats:
-    """Returns the time in which data of these sizes cross an idle path, if all leave at once [s].
+    """Returns the time that data of these sizes take to cross an idle path if all packets are sent at once [s].
 
-    All packets are full but the last. Each link sends them one after another, without handshake and windows.
+    All packets except the last are full. Each link sends them one after another, without handshake and windows.
     """
     import numpy as np
 
     mss, headers = flow["tcp"]["mss_bytes"], packet_bytes(0, flow["tcp"]["timer"].get("timestamps", False))
     full = np.ceil(size_bytes / mss) - 1
     last = size_bytes - full * mss + headers
-    # Times at which the last and the first packet have passed a link; full packets leave it at the lowest rate so far.
+    # Times at which the last and the first packet have passed a link; full packets leave it at the lowest rate of the
+    # links so far.
     last_s, first_s, slowest = np.zeros(len(full)), 0.0, math.inf
     for link in (resolved["links"][k] for k in flow["route"]):
         rate, delay_s = link["rate_bps"], link["delay_ps"] / 1e12
@@ -57,8 +58,8 @@ def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:
 
     `completions` is `Result.completions`. `mean`, the bounds `low` and `high` of its 95 % confidence interval, and the
     quantiles are those of the slowdown. The interval follows from means of 20 batches of flows in the order of arrival,
-    because flows that arrive one after another meet each other; it is nan for fewer than 200 flows. Flows that are not
-    complete at the end of the run count in `flows` alone.
+    because consecutive flows compete with each other and so are correlated; it is nan for fewer than 200 flows. Flows
+    that are not complete at the end of the run count in `flows` alone.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Results without the start of a run: counters and means from a given time on.
+"""Results without the initial part of a run: counters and means from a given time on.
 
 A run that ends at this time has the counters of the longer run at this time, because runs are exact and deterministic.
 The difference of the two is therefore exact, with any engine, and the longer run is unchanged.
@@ -49,10 +49,10 @@ def begin_s(columns: Columns) -> float:
 def since(
     resolved: Mapping[str, Any], whole: Columns, before: Columns, instant_ps: int, chosen: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the columns of a scenario's run from an instant on; `before` are those of a run that ends there.
+    """Returns the columns of a run for the time from an instant on; `before` are those of a run that ends then.
 
     Extremes, times, window reductions and jitter remain those of the whole run; files and chunks count by the time of
-    their request, and arriving flows by that of their arrival. Both runs have the statistics of the delays of
+    their request, and arriving flows by the time of their arrival. Both runs contain statistics of the delays of
     datagrams. `chosen` contains additional columns for the table `warm_up`.
     """
     found = {name: columns for name, columns in whole.items() if name != "delays"}
@@ -65,7 +65,7 @@ def since(
     for table, time in (("files", "requested_s"), ("chunks", "requested_s"), ("completions", "arrival_s")):
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
         found[table] = {name: _at(column, late) for name, column in whole[table].items()}
-    # At least one row, for a run that has only VBR.
+    # There is at least one row, for runs that have only VBR.
     flows = [*map(str, before["flows"]["flow"])] or [""]
     found["warm_up"] = {
         "flow": flows,
@@ -100,7 +100,8 @@ def _difference(
             rows = zip(column, of_whole, before[name], of_before, *_extremes(name, whole), strict=True)
             found[name] = [_mean(*row) for row in rows]
         else:
-            # Counters fall where the wire loses packets that had left, or a datagram that counted as lost arrives late.
+            # Counters decrease if the wire loses packets that had already left, or if a datagram that counted as lost
+            # arrives late.
             found[name] = [max(0, late - early) for late, early in zip(column, before[name], strict=True)]
     return found
 
@@ -108,8 +109,8 @@ def _difference(
 def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_ps: int, duration_ps: int) -> float:
     """Returns the share of a link's capacity that it used after an instant; 0 if it could send nothing.
 
-    A packet counts when its transmission ends. That of the packet in transmission at the instant began before it, which
-    is why the share is limited to 1.
+    A packet counts at the end of its transmission. The transmission of one packet may have begun before the instant, so
+    the share is limited to 1.
     """
     late, early = (capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
     if late <= early:
@@ -118,7 +119,7 @@ def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_p
 
 
 def capacity(link: Mapping[str, Any], until_ps: int) -> float:
-    """Returns what a link could send by a time without outages [bit ps/s]."""
+    """Returns the amount that a link could have sent by a time without outages [bit ps/s]."""
     service = link.get("motion", {}).get("service")
     if service is None:
         return float(link["rate_bps"] * until_ps)
@@ -133,12 +134,12 @@ def _extremes(name: str, columns: Columns) -> tuple[Sequence[float], Sequence[fl
 
 
 def _mean(whole: float, weight: float, before: float, weight_before: float, least: float, most: float) -> float:
-    """Returns the mean of a run after its first part, given the means and weights of the run and of that part."""
+    """Returns the mean of a run without its first part, from the means and weights of the run and of that part."""
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0
     found = (whole * weight - early) / (weight - weight_before)
-    # The difference may exceed the extremes by its rounding error.
+    # The difference may exceed the extremes by a rounding error.
     return found if math.isnan(found) else min(max(found, least), most)
 
 

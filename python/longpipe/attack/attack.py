@@ -1,4 +1,4 @@
-"""Searches for a scenario with a defect, reduces it, and measures it with seeds of its own."""
+"""Searches for a scenario with a defect, reduces it, and measures it with separate seeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Number of candidates of one population that are confirmed, best first; further ones are usually similar.
+# Number of candidates of one population that are confirmed, best first. Further candidates are usually similar.
 CONFIRMED: Final = 3
 
 
@@ -34,11 +34,11 @@ class _FoundError(Exception):
 
 @dataclass
 class Attack:
-    """A search and what it has found so far, which stays if Ctrl-C ends `run`.
+    """A search and its results so far, which are kept if Ctrl-C ends `run`.
 
-    `setting` is the candidate with the defect, or without one the nearest candidate; None before the first. `measured`
-    has the values of the answer: seed, defect, side. `reduced` says whether the reduction is complete, and `ended`
-    whether `run` has returned.
+    `setting` is the candidate with the defect or, if there is none, the nearest candidate; None before the first one.
+    `measured` contains the values of the answer by seed, defect and side. `reduced` says whether the reduction is
+    complete, and `ended` whether `run` has returned.
     """
 
     target: Target
@@ -62,7 +62,7 @@ class Attack:
     def run(self) -> None:
         """Searches until a candidate has the defect or the budget is spent; equal input gives equal answers.
 
-        Where the budget is a time, the answer may depend on it.
+        If the budget is a time, the answer may depend on the speed of the machine.
         """
         self.target.check()
         try:
@@ -92,7 +92,7 @@ class Attack:
             self.runs_to_find = self.trials.runs
 
     def _scores(self, settings: list[Setting]) -> list[float]:
-        """Returns the score of each setting; raises _FoundError if one has the defect with other seeds, too."""
+        """Returns the score of each setting; raises _FoundError if one also shows the defect with other seeds."""
         self.candidates += len(settings)
         scores = [
             score(self.target.defects, values.mean(axis=0))
@@ -108,9 +108,9 @@ class Attack:
         return scores
 
     def _stands(self, setting: Setting) -> bool:
-        """Returns whether the defect shows with the seeds of the checks, except MISSES of them.
+        """Returns whether the defect shows with all but MISSES of the seeds of the checks.
 
-        The means alone would let the reduction end at the limits, where further seeds show the defect as often as not.
+        With means alone, the reduction would end at the limits, where only half of further seeds show the defect.
         """
         misses = 0
         for seeds in self.target.check_seeds:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _CALL: Final = "reference("
 _OPTION: Final = "--defect"
-# Bound of the logarithm of a ratio of two sides; used as well if there is no ratio, or a run has no value.
+# Bound of the logarithm of a ratio of two sides; also used if there is no ratio, or a run has no value.
 MOST_EXCESS: Final = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class OfReference:
-    """A measure of the reference's run, by the name that represents it in an expression."""
+    """A measure of the reference's run, with the name that represents it in an expression."""
 
     name: str
     measure: Measure
@@ -46,7 +46,7 @@ class OfReference:
 
     @property
     def factor(self) -> float:
-        """Factor of a value to bits and seconds."""
+        """Factor that converts a value to bits and seconds."""
         return self.measure.factor
 
     def check(self, scenario: Scenario) -> None:
@@ -78,7 +78,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Defect:
-    """A comparison that holds for the means of the runs of control and reference if the control does badly."""
+    """A comparison that holds for the means of the runs of control and reference if the control performs badly."""
 
     text: str
     left: Side
@@ -100,7 +100,9 @@ class Defect:
         except ScenarioError as error:
             raise ScenarioError(*(_restored(problem, inner) for problem in error.problems)) from None
         if all(side.measure is None for side, _ in sides):
-            raise ScenarioError(f"{_OPTION}: {shortened(text, 80)!r} names no measure; needs one, as efficiency < 30 %")
+            raise ScenarioError(
+                f"{_OPTION}: {shortened(text, 80)!r} names no measure; needs one, as in efficiency < 30 %"
+            )
         (first, _), (second, _) = ((_named(side, inner), dimension) for side, dimension in sides)
         return cls(text, first, sign, second)
 
@@ -128,9 +130,9 @@ class Defect:
 
 
 def score(defects: Sequence[Defect], values: Sequence[Sequence[float]]) -> float:
-    """Returns how clearly all comparisons hold, or, negative, by how much those fail that do not hold.
+    """Returns by how much all comparisons hold; if some fail, a negative number: by how much these fail.
 
-    `values` has both sides of each comparison.
+    `values` contains both sides of each comparison.
     """
     found = [defect.excess(*sides) for defect, sides in zip(defects, values, strict=True)]
     missing = sum(min(one, 0.0) for one in found)
@@ -157,7 +159,7 @@ def _without_references(text: str) -> tuple[dict[str, str], str]:
 
 
 def _restored(text: str, inner: dict[str, str]) -> str:
-    """Replaces each name by the `reference(...)` for which it stands."""
+    """Replaces each name by the `reference(...)` that it represents."""
     # The last name first, because reference_1 is the beginning of reference_10.
     for name, inside in reversed(inner.items()):
         text = text.replace(name, f"{_CALL}{inside})")

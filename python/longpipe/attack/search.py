@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Members of a population: at least, and per coordinate.
+# Size of a population: the minimum, and the number of members per coordinate.
 MEMBERS: Final = 12
 MEMBERS_PER_COORDINATE: Final = 2
-# Generations after which the search starts again from other places, because a population that has gathered around a
+# Number of generations after which the search restarts at other places, because a population that has gathered around a
 # local optimum rarely leaves it.
 GENERATIONS: Final = 10
-# Fewer significant digits that are tried for numbers of the answer.
+# Numbers of significant digits to which numbers of the answer are rounded if they keep the defect.
 DIGITS: Final = (1, 2)
 
 

@@ -15,9 +15,10 @@ from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.traffic import Traffic
 
-# Replications, apart from the search's, of which all but MISSES have to show the defect, because a defect may depend on
-# chance: a real stack's connection dies in 80 % of all runs over a path. Candidates whose defect shows in 90 % of all
-# runs pass three times in four, in 60 % one time in 22; all of 5 checks would pass one time in 13.
+# Number of checks: replications independent of the search, of which all but MISSES have to show the defect, because a
+# defect may depend on chance: a real stack's connection dies in 80 % of all runs over a path. Candidates whose defect
+# shows in 90 % of all runs pass with probability 3/4, in 60 % of all runs with 1/22; with 5 checks that all must show
+# it, the latter would be 1/13.
 CHECKS: Final = 10
 MISSES: Final = 1
 # Number of checks that run together, because few seeds suffice to reject most candidates.
@@ -28,7 +29,7 @@ CHECKS_AT_ONCE: Final = 5
 class Target:
     """Control and reference in a base scenario, the fields that may change, and the defects to find.
 
-    `written` are the base scenario's fields as its file has them, and `fixed` those that --set changed. The control
+    `written` contains the base scenario's fields as written in its file, `fixed` those changed by --set. The control
     drives the flows of the group `group`, or all flows. The search uses the seed `first_seed`, the checks of candidates
     the next CHECKS seeds, and the numbers of the answer the `seeds` seeds after those.
     """
@@ -50,7 +51,7 @@ class Target:
         fields = [one.field for one in self.varied]
         for name in fields:
             if fields.count(name) > 1:
-                raise ScenarioError(f"--may: {name!r} is there {fields.count(name)} times; needs each once")
+                raise ScenarioError(f"--may: {name!r} occurs {fields.count(name)} times; needs each once")
         senders = self._of_sender(self.control).keys() | self._of_sender(self.reference).keys()
         for name in fields:
             if name in senders:
@@ -84,13 +85,13 @@ class Target:
 
     @property
     def check_seeds(self) -> tuple[range, ...]:
-        """Seeds that confirm a candidate, and a reset of a field, in groups that run at once."""
+        """Seeds that confirm a candidate, and a reset of a field, in groups that run concurrently."""
         first = self.first_seed + 1
         return tuple(range(first + at, first + at + CHECKS_AT_ONCE) for at in range(0, CHECKS, CHECKS_AT_ONCE))
 
     @property
     def answer_seeds(self) -> range:
-        """Seeds of the numbers of the answer."""
+        """Seeds of the runs from which the numbers of the answer are computed."""
         return range(self.first_seed + 1 + CHECKS, self.first_seed + 1 + CHECKS + self.seeds)
 
     def changes(self, setting: Setting, sender: Sender) -> dict[str, object]:
@@ -143,7 +144,7 @@ class Target:
         return (groups[0].traffic if groups else None) or self.base.traffic
 
     def _kept(self) -> dict[str, object]:
-        """Returns the settings of the tested flows' traffic that a stack in their place keeps.
+        """Returns the settings of the tested flows' traffic that are kept if a stack replaces them.
 
         These are all settings of a stack but its name and control, and of other traffic the size of its file, if any.
         """

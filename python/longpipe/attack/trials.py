@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Trials:
-    """Measures candidates. The values do not depend on the number of workers nor on the order of completion."""
+    """Measures candidates. The values depend neither on the number of workers nor on the order of completion."""
 
     def __init__(self, target: Target, runner: Runner, budget: Budget, progress: Callable[[Progress], None]) -> None:
         self._target = target
@@ -37,13 +37,13 @@ class Trials:
         self._values: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
         self._counted: set[tuple[str, int]] = set()
         self._ended = Progress(0, 0)
-        # Problems of candidates that are no valid scenarios, and of failed runs, in the order of their appearance.
+        # Problems of failed runs and of candidates that are not valid scenarios, in order of appearance.
         self.invalid: list[str] = []
         self.failures: list[str] = []
 
     @property
     def runs(self) -> int:
-        """Number of runs so far, stored ones included."""
+        """Number of runs so far, including stored ones."""
         return len(self._counted)
 
     def values(self, settings: Sequence[Setting], seeds: Iterable[int], *, limited: bool = True) -> list[Numbers]:
@@ -81,7 +81,7 @@ class Trials:
             stored, done, failed = before.stored + now.stored, before.done + now.done, before.failed + now.failed
             worked, wanted, bound = before.worked + now.worked, before.ended + now.wanted, ""
             if most < math.inf:
-                # The search ends early if it finds something.
+                # The search stops early if it finds the defect.
                 wanted, bound = int(most), "at most"
             rest = wanted - stored - done - failed
             left = worked / (done + failed) * rest if done + failed else 0.0

@@ -12,13 +12,13 @@ from longpipe.advise.ranges import Range
 # Part of the unit interval in which a coordinate leaves its field at the value of the base scenario.
 UNCHANGED: Final = 0.2
 
-# Numbers of the fields that a candidate changes: the number of the level, or a number for each range.
+# Values of the fields that a candidate changes: the number of the level, or a number for each range.
 Setting = Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
 class Varied:
-    """A field with the values that it may have other than its present one.
+    """A field with the values that it may have in addition to its present one.
 
     It has either `levels`, each with the fields that it sets, or a `value`: a Range, or tables and lists that contain
     ranges.

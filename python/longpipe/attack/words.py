@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from longpipe.attack.attack import Attack
     from longpipe.attack.defect import Defect, Side
 
-# Failed runs and invalid candidates that are shown.
+# Maximum number of failed runs and invalid candidates that are shown.
 MOST_PROBLEMS = 3
 
 
 def headline(attack: Attack) -> str:
     """Returns whether a scenario with the defect was found."""
     target = attack.target
-    names = f"{target.control.name} beside the reference {target.reference.name}"
+    names = f"{target.control.name} compared with the reference {target.reference.name}"
     if not attack.found:
         return f"No scenario found in which {' and '.join(one.text for one in target.defects)}: {names}."
     return f"Found: {' and '.join(one.text for one in target.defects)} for {names}."
@@ -61,9 +61,13 @@ def certainty(attack: Attack) -> str:
         times = sum(shows(attack.target, of_seed) for of_seed in attack.measured)
         return f"By chance: it shows in {times} of {len(attack.measured)} runs, and not on average."
     if len(attack.measured) < 2:
-        return "One seed has no interval; --seeds 10 has one."
+        return "One seed gives no interval; use --seeds 10."
     sure = all(_sure(one, attack.measured[:, place]) for place, one in enumerate(attack.target.defects))
-    return "Sure to 95 %, for each comparison." if sure else "Not sure to 95 %; --seeds with a larger number is surer."
+    return (
+        "Certain at 95 %, for each comparison."
+        if sure
+        else "Not certain at 95 %; a larger --seeds narrows the intervals."
+    )
 
 
 def effort(attack: Attack) -> Iterator[str]:

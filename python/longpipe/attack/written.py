@@ -15,8 +15,8 @@ from longpipe.scenario import Scenario
 def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[str, object]) -> str:
     """Returns TOML text of a scenario: the fields of a file with changes in them.
 
-    All fields are written if that text would give another scenario, as where a change concerns a field of a part that
-    the file names by its kind alone.
+    All fields are written if the short text would give another scenario, for example if a change sets a field of a part
+    that the file gives by its kind alone.
     """
     fields = deepcopy(dict(written))
     fields.setdefault("name", scenario.name)
@@ -32,7 +32,7 @@ def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[
 
 
 def _put(fields: dict[str, Any], path: list[str], value: object) -> None:
-    """Sets a field; raises LookupError, TypeError or ValueError if a part on its way is missing or not a table."""
+    """Sets a field; raises LookupError, TypeError or ValueError if a part on its path is missing or not a table."""
     *parents, last = path
     part: Any = fields
     for name in parents:

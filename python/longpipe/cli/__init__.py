@@ -17,12 +17,12 @@ from longpipe.files import kept_apart
 from longpipe.interrupts import INTERRUPTED, leave_at_once
 
 HELP = (
-    "Simulate TCP over long, fat pipes of ATM cells or IP packets, each one by one.\n\n"
+    "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"
     "A scenario is a TOML file: a network, the buffers of its switches, and the TCP connections that cross it. "
     "The same scenario and seed give the same result on every machine.\n\n"
     "Begin with:  [bold]longpipe init geo.toml --example geo[/]\n\nand then:  [bold]longpipe run geo.toml[/]"
 )
-EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated."
+EPILOG = "Exit status: 0 success, 1 failure, 2 invalid input, 130 interrupted, 143 terminated."
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -103,7 +103,7 @@ def help_(
 
 
 def _run() -> int | None:
-    """Runs the command and returns the exit status of an early exit; errors of the command line are raised."""
+    """Runs the command and returns its exit status if it exits early. Raises errors of the command line."""
     with bash.whole_words(), kept_apart():
         status: int | None = app(prog_name="longpipe", standalone_mode=False)
     if status == INTERRUPTED:

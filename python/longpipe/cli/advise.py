@@ -49,8 +49,8 @@ def advise(
         typer.Option(
             "--choose",
             metavar="[NAME:]FIELD=LEVEL,...",
-            help="A field and the values to choose from: switch.policy=pie,fq-codel, or a range with 7 values, "
-            "switch.buffer='0.05..4 BDP'; '0.05..4 BDP / 9' has 9. Repeat for more.",
+            help="A field and the values to choose from: switch.policy=pie,fq-codel, or a range, "
+            "switch.buffer='0.05..4 BDP', of 7 values; '0.05..4 BDP / 9' has 9. Repeat for more.",
             autocompletion=field_and_level,
         ),
     ] = None,
@@ -75,14 +75,16 @@ def advise(
         str,
         typer.Option(
             metavar="worst|mean|SHARE",
-            help="What counts over uncertain inputs: the worst case, the mean, or what a share such as '90 %' reaches.",
+            help="How to summarise the objective over uncertain inputs: worst case, mean, or the value that a share "
+            "such as '90 %' reaches.",
         ),
     ] = "worst",
     zone: Annotated[
         str | None,
         typer.Option(
             metavar="VALUE",
-            help="Difference of the objective that does not matter. \\[default: 0.01 of a share, else 2 % of the best]",
+            help="Largest difference of the objective that does not matter (indifference zone). \\[default: 0.01 for a "
+            "share, otherwise 2 % of the best]",
             show_default=False,
         ),
     ] = None,
@@ -90,14 +92,18 @@ def advise(
         str | None,
         typer.Option(
             metavar="VALUE",
-            help="Violation of a limit that does not matter. \\[default: 5 % of the limit]",
+            help="Largest tolerated violation of a limit. \\[default: 5 % of the limit]",
             show_default=False,
         ),
     ] = None,
     error: Annotated[float, typer.Option(metavar="P", help="Allowed probability of a wrong choice.")] = 0.05,
     budget: Annotated[
         str | None,
-        typer.Option(metavar="TIME|RUNS", help="Maximum, as in '10 min' or '2000 runs'.", show_default=False),
+        typer.Option(
+            metavar="TIME|RUNS",
+            help="Maximum time or number of runs, as in '10 min' or '2000 runs'.",
+            show_default=False,
+        ),
     ] = None,
     first: Annotated[
         int, typer.Option(min=3, help="Replications of every alternative before the first one is eliminated.")
@@ -110,19 +116,21 @@ def advise(
         str | None,
         typer.Option(
             metavar="RATE",
-            help="Instead of a scenario: a gateway with this rate towards its users.",
+            help="Use a gateway with this rate towards its users instead of a scenario.",
             show_default=False,
         ),
     ] = None,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="With --gateway: round-trip time of the users.")] = "600 ms",
-    users: Annotated[int, typer.Option(help="With --gateway: users who read pages, one in 40 of whom downloads.")] = 50,
+    users: Annotated[
+        int, typer.Option(help="With --gateway: number of users who read web pages; one in 40 downloads files.")
+    ] = 50,
     calls: Annotated[int, typer.Option(help="With --gateway: simultaneous telephone calls.")] = 0,
     write: Annotated[
         Path | None,
         typer.Option(
             "--write",
             metavar="FILE",
-            help="Write the scenario of --gateway to change it, and stop.",
+            help="Write the scenario of --gateway to this file for editing, and exit.",
             show_default=False,
         ),
     ] = None,
@@ -142,7 +150,7 @@ def advise(
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Choose queue, buffer or control of a link, and say how sure the choice is.
+    """Choose the queue, buffer or congestion control of a link, with a stated confidence.
 
     longpipe advise home.toml --choose switch.policy=tail-drop,fq-codel --maximise efficiency --budget '5 min'
 
@@ -267,8 +275,8 @@ def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
     console.print()
     show_table(console, _table(answer), len(answer.advice.question.factors))
     for title, lines in (
-        ("No worse than the choice by more than the indifference zone", words.equal(answer)),
-        ("What would change it", words.changes(answer)),
+        ("Worse than the choice by at most the indifference zone", words.equal(answer)),
+        ("What would change the choice", words.changes(answer)),
         ("Theory", words.theory(answer)),
         ("Question", words.conditions(answer)),
     ):

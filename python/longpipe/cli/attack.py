@@ -1,4 +1,4 @@
-"""`longpipe attack`: a scenario in which a congestion control or a stack does badly."""
+"""`longpipe attack`: a scenario in which a congestion control or a stack performs badly."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def attack(
         str | None,
         typer.Option(
             metavar="CONTROL",
-            help="Control of longpipe, table with its options, module:FILE, python:FILE.py:CLASS, or stack:quinn-bbr.",
+            help="Congestion control: a name, a table with its options, module:FILE, python:FILE.py:CLASS, or "
+            "stack:quinn-bbr.",
             show_default=False,
         ),
     ] = None,
@@ -61,8 +62,8 @@ def attack(
         typer.Option(
             "--defect",
             metavar="COMPARISON",
-            help="What to find: 'efficiency < 30 %', 'reference(efficiency) > 80 %'. Repeat for more, which must all "
-            "hold. \\[default: less than half of the reference's efficiency, which is at least 50 %]",
+            help="Defect to find: 'efficiency < 30 %', 'reference(efficiency) > 80 %'. Repeat to require several at "
+            "once. \\[default: less than half of the reference's efficiency, which is at least 50 %]",
             show_default=False,
         ),
     ] = None,
@@ -84,17 +85,22 @@ def attack(
         ),
     ] = None,
     budget: Annotated[
-        str, typer.Option(metavar="TIME|RUNS", help="Maximum of the search, as in '10 min' or '2000 runs'.")
+        str,
+        typer.Option(
+            metavar="TIME|RUNS", help="Maximum time or number of runs of the search, as in '10 min' or '2000 runs'."
+        ),
     ] = BUDGET,
-    seeds: Annotated[int, typer.Option(min=1, help="Replications of the answer, apart from those of the search.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the search; other runs have the next ones.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Replications of the answer, independent of those of the search.")
+    ] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the search; other runs use the following seeds.")] = 1,
     changes: SetOption = None,
     write: Annotated[
         Path | None,
         typer.Option(
             "--write",
             metavar="FILE",
-            help="Write the scenario of a search without a file, and stop.",
+            help="Write the default scenario to this file for editing, and exit.",
             show_default=False,
         ),
     ] = None,
@@ -114,7 +120,7 @@ def attack(
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Search for a scenario in which a congestion control or a stack does badly compared with a reference.
+    """Search for a scenario in which a congestion control or a stack performs badly compared with a reference.
 
     longpipe attack --control bbr --defect 'efficiency <= 30 %' --defect 'reference(efficiency) >= 80 %'
 
@@ -285,7 +291,7 @@ def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scen
 
 
 def _is_for_linux(*scenarios: Scenario) -> bool:
-    """Returns whether user-mode Linux has the paths and the controls of scenarios."""
+    """Returns whether user-mode Linux supports the paths and the congestion controls of the scenarios."""
     from longpipe.validate.linux_scenario import case_of
 
     try:

@@ -13,7 +13,7 @@ FAILED = 1
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Build and check your own congestion control: modules of Linux.",
+    help="Build and check congestion control modules of Linux.",
 )
 
 
@@ -21,7 +21,9 @@ app = typer.Typer(
 def build(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE.c...", help="Module of Linux; further modules whose functions it uses."),
+        typer.Argument(
+            metavar="FILE.c...", help="C source of a Linux module, and of further modules whose functions it uses."
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -30,14 +32,15 @@ def build(
     linux: Annotated[
         Literal["6.1", "6.10"] | None,
         typer.Option(
-            help="Kernel whose interface it expects; 6.10 has four arguments of cong_control. Default: either."
+            help="Linux version whose interface the module expects; cong_control has four arguments since 6.10. "
+            "\\[default: either]"
         ),
     ] = None,
 ) -> None:
     """Compile a congestion control module of Linux, unmodified, against longpipe's own header.
 
-    Needs a C compiler (cc, gcc, clang, or $CC), no kernel. A scenario names the result: tcp.congestion = {kind =
-    "module", file = "FILE.so"}.
+    Needs a C compiler (cc, gcc, clang, or $CC), but no kernel sources. Use the result in a scenario as tcp.congestion =
+    {kind = "module", file = "FILE.so"}.
     """
     # Import only here, for the start-up time of other commands.
     from longpipe.controls.compiler import build as compiled
@@ -60,7 +63,7 @@ def build(
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="C source of a module, or a shared object.")],
 ) -> None:
-    """Show which operations, fields and helpers of the kernel a module uses, and what longpipe lacks of them.
+    """Show which operations, fields and helpers of the kernel a module uses, and which of them longpipe lacks.
 
     Exit status 1 if something is missing.
     """

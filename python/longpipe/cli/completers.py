@@ -27,7 +27,7 @@ def among(names: Iterable[str]) -> Callable[[str], list[str]]:
 def field_and_level(incomplete: str) -> list[str]:
     """Completes FIELD= for every field of a scenario, and its named values after the equals sign.
 
-    If only one field matches, its values or its default are offered at once: because with a single choice a shell would
+    If only one field matches, its values or its default are offered at once, because with a single choice a shell would
     append a space after the equals sign.
     """
     # Completion must answer faster than a key repeats, so other modules are imported only when needed.

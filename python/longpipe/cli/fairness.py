@@ -41,7 +41,8 @@ def fairness(
         str,
         typer.Option(
             metavar="CONTROL,...",
-            help="Controls of longpipe, module:FILE, python:FILE.py:CLASS, package.module:CLASS, or stack:quinn-bbr.",
+            help="Congestion controls: names, module:FILE, python:FILE.py:CLASS, package.module:CLASS, or "
+            "stack:quinn-bbr.",
         ),
     ],
     rates: Annotated[str, typer.Option("--rate", metavar="RATE,...", help="Rates of the link.")] = "8 Mbit/s,50 Mbit/s",
@@ -49,7 +50,7 @@ def fairness(
     buffers: Annotated[str, typer.Option("--buffer", metavar="SIZE,...", help="Buffers of the link.")] = "4 BDP",
     duration: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Simulated time of each run, in whose first second both flows start."),
+        typer.Option(metavar="TIME", help="Simulated time of each run; both flows start within its first second."),
     ] = "60 s",
     seeds: Annotated[int, typer.Option(min=1, help="Replications of each pair.")] = 5,
     changes: SetOption = None,

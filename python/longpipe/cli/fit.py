@@ -22,7 +22,8 @@ def fit(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="Capture of a TCP transfer at its sender, or ss, iperf3, flent, qlog, ndt7."
+            metavar="FILE",
+            help="Capture of a TCP transfer at its sender, or a file of ss, iperf3, flent, qlog or ndt7.",
         ),
     ],
     output: Annotated[
@@ -31,10 +32,11 @@ def fit(
     flow: Annotated[int, typer.Option("--flow", help="Number of the flow in `longpipe read`, from 0.")] = 0,
     controls: Annotated[
         str,
-        typer.Option("--controls", help="Candidates, separated by commas.", show_default="Linux's"),
+        typer.Option("--controls", help="Candidate congestion controls, separated by commas.", show_default="Linux's"),
     ] = "",
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="What is known, such as tcp.hz=1000.")
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Known value of a field, such as tcp.hz=1000."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the estimates and the observed series as JSON.")] = False,
 ) -> None:
@@ -42,7 +44,7 @@ def fit(
 
     longpipe fit monday.pcapng -o monday.toml; longpipe whatif monday.toml --set tcp.congestion=bbr3
 
-    Files of ss -tin, iperf3, flent, qlog and ndt7 have no packets: of these only rate, base RTT and loss are estimated.
+    Files of ss -tin, iperf3, flent, qlog and ndt7 contain no packets, so only rate, base RTT and loss are estimated.
     """
     from longpipe.cli.run import change
     from longpipe.fit import CONTROLS

@@ -51,7 +51,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - Click's Command
 
 
 def _nothing() -> None:
-    """Makes an application with one command a group."""
+    """Serves as a callback, with which Typer makes even a single command a group."""
 
 
 class Commands(TyperGroup):
@@ -64,7 +64,7 @@ class Commands(TyperGroup):
         self.commands = OnDemand(self.names, dict(commands or {}))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context, which Typer does not export
-        """Names of the commands, without importing them."""
+        """Returns the names of the commands without importing them."""
         return list(self.commands)
 
 
@@ -74,7 +74,7 @@ class LazyGroup(TyperGroup):
     home: ClassVar[str]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context
-        """Names of the commands."""
+        """Returns the names of the commands."""
         self._load()
         return super().list_commands(ctx)
 

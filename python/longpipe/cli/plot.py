@@ -98,7 +98,7 @@ def plot(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help=f"Picture of a run: {', '.join(Kind)}; or path, the variation of its links.",
+            help=f"Picture of a run: {', '.join(Kind)}; or path, the properties of its links over time.",
             autocompletion=among([*Kind, PATH]),
         ),
     ] = None,
@@ -174,7 +174,7 @@ def plot(
         typer.Option(
             "--y",
             metavar="MEASURE",
-            help="Study: measure on the vertical axis, or what design --measure takes.  "
+            help="Study: measure on the vertical axis, also an expression as for design --measure.  "
             "\\[default: efficiency, else throughput]",
             autocompletion=completers.measure,
         ),
@@ -192,7 +192,9 @@ def plot(
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="FACTOR=LEVEL", help="Study: use only these runs; 'seed<3' works, too. Repeat for more."
+            "--where",
+            metavar="FACTOR=LEVEL",
+            help="Study: use only these runs; also accepts conditions such as 'seed<3'. Repeat for more.",
         ),
     ] = None,
     y_from_data: Annotated[
@@ -208,7 +210,7 @@ def plot(
     output = _output(output, source, name, x, y, by)
     if x is not None:
         if name is not None:
-            raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
+            raise ScenarioError(f"KIND: {name!r} is a picture of a run; omit it with --x, which draws a study")
         if log and heat:
             raise ScenarioError("--log: not with --map, which has colours; needs a line picture")
         with Waiting(f"reading {source}"):
@@ -216,7 +218,7 @@ def plot(
             _save(figure, title, output)
         return
     if where or y_from_data:
-        raise ScenarioError(f"{'--where' if where else '--y-from-data'}: of a study; needs --x FACTOR")
+        raise ScenarioError(f"{'--where' if where else '--y-from-data'}: only for studies; needs --x FACTOR")
     if not Path(source).exists() and (factors := factors_of_study(source, store)):
         raise ScenarioError(f"{source}: a study; needs --x FACTOR instead of a KIND, as in --x {factors[0]}")
     if name == PATH:
@@ -227,7 +229,7 @@ def plot(
         return
     kind = _kind(name)
     if everything and (flow or compared or kind is Kind.SEQUENCE):
-        with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
+        with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow"
         raise ScenarioError(f"--all: not with {with_what}")
     if overlaid and (compared is None or rto):
         raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
@@ -261,11 +263,11 @@ def _options(
 ) -> dict[str, Any]:
     """Returns the options given for a picture; raises ScenarioError for options that it does not use."""
     if port is not None and kind not in OF_PORT:
-        raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
+        raise ScenarioError(f"--port: {kind.value} shows flows; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
-        raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
+        raise ScenarioError(f"--unit: {kind.value} has no such unit; needs {' or '.join(COUNTING)}")
     if rto and kind is not Kind.RTT:
-        raise ScenarioError(f"--rto: {kind.value} shows none; needs rtt")
+        raise ScenarioError(f"--rto: {kind.value} shows no timeout; needs rtt")
     if log and kind not in DELAYS:
         raise ScenarioError(f"--log: {kind.value} shows no delay; needs {' or '.join(DELAYS)}")
     if log and overlaid:
@@ -287,7 +289,7 @@ def _save(figure: Figure, title: str | None, output: Path) -> None:
 
 def _existing(source: str) -> Path:
     if not Path(source).exists():
-        raise ScenarioError(f"{source}: not there; needs a TOML file, or a directory of run --csv")
+        raise ScenarioError(f"{source}: does not exist; needs a TOML file, or a directory of run --csv")
     return Path(source)
 
 
@@ -320,7 +322,7 @@ def _runs(
     if source.is_dir():
         for option, given in (("--set", changes), ("--compare", compared)):
             if given:
-                raise ScenarioError(f"{option}: {source} holds a run that is over; needs a scenario to run")
+                raise ScenarioError(f"{option}: {source} contains a finished run; needs a scenario to run")
         with Waiting(f"reading {source}"):
             return {"": Recorded.from_directory(source)}
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
@@ -414,7 +416,7 @@ def _of_study(
     from longpipe.study import Study
 
     if heat and by is None:
-        raise ScenarioError("--map: of one factor; needs --by FACTOR")
+        raise ScenarioError("--map: has only one factor; needs --by FACTOR")
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
         if heat and by:

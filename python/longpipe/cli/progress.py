@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 1.0
 REPORT_S = 60.0
-# The first line of a campaign away from a terminal, which takes longer than a minute: after this time and number of
-# runs, which give its duration a range.
+# Time and number of finished runs after which a campaign that takes more than a minute prints its first line, if the
+# output is no terminal. They suffice to estimate the range of its duration.
 FIRST_REPORT_S = 5.0
 FEWEST_RUNS = 8
 
@@ -124,7 +124,7 @@ class Bar(_Shown):
             self._console.print(", ".join(told), markup=False, highlight=False, soft_wrap=True)
 
     def _is_time(self, now: "Progress") -> bool:
-        """Returns whether a line is due: one per minute, and a first one as soon as the duration has a range."""
+        """Returns whether a line is due: the first as soon as the duration can be estimated, then one per minute."""
         if self._told_s is not None:
             return time.monotonic() > self._told_s + REPORT_S
         since_s = time.monotonic() - self._began_s

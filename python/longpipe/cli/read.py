@@ -24,7 +24,7 @@ def read(
         str,
         typer.Argument(
             metavar="FILE",
-            help="pcap, pcapng, or the output of another tool in docs/measured.md; also compressed by gzip.",
+            help="pcap, pcapng, or the output of another tool in docs/measured.md; may be compressed with gzip.",
         ),
     ],
     output: Annotated[
@@ -33,7 +33,7 @@ def read(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead, with all series.")] = False,
 ) -> None:
-    """Show what a capture or a measurement tool recorded: rates, RTTs, losses, and what the file cannot tell.
+    """Show what a capture or a measurement tool recorded: rates, RTTs, losses, and what the file does not contain.
 
     longpipe read monday.pcapng -o monday.png; longpipe read iperf3.json --json
     """

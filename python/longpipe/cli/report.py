@@ -57,7 +57,7 @@ def report(
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Write one self-contained HTML report with tables, figures, claims and verdicts, sensitivity and data."""
+    """Write one self-contained HTML report with tables, figures, claims, verdicts, sensitivity and data."""
     is_study = any(name not in IDS for name in names or ())
     if statements:
         _statements(names or _reproduced(results), results, is_study=is_study)

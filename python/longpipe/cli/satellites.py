@@ -51,13 +51,14 @@ def satellites(
         list[str] | None,
         typer.Argument(metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."),
     ] = None,
-    cities: Annotated[int, typer.Option(metavar="N", help="The N largest cities as well.")] = 0,
+    cities: Annotated[int, typer.Option(metavar="N", help="Also the N largest cities.")] = 0,
     duration: Annotated[float, typer.Option(metavar="S", help="Duration \\[s].")] = 200.0,
     step: Annotated[float, typer.Option(metavar="S", help="Time between two instants \\[s].")] = 0.1,
     begin: Annotated[
         str | None,
         typer.Option(
-            metavar="UTC", help="First instant: 2026-11-22T12:00; else the shell's, or the file's last epoch."
+            metavar="UTC",
+            help="First instant, as in 2026-11-22T12:00. \\[default: the shell's epoch, or the file's last one]",
         ),
     ] = None,
     elevation: Annotated[
@@ -158,9 +159,9 @@ def _constellation(source: str, begin: str | None, link_range: float | None) -> 
         range_m = None if link_range is None else 1e3 * link_range
         return Constellation.of_file(Path(source), epoch=epoch, link_range_m=range_m)
     if link_range is not None:
-        raise ScenarioError("--link-range: needs a file of TLEs or OMMs; shells have links of their own")
+        raise ScenarioError("--link-range: needs a file of TLEs or OMMs; shells define their links")
     if Path(source).suffix:
-        raise ScenarioError(f"{source}: not there; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
+        raise ScenarioError(f"{source}: does not exist; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
     return Constellation.of_shell(parse_shell(source), epoch or EPOCH)
 
 

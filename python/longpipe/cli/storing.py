@@ -36,7 +36,7 @@ StoreOption = Annotated[
         "--store",
         metavar="URL",
         help="Store of runs: a file, sqlite:///FILE or postgresql://... "
-        "\\[default: LONGPIPE_STORE of the environment, or a file of yours]",
+        "\\[default: LONGPIPE_STORE of the environment, or a file in your home directory]",
         show_default=False,
     ),
 ]
@@ -95,7 +95,7 @@ def factors_of_study(name: str, url: str | None) -> list[str]:
 def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store.
 
-    With `no_store`, or if no store can be opened, a store in memory.
+    With `no_store`, or if no store can be opened, it returns a store in memory.
     """
     from longpipe.store import Store, default_url
 
@@ -107,7 +107,7 @@ def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
     except ScenarioError as error:
         if chosen is not None:
             raise
-        echo(f"note: {error}; nothing is kept", err=True)
+        echo(f"note: {error}; results are not kept", err=True)
         store = Store()
     try:
         yield store
@@ -135,7 +135,7 @@ def resumable(study: Study) -> Iterator[None]:
     except KeyboardInterrupt as end:
         finished = study.status().finished
         # The outputs of the command have not been written yet.
-        echo(f"{finished} finished runs are stored; go on with: {typed_command()}", err=True)
+        echo(f"{finished} finished runs are stored; continue with: {typed_command()}", err=True)
         _end(end)
 
 

@@ -87,7 +87,7 @@ def suite(
     asked = SUITES[name]
     if control is not None:
         if asked.of_control is None:
-            raise ScenarioError(f"--control: {control!r}; the suite {name} judges no control, rfc-9743 does")
+            raise ScenarioError(f"--control: {control!r}; the suite {name} tests no congestion control, rfc-9743 does")
         asked = asked.of_control(control)
     fields, count = dict(change(text) for text in changes or ()), seeds or asked.seeds
     designs = [(part, part.design(count, fields)) for part in asked.only(parts or [])]

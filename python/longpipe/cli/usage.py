@@ -49,8 +49,8 @@ def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: AN
     if name := getattr(error, "option_name", None):
         if "No such option" in error.message:
             hint = _as_field(name, error.ctx) or _of_program(name, error.ctx, given)
-            return f"{name}: no such option; {hint}`{command} --help` shows those there are"
-        return f"{name}: nothing given; needs a value"
+            return f"{name}: no such option; {hint}`{command} --help` lists the options"
+        return f"{name}: no value given; needs a value"
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
         said = _lowered(message).replace(". Did", "; did")
@@ -58,10 +58,10 @@ def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: AN
             said += f"; did you mean '{_CALLED[found[1]]}'?" if found[1] in _CALLED else ""
         elif found := _EXTRA.match(message):
             said = f"{found[1]!r}: {_quoted(found[1], given) or 'needs no further argument'}"
-        return f"{said}; `{command} --help` shows what there is" if said else ""
+        return f"{said}; `{command} --help` shows what is accepted" if said else ""
     name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
     if hasattr(error, "param_type"):
-        return f"{name}: missing; `{command} --help` says what it is"
+        return f"{name}: missing; `{command} --help` describes it"
     value = _given(param, given)
     return f"{name}: {'' if value is None else f'{value!r}; '}{_needs(error.message)}"
 

@@ -35,8 +35,8 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
     needed, limit = most_held_bytes(scenario.resolved), limit_bytes(memory)
     if needed > limit:
         echo(
-            f"warning: memory: full windows take {shown(round(needed))}, {shown(limit)} are there; "
-            "the run ends where it would take more",
+            f"warning: memory: full windows need {shown(round(needed))}, {shown(limit)} are available; the run fails "
+            f"if it needs more",
             err=True,
         )
 

@@ -24,14 +24,16 @@ _SCALES: Final = {
 
 
 def whatif(
-    path: Annotated[Path, typer.Argument(metavar="PATH.toml", help="Scenario, as of `longpipe fit`.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH.toml", help="Scenario, for example from `longpipe fit`.")],
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Pairs of runs, each with random numbers of its own.")] = 20,
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="Number of pairs of runs; each pair has its own random numbers.")
+    ] = 20,
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measure", metavar="NAME=WHAT", help="Additional measure, as of longpipe design."),
+        typer.Option("--measure", metavar="NAME=WHAT", help="Additional measure, as for longpipe design."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")
@@ -69,7 +71,7 @@ def _show(found: WhatIf, path: Path) -> None:
     from rich.table import Table
 
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
-    echo(f"{path}: {changes_text}; {found.seeds} pairs of runs, goodput and RTT after a third of each")
+    echo(f"{path}: {changes_text}; {found.seeds} pairs of runs; goodput and RTT without the first third of each run")
     table = Table(box=None, pad_edge=False)
     for head in ("", *(_head(one) for one in found.measures)):
         table.add_column(head, justify="right" if head else "left")
@@ -83,7 +85,7 @@ def _show(found: WhatIf, path: Path) -> None:
     if found.estimates is None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
     else:
-        echo("intervals of 95 % count random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
+        echo("95 % intervals include the random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
 
 
 def _shown(one: ComparedMeasure) -> tuple[float, str]:

@@ -52,7 +52,7 @@ _known: dict[str, Known] = {}
 def find(target: str | type, digest: str | None = None) -> Known:
     """Returns the class of a name, "package.module:Class" or "file.py:Class", or a class itself.
 
-    A digest that this process knows stands for its class. Raises ScenarioError for an object that is no controller.
+    A digest that this process knows identifies its class. Raises ScenarioError for an object that is not a controller.
     """
     if isinstance(target, str) and digest in _known:
         return _known[digest or ""]
@@ -111,7 +111,7 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
         return
     accepted = dict(inspect.signature(found.cls.__init__).parameters)
     accepted.pop("self", None)
-    # A class without `__init__` has that of `object`, whose signature accepts any arguments.
+    # A class without `__init__` inherits that of `object`, whose signature accepts any arguments.
     if found.cls.__init__ is object.__init__:
         accepted = {}
     named = {name: one for name, one in accepted.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
@@ -212,7 +212,7 @@ def _from_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _by_value(module: str | None) -> Iterator[None]:
-    """Lets pickles contain the code of a module and of its package, which another machine does not have."""
+    """Makes pickles contain the code of a module and of its package, because another machine does not have it."""
     # A class created by `exec` may have no module.
     root = sys.modules.get(module.partition(".")[0]) if module else None
     if root is None or module == "__main__" or not is_of_user(root.__name__):
@@ -244,7 +244,7 @@ def _check(cls: type[Control], name: str) -> None:
         if "on_ack" not in hooks and cls.base is None:
             raise ScenarioError(f"{FIELD}: {name}; has no on_ack; needs one, interval and on_interval, or a base")
     elif "on_interval" not in hooks:
-        raise ScenarioError(f"{FIELD}: {name}; has an interval; needs on_interval, too")
+        raise ScenarioError(f"{FIELD}: {name}; has an interval; also needs on_interval")
     else:
         _interval(cls, name)
     _base(cls, name)
@@ -332,7 +332,7 @@ class _Maker:
         control = self._cls.__new__(self._cls)
         control._seed, control.ecn = seed, ecn
         states = np.zeros(1, self._state).view(np.recarray)
-        # The record is a view, which keeps the array.
+        # The record is a view, which keeps the array alive.
         control.state = states[0]
         control.__init__(**{name: json.loads(value) for name, value in parameters})  # type: ignore[misc]
         return control, int(states.ctypes.data)

@@ -21,7 +21,7 @@ _RECORDS: Final = {
 class compiled:  # noqa: N801 - a decorator
     """Marks a hook `on_ack(state, ack, grant)` for Numba, which compiles it; without Numba, Python executes it.
 
-    The hook has no `self`: `state` has the numbers in the class's `state_fields`, and `grant` holds the current window
+    The hook has no `self`: `state` contains the numbers in the class's `state_fields`, and `grant` the current window
     and threshold, which the hook may change. A hook may call functions that are compiled by `numba.njit`.
     """
 

@@ -21,7 +21,7 @@ COMPILERS: Final = ("cc", "gcc", "clang")
 KERNELS: Final = {"6.1": "601", "6.10": "610"}
 TIMEOUT_S: Final = 120
 
-# The kernel's own dialect: integers wrap, and pointers may alias. No contraction of floating-point operations, so that
+# The kernel's C dialect: integers wrap, and pointers may alias. Floating-point operations are not contracted, so that
 # results are equal on every machine.
 _FLAGS: Final = (
     "-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
@@ -90,10 +90,10 @@ def problems_of(source: Source, linux: str) -> Problems:
 
 
 def refusal(path: Path, problems: Problems) -> str:
-    """Returns a line with the reason why a source does not compile."""
+    """Returns a line that explains why a source does not compile."""
     if problems.missing:
         names = ", ".join(f"{name} ({kind})" for name, kind in sorted(problems.missing.items()))
-        return f"{path}: needs what longpipe's header for modules lacks: {names}"
+        return f"{path}: needs names that longpipe's header for modules lacks: {names}"
     first = problems.lines[0] if problems.lines else "the compiler fails without a message"
     # The compiler reports the file with its line and column.
     where, _, why = first.partition(" error: ")

@@ -1,4 +1,4 @@
-"""Identity of a class in the store: a digest of its code and of what that refers to, equal in every process.
+"""Identity of a class in the store: a digest of its code and of all objects it refers to, equal in every process.
 
 Pickles do not have this property: they contain random identifiers, and sets in the order of their hashes.
 """
@@ -42,7 +42,7 @@ def identity(cls: type) -> str:
 
 
 def is_of_user(module: str | None) -> bool:
-    """Returns whether a module is the user's own, not of the standard library, an installed package or longpipe."""
+    """Returns whether a module is the user's own, not from the standard library, a package or longpipe."""
     found = sys.modules.get(module or "")
     if module in (None, "__main__") or found is None:
         return module != "builtins"
@@ -59,9 +59,9 @@ class _Digest:
 
     def __init__(self, cls: type) -> None:
         self._cls = cls
-        # Objects whose digests are being computed, by depth: a cycle leads back to one of them.
+        # Depth of each object whose digest is being computed; a cycle of references leads back to one of them.
         self._open: dict[int, int] = {}
-        # Digests that were computed, each with its object, so that no other object can get its id.
+        # Digests that were computed, each with its object, which keeps its id from being reused.
         self._made: dict[int, tuple[object, bytes]] = {}
 
     def of(self, what: object) -> bytes:
@@ -152,7 +152,7 @@ class _Digest:
             ) from None
         if isinstance(reduced, str):
             return _hash("global", f"{type(what).__module__}:{reduced}".encode())
-        # The contents of lists and tables are iterators.
+        # The contents of lists and tables are given as iterators.
         parts = (list(part) if hasattr(part, "__next__") else part for part in reduced)
         return _hash("instance", *map(self.of, parts))
 

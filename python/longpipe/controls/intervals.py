@@ -2,7 +2,7 @@
 
 from longpipe.units import TIME
 
-NEEDS = "needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"
+NEEDS = "needs a time, round trips or ACKs, as in '10 ms', '1 RTT' or '50 ACKs'"
 
 
 def interval_length(text: str) -> tuple[str, float]:

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Final
 from longpipe import _core
 from longpipe.errors import RunError
 
-# A call of a module with this much processor time [s], or this duration [s], is considered endless, because a normal
-# call takes microseconds.
+# Processor time [s] and duration [s] above which a call of a module is considered endless; a normal call takes
+# microseconds.
 CALL_CPU_S: float = 10.0
 CALL_S: Final = 120.0
 _LOOK_S: Final = 0.2
@@ -39,7 +39,7 @@ def is_isolated() -> bool:
 
 
 def load_here() -> None:
-    """Lets this process load controllers itself, without a child process for protection against crashes."""
+    """Allows this process to load controllers itself, without a child process that protects it against crashes."""
     global _serves
     _serves = True
 
@@ -98,7 +98,7 @@ class _Child:
                     progress(value)
         except (EOFError, OSError, pickle.UnpicklingError):
             status = self._process.wait()
-            raise RunError(f"{names}: {_death(status)}; the run is lost, and not repeated") from None
+            raise RunError(f"{names}: {_death(status)}; the run is lost and is not repeated") from None
 
     def end(self) -> None:
         with suppress(OSError):
@@ -150,7 +150,7 @@ def serve() -> None:
         except EOFError:
             return
         watch.cpu_s = cpu_s
-        # The parent may have another working directory than when it started this process, which may no longer exist.
+        # The parent's working directory may have changed since it started this process, and may no longer exist.
         if folder is not None:
             os.chdir(folder)
         try:

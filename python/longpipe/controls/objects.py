@@ -85,7 +85,7 @@ def check_parameters(found: Object, parameters: Mapping[str, object]) -> None:
 def _of_source(path: Path) -> Object:
     source = read_source(path)
     for linux in KERNELS:
-        # Other files that are linked with it are not known before it is compiled.
+        # Other files that are linked with the source are only known after it is compiled.
         key = hashlib.sha256(f"{identity([source], linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
         if (compiled := cache_folder(_KIND) / f"{key}.so").is_file():
             found = facts(cached_content(compiled))
@@ -107,13 +107,13 @@ def _of_object(path: Path) -> Object:
     content = read_bytes(path, NEEDS, most=64 * MOST_BYTES)
     if not content.startswith((*MAGIC, WASM)):
         raise ScenarioError(
-            f"{path}: no shared object; needs one that `longpipe cc build` made, a C source (.c), or WebAssembly"
+            f"{path}: not a shared object; needs one built by `longpipe cc build`, a C source (.c), or WebAssembly"
         )
     found = facts(content)
     if not found.interface:
-        raise ScenarioError(f"{path}: no congestion controller; needs an object that `longpipe cc build` made")
+        raise ScenarioError(f"{path}: not a congestion controller; needs an object built by `longpipe cc build`")
     if found.interface != INTERFACE:
-        needs = f"needs {INTERFACE}: build it again by `longpipe cc build`"
+        needs = f"needs {INTERFACE}: rebuild it with `longpipe cc build`"
         raise ScenarioError(f"{path}: interface version {found.interface}; {needs}")
     return Object(found.source or hashlib.sha256(content).hexdigest(), _cached(content), str(path), found)
 

@@ -17,7 +17,7 @@ MOST_BYTES: Final = 4 << 20
 FOLDER: Final = Path(__file__).parent
 INCLUDE: Final = FOLDER / "include"
 LINUX: Final = FOLDER / "linux"
-# Header of the C interface for objects that are no modules of Linux.
+# Header of the C interface for objects that are not modules of Linux.
 CONTROL_HEADER: Final = "longpipe_control.h"
 
 _COMMENT: Final = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
@@ -62,17 +62,17 @@ def read_source(path: Path) -> Source:
 
 
 def check_module(path: Path, sources: Sequence[Source]) -> None:
-    """Raises ScenarioError if C sources, of which `path` is the first, are no congestion control module of Linux."""
+    """Raises ScenarioError if C sources, `path` and others, are not a congestion control module of Linux."""
     texts = [source.text for source in sources]
     if any(CONTROL_HEADER in _LOCAL.findall(text) + _SYSTEM.findall(text) for text in texts):
         how = f"cc -shared -fPIC -O2 -I {INCLUDE} {path.name} -o {path.stem}.so"
-        raise ScenarioError(f"{path}: uses {CONTROL_HEADER}; compile it by {how}, and name the object instead")
+        raise ScenarioError(f"{path}: uses {CONTROL_HEADER}; compile it with {how}, and specify the object instead")
     if not any("tcp_register_congestion_control" in text for text in texts):
         raise ScenarioError(f"{path}: registers no congestion control in module_init(); needs {NEEDS}")
 
 
 def lenders(source: Source, missing: set[str]) -> list[Source]:
-    """Returns the C files in a source's folder with functions that it lacks, such as tcp_vegas.c for tcp_yeah.c."""
+    """Returns the C files in a source's folder that define functions it needs, such as tcp_vegas.c for tcp_yeah.c."""
     found = []
     for path in sorted(source.path.parent.glob("*.c")):
         if path.name == source.path.name or path.stat().st_size > MOST_BYTES:

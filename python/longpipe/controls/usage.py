@@ -35,7 +35,7 @@ class Usage:
     """The kernel interface that a file uses."""
 
     name: str
-    # Kernel whose interface the module expects; "" of an object for another interface.
+    # Kernel whose interface the module expects; "" for an object with another interface.
     linux: str
     operations: tuple[str, ...]
     # Fields by structure.

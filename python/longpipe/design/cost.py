@@ -27,7 +27,8 @@ class Cost:
         planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
         return (
             f"{planned}, {self.simulated_s:g} s of simulated time, "
-            f"about {duration_text(self.cpu_s)} of processor time (an estimate; within a factor of 3, less under loss)"
+            f"about {duration_text(self.cpu_s)} of processor time (an estimate, accurate to a factor of 3; less with "
+            f"losses)"
         )
 
 
@@ -57,7 +58,7 @@ def cpu_s(scenario: Scenario) -> float:
     return hops * S_PER_HOP + S_PER_RUN
 
 
-# For the same scenarios again and again.
+# The result is cached, because callers ask for the same scenarios repeatedly.
 estimated_cpu_s = lru_cache(maxsize=4096)(cpu_s)
 
 

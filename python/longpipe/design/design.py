@@ -41,15 +41,15 @@ class Run(NamedTuple):
 class Design:
     """A set of points, each with a level for every factor, to run with several seeds.
 
-    With `common` random numbers replication i has the same seed at every point (of a block), so that points differ by
-    their factors alone; the seed is then a block of the analysis. Otherwise every run has a seed of its own. Seeds
-    count up from `first_seed`, and more replications never change the seeds of those before. `blocks` numbers the block
-    of each point, `fraction` shows which effects a two-level design cannot separate. `measures` are requested in
+    With `common` random numbers, replication i has the same seed at every point (of a block), so points differ only in
+    their factors; the seed is then a block of the analysis. Otherwise every run has its own seed. Seeds are consecutive
+    numbers from `first_seed`, and further replications never change the seeds of earlier ones. `blocks` numbers the
+    block of each point, `fraction` shows which effects a two-level design cannot separate. `measures` are requested in
     addition to those of every run: "bulk=flow:bulk.throughput", "web.p95", "bulk/throughput", "share=file.py:function"
-    or a function of a result (`analysis.measure`); a text may use those before it by name.
+    or a function of a result (`analysis.measure`); a text may refer to earlier ones by name.
 
-    Raises ScenarioError for an empty design, one too large, factors of the same name, and seeds or replications out
-    of range; `scenarios` and all that needs them raise it for levels that a scenario refuses.
+    Raises ScenarioError for an empty or too large design, factors with the same name, and seeds or replications out of
+    range. `scenarios` and everything that uses it raise it for levels that a scenario rejects.
     """
 
     base: Scenario
@@ -64,8 +64,8 @@ class Design:
     measures: tuple[Specification, ...] = ()
 
     def __post_init__(self) -> None:
-        check_kind("base", self.base, Scenario, "a Scenario, as of Scenario.from_toml('geo.toml')")
-        # As text with absolute names of files, for studies that are opened from elsewhere.
+        check_kind("base", self.base, Scenario, "a Scenario, as from Scenario.from_toml('geo.toml')")
+        # Measures are stored as text with absolute file names, for studies that are opened from other directories.
         object.__setattr__(self, "measures", tuple(map(str, parse_all(self.measures))))
         _checked(self.factors)
         _check_measures(self.asked, self.factors)
@@ -126,7 +126,7 @@ class Design:
         """Returns a 2^(k-p) design with p `generators` such as "policy = tcp * buffer"; without them all 2^k points.
 
         `confounded` interactions, as in "tcp * buffer", divide the points into blocks, each with its own seeds, and
-        can't be estimated. Raises ScenarioError for a factor without exactly two levels too.
+        cannot be estimated. Also raises ScenarioError for a factor that does not have exactly two levels.
         """
         factors = _checked(factors)
         for factor in factors:
@@ -188,7 +188,8 @@ class Design:
     def warnings(self) -> tuple[str, ...]:
         """Returns warnings about what the design cannot show, one line each; `longpipe design` prints them.
 
-        Of windows that fill neither pipe nor buffer, of paths that end before the run, and of seeds that draw nothing.
+        They concern windows that fill neither the path nor its buffer, paths that end before the run, and seeds without
+        effect.
         """
         from longpipe.analysis import cautions
 
@@ -246,8 +247,8 @@ class Design:
     def anova(self, runs: pd.DataFrame, response: str, *, order: int | None = None, saturated: bool = False) -> Anova:
         """Returns the analysis of variation of this design's runs, with seeds as blocks if points share them.
 
-        A fraction gets one term per class of aliases, of up to `order` factors, without those confounded with blocks.
-        Raises ScenarioError as `anova` does.
+        For a fraction, the model has one term of up to `order` factors per alias class, except classes confounded with
+        blocks. Raises ScenarioError as `anova` does.
         """
         import pandas as pd
 
@@ -274,7 +275,7 @@ class Design:
 
     @property
     def _streams(self) -> int:
-        """Number of seeds per replication."""
+        """Returns the number of seeds per replication."""
         if not self.common:
             return len(self.points)
         return 1 if self.blocks is None else max(self.blocks) + 1
@@ -309,7 +310,7 @@ def _checked(factors: Iterable[Factor]) -> tuple[Factor, ...]:
     names = [factor.name for factor in found]
     for name in names:
         if names.count(name) > 1:
-            raise ScenarioError(f"factors: {name!r} is there {names.count(name)} times; needs each once")
+            raise ScenarioError(f"factors: {name!r} occurs {names.count(name)} times; needs each once")
     return found
 
 
@@ -317,7 +318,7 @@ def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> N
     taken = {"point", "block", "replication", "seed", *(factor.name for factor in factors)}
     for measure in measures:
         if measure.name in taken:
-            raise ScenarioError(f"measure: {measure.name!r} is the name of another column; needs one of its own")
+            raise ScenarioError(f"measure: {measure.name!r} is the name of another column; needs a unique name")
         taken.add(measure.name)
 
 
@@ -328,7 +329,7 @@ def _check_size(points: int, replications: int) -> None:
     if points > MOST_POINTS:
         raise ScenarioError(f"factors: {points} points; needs at most {MOST_POINTS}: fewer levels, or a fraction")
     if points * replications > MOST_RUNS:
-        raise ScenarioError(f"replications: {replications} of {points} points; needs at most {MOST_RUNS} runs in all")
+        raise ScenarioError(f"replications: {replications} of {points} points; needs at most {MOST_RUNS} runs in total")
 
 
 def _blocks(fraction: Fraction, signs: Sequence[Sequence[int]], confounded: Sequence[str]) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ class Factor:
         if self.name in RESERVED:
             raise ScenarioError(f"factors: {self.name!r} is a column of every design; needs another name")
         if not self.levels:
-            raise ScenarioError(f"{self.name}: levels none; needs at least 1")
+            raise ScenarioError(f"{self.name}: no levels; needs at least 1")
 
     @classmethod
     def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":
@@ -45,7 +45,7 @@ class Factor:
             labelled, values = {}, list(levels)
             for value, label in zip(values, _labels(field, values), strict=True):
                 if label in labelled:
-                    raise ScenarioError(f"{field}: level {label!r} is there twice; needs labels that differ")
+                    raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
                 labelled[label] = value
         return cls(name or field, {label: {field: value} for label, value in labelled.items()})
 

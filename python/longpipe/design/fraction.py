@@ -29,7 +29,8 @@ class Fraction:
     """A fraction of a two-level design, in which some factors are generated as products of others.
 
     `generators` are written as "policy = tcp * buffer", or "= -tcp * buffer" for the other half. Raises ScenarioError
-    for names that are no factors, a factor generated twice or from itself, and main effects that would be aliased.
+    for names that are not factors, for a factor generated twice or from itself, and for main effects that would be
+    aliased.
     """
 
     factors: tuple[str, ...]
@@ -76,7 +77,7 @@ class Fraction:
     def resolution(self) -> int:
         """Length of the shortest word of the defining relation; number of factors plus one for a full design.
 
-        Main effects are clear of interactions of fewer than resolution - 1 factors.
+        Main effects are not aliased with interactions of fewer than resolution - 1 factors.
         """
         return min((word.bit_count() for word, _ in self.relation), default=len(self.factors) + 1)
 
@@ -96,8 +97,8 @@ class Fraction:
     def alias_structure(self, order: int = 2) -> pd.DataFrame:
         """Returns the alias structure: one row for each effect of up to `order` factors that leads its class.
 
-        Columns: `effect` ("tcp:buffer"), `aliases` (those of up to `order` factors, then the longer ones, "-" before an
-        opposite sign), `clear` (no alias of up to `order` factors).
+        Columns: `effect` ("tcp:buffer"), `aliases` (effects of up to `order` factors first, then longer ones; "-" marks
+        an opposite sign), `clear` (whether there is no alias of up to `order` factors).
         """
         import pandas as pd
 

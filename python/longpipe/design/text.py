@@ -69,7 +69,7 @@ def differences(old: Design, new: Design) -> list[str]:
     if generators[0] != generators[1]:
         lines.append(f"generators: {', '.join(generators[1]) or 'none'}; was {', '.join(generators[0]) or 'none'}")
     if new.replications < old.replications:
-        lines.append(f"replications: {new.replications}; was {old.replications}, which can only grow")
+        lines.append(f"replications: {new.replications}; was {old.replications}, and can only increase")
     if not lines:
         seeds = [{(run.levels, run.replication): run.seed for run in design.runs()} for design in (old, new)]
         lost = seeds[0].items() - seeds[1].items()
@@ -77,7 +77,7 @@ def differences(old: Design, new: Design) -> list[str]:
         if gone:
             lines.append(f"points: without {_point(old, gone[0][0])}; was there")
         elif lost:
-            lines.append("points: more of them, each run with a seed of its own, change the seeds of those before")
+            lines.append("points: if each run has its own seed, more points change the seeds of earlier ones")
     return lines
 
 
@@ -85,7 +85,7 @@ def _of_fields(old: Scenario, new: Scenario) -> Iterator[str]:
     fields = [dict(_flat(json.loads(scenario.to_json()))) for scenario in (old, new)]
     for name in dict.fromkeys((*fields[0], *fields[1])):
         was, now = (side.get(name) for side in fields)
-        # The names of scenarios do not matter for the identity of runs.
+        # The name of a scenario does not affect the identity of its runs.
         if was != now and name != "name":
             yield f"{name}: {_cut(now)}; was {_cut(was)}"
 
@@ -108,7 +108,7 @@ def _point(design: Design, levels: tuple[Level, ...]) -> str:
 
 
 def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - whatever JSON holds
-    # A field that a level clears stays, as null.
+    # A field that a level clears is kept as null.
     return {
         field: None if value is None else to_jsonable_python(value, by_alias=True, exclude_none=True)
         for field, value in changes.items()

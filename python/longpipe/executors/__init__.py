@@ -28,22 +28,22 @@ def executor_for(where: Where = None, workers: int | None = None, memory: str | 
     """Returns the executor that `where` selects; None and "processes" select `workers` local processes (all cores).
 
     "dask://HOST:PORT" and "dask:///PATH/scheduler.json" are the cluster behind that scheduler; a `distributed.Client`,
-    a cluster such as a `LocalCluster`, and a `concurrent.futures.Executor` stay their owner's, and open. Runs
-    end that would take more than their part of `memory` ("4 GB"), by default of what their machine has left. Raises
-    ScenarioError for anything else, and for `workers` or `memory` where the executor has its own.
+    a cluster such as a `LocalCluster`, and a `concurrent.futures.Executor` belong to their owner and stay open. Runs
+    that would need more than their share of `memory` ("4 GB"; by default of the memory that their machine has
+    available) end. Raises ScenarioError for anything else, and for `workers` or `memory` if the executor has its own.
     """
     if where is None or where == "processes":
         return Processes(workers, memory)
     if isinstance(where, concurrent.futures.Executor):
         return Futures(where, workers, memory)
-    # A Dask client has a method `run` as well, so test for it first.
+    # A Dask client also has a method `run`, so test for it first.
     found = _dask(where, memory) or where
     if not isinstance(found, Executor):
         raise ScenarioError(f"executor: {where!r}; {ACCEPTS}")
     if workers is not None:
-        raise ScenarioError(f"workers: {workers}; {where!r} has its own number, leave it out")
+        raise ScenarioError(f"workers: {workers}; {where!r} has its own number, omit this")
     if memory is not None and found is where:
-        raise ScenarioError(f"memory: {memory}; {where!r} has its own limit, leave it out")
+        raise ScenarioError(f"memory: {memory}; {where!r} has its own limit, omit this")
     return found
 
 

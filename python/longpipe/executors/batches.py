@@ -16,8 +16,8 @@ _WEIGHT: Final = 0.3
 class Batches:
     """Splits jobs, in their order, into batches that take about `target_s` according to `design.cost`.
 
-    The duration of finished batches corrects the estimates. A job that is expected to take longer is a batch of its
-    own.
+    The duration of finished batches corrects the estimates. A job that is expected to take longer forms a separate
+    batch.
     """
 
     def __init__(self, jobs: Iterable[Job], target_s: float) -> None:
@@ -47,7 +47,7 @@ class Batches:
         self._ratio += _WEIGHT * (ratio - self._ratio)
 
     def apart(self, batch: Iterable[Job]) -> None:
-        """Returns jobs to the queue, each as a batch of its own."""
+        """Returns jobs to the queue, each as a separate batch."""
         self._alone.extend(batch)
 
     def _take(self) -> Job | None:

@@ -26,7 +26,7 @@ SCHEME: Final = "dask://"
 # Target duration of a task [s]: a task costs Dask a few ms, so it contains several short runs.
 BATCH_S: Final = 0.5
 
-# Tasks submitted per thread of the cluster, and the minimum number, with which an adaptive cluster detects demand.
+# Number of tasks submitted per thread of the cluster, and its minimum, from which an adaptive cluster detects demand.
 _TASKS_PER_THREAD: Final = 3
 _FEWEST_TASKS: Final = 32
 
@@ -46,9 +46,9 @@ _Answer = tuple[list[Outcome], float] | str
 class Dask:
     """Executes batches on a Dask cluster, given by a scheduler's address ("dask://host:8786"), a cluster or a client.
 
-    An address may also name the scheduler's file: "dask:///home/me/scheduler.json". A batch has as many runs as are
-    expected to take `batch_s` [s], at least one. Each may take its part, by the cores of its machine, of `memory`
-    ("4 GB"), by default of what that machine has left.
+    An address may also name the scheduler's file: "dask:///home/me/scheduler.json". A batch contains at least one run,
+    and as many as are expected to take `batch_s` [s]. Each run may use an equal share per core of `memory` ("4 GB"), by
+    default of the memory that its machine has available.
     """
 
     def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S, memory: str | None = None) -> None:
@@ -86,7 +86,8 @@ class _Campaign:
         self._memory = memory
         self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
-        # Runs whose worker died repeatedly. They are executed alone at the end to find the one that is the cause.
+        # Runs whose worker died repeatedly. They are executed alone at the end to identify the run that kills its
+        # worker.
         self._suspects: deque[list[Job]] = deque()
         self._alone = False
         self._done = as_completed(loop=client.loop)
@@ -107,7 +108,7 @@ class _Campaign:
                 yield from self._outcomes(future)
 
     def cancel(self) -> None:
-        """Cancels waiting tasks. Running tasks end, and their results are discarded."""
+        """Cancels waiting tasks. Running tasks finish, and their results are discarded."""
         with suppress(OSError, CancelledError):
             if self._client.status == "running":
                 self._client.cancel(list(self._running), force=True)
@@ -116,7 +117,7 @@ class _Campaign:
         """Returns the error for a scheduler that no longer answers."""
         jobs = [job for batch in self._running.values() for job in batch]
         flying = f", with {name(jobs[0])} and {len(jobs) - 1} other runs in flight" if jobs else ""
-        return ExecutorError(f"the Dask scheduler {_address(self._client)} has gone{flying}")
+        return ExecutorError(f"the Dask scheduler {_address(self._client)} has disappeared{flying}")
 
     def _hand_out(self) -> None:
         while len(self._running) < self._room() and (batch := self._batches.next()):
@@ -167,7 +168,7 @@ class _Campaign:
             self._suspects.append(batch)
             return
         else:
-            reason = f"it took down every worker that ran it ({2 * (error.allowed_failures + 1)}; out of memory?)"
+            reason = f"it killed every worker that ran it ({2 * (error.allowed_failures + 1)}; out of memory?)"
         for job in batch:
             yield job, Failure(reason)
 
@@ -183,7 +184,7 @@ def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answe
 def _check_workers(client: Client) -> None:
     found = client.run(_prober(), on_error="ignore")
     if not found:
-        _log.warning("%s has no workers yet; waiting for some", _address(client))
+        _log.warning("%s has no workers yet; waiting for the first", _address(client))
     for worker, there in found.items():
         if there != _version():
             raise _refusal(worker, there)
@@ -223,7 +224,7 @@ def _refusal(worker: str, there: str) -> ScenarioError:
 def _connected(where: str | Client | Cluster) -> Iterator[Client]:
     if isinstance(where, Client):
         if where.asynchronous:
-            raise ScenarioError("executor: the client is asynchronous; needs one made without asynchronous=True")
+            raise ScenarioError("executor: the client is asynchronous; needs one created without asynchronous=True")
         yield where
         return
     with Client(where, set_as_default=False) if isinstance(where, Cluster) else _client(where) as client:
@@ -246,9 +247,9 @@ def _client(where: str) -> Client:
     except Exception as error:
         # A huge bogus message length raises MemoryError.
         strange = isinstance(error, MemoryError)
-        reason = "what is there is no scheduler" if strange else str(error) or type(error).__name__
+        reason = "the server there is not a scheduler" if strange else str(error) or type(error).__name__
         raise ScenarioError(
-            f"executor: {where}: no Dask scheduler answers ({reason}); needs dask://HOST:PORT of one that runs"
+            f"executor: {where}: no Dask scheduler answers ({reason}); needs dask://HOST:PORT of a running scheduler"
         ) from None
 
 

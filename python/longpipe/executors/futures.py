@@ -14,9 +14,10 @@ _ROOM: Final = 256
 
 
 class Futures:
-    """Submits up to `workers` runs (256) at a time to an executor, which stays open.
+    """Submits up to `workers` runs (default 256) at a time to an executor, which stays open.
 
-    Each may take its part, by the cores of its machine, of `memory` ("4 GB"), by default of what that machine has left.
+    Each run may use an equal share per core of `memory` ("4 GB"), by default of the memory that its machine has
+    available.
     """
 
     def __init__(

@@ -19,14 +19,14 @@ from longpipe.errors import ScenarioError, check_kind
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
 from longpipe.memory import cores, limit_bytes, share
 
-# Attempts for a run whose worker dies, and for a worker that dies before its first run.
+# Maximum number of attempts for a run whose worker dies, and for a worker that dies before its first run.
 TRIES: Final = 3
 
 _LEAVE_S: Final = 5.0
 
 
 class Processes:
-    """`workers` processes (all cores) with one run at a time each, and a common limit `memory` ("4 GB").
+    """`workers` processes (default: all cores), each with one run at a time, and a common limit `memory` ("4 GB").
 
     The default is four fifths of the memory that is available when the first run begins.
     """
@@ -139,7 +139,7 @@ class _Pool:
 
 
 class _Worker:
-    """The parent's side of a worker process. Its first answer is None and means that it is ready."""
+    """The parent's side of a worker process. Its first answer is None, which means that it is ready."""
 
     def __init__(self) -> None:
         start = context()
@@ -155,7 +155,7 @@ class _Worker:
 
     def begin(self, attempt: _Attempt, memory: str) -> None:
         self.attempt = attempt
-        # A dead worker is detected when its answer is awaited.
+        # A dead worker is detected when the parent waits for its answer.
         with suppress(OSError):
             self.connection.send((attempt.job, memory))
 
@@ -206,7 +206,7 @@ def context() -> ForkServerContext | SpawnContext:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Context in which started processes ignore Ctrl-C and do not import the parent's script."""
+    """Context in which new processes ignore Ctrl-C and do not import the parent's script."""
     with _without_interrupts(), _without_main():
         yield
 

@@ -44,7 +44,7 @@ def senders(text: str) -> tuple[Sender, ...]:
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise ScenarioError(f"--controls: {name!r} is there {names.count(name)} times; needs each once")
+            raise ScenarioError(f"--controls: {name!r} occurs {names.count(name)} times; needs each once")
     if len(found) < 2:
         raise ScenarioError(f"--controls: {text!r}; needs at least two, as in cubic,bbr")
     return tuple(found)

@@ -35,8 +35,9 @@ def page(
     files.append(download("pair.toml", scenario.to_toml().encode()))
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     lead = (
-        "Two flows share a link. share: the part of what both deliver that the control's flow gets. harm: the part of "
-        "its throughput alone that the flow beside it loses. loss: packets that the bottleneck lost. p95: the 95 % "
+        "Two flows share a link. share: the fraction of their total throughput that the control's flow gets. harm: the "
+        "fraction of its throughput alone that the competing flow loses. loss: packets that the bottleneck lost. p95: "
+        "the 95 % "
         "quantile of queueing delays at the bottleneck. ± is half of the 95 % confidence interval over the seeds.",
         *changed,
     )
@@ -45,7 +46,7 @@ def page(
         Section("pairs", "Pairs", (), (grid(table(pairs), "table", "All pairs"), Downloads(tuple(files)))),
         Section(
             "about",
-            "Where this comes from",
+            "Provenance",
             (),
             (
                 Facts(
@@ -59,4 +60,4 @@ def page(
             ),
         ),
     )
-    return render(Report("Congestion controls beside one another", lead, sections), palette)
+    return render(Report("Congestion controls in competition", lead, sections), palette)

@@ -56,9 +56,9 @@ class Paths:
 class Pair:
     """Measures of a row's sender in competition with a column's sender on one path, with intervals over the seeds.
 
-    `share` is the row's part of what both deliver, `harm` the part of its throughput alone that the column's sender
-    loses in competition with the row's (Ware et al., HotNets 2019), `loss` the share of packets that the bottleneck
-    lost and `p95_s` the 95 % quantile of its queueing delays [s].
+    `share` is the row's fraction of the total throughput, `harm` the fraction of its throughput alone that the column's
+    sender loses in competition with the row's (Ware et al., HotNets 2019), `loss` the share of packets that the
+    bottleneck lost and `p95_s` the 95 % quantile of its queueing delays [s].
     """
 
     path: str
@@ -134,7 +134,7 @@ def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
         path = f"{rate}, {rtt}, {buffer}"
         keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
         of = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
-        # Throughputs of ONE and of OTHER when they compete; each becomes a share, and the harm done to the other one.
+        # Throughputs of ONE and of OTHER in competition, from which shares and harm are computed.
         of_one, of_other = rows["one_bps"], rows["other_bps"]
         first, second = _parts(of_one, of_other, of[b]), _parts(of_other, of_one, of[a])
         if a == b:
@@ -146,7 +146,7 @@ def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
 
 
 def _parts(own: pd.Series, other: pd.Series, other_alone: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Returns the own share, and the harm done to the other flow."""
+    """Returns a flow's share, and the harm that it does to the other flow."""
     return own / (own + other), (other_alone - other) / other_alone
 
 

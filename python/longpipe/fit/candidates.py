@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PROFILE: Final = "linux-6"
 # Packets in transmission, which `switch.buffer` counts in addition to those that wait.
 IN_TRANSMISSION: Final = 1
-# Limit of a growing window [bytes]. The data read per RTT limit it before.
+# Limit of a growing window [bytes]. The data read per RTT limit it earlier.
 _GROWN_BYTES: Final = 32 << 20
 
 
@@ -25,7 +25,7 @@ class Hypothesis:
 
     rate_bps: float
     base_rtt_s: float
-    # Limit of the queue, without the packet in transmission.
+    # Limit of the queue, excluding the packet in transmission.
     buffer_packets: int
     # `switch.policy` of the bottleneck.
     policy: Mapping[str, Any]
@@ -40,19 +40,19 @@ class Hypothesis:
     # Receiver window [bytes]; None if it never limits.
     window: int | None = None
     ecn: bool = False
-    # Whether the receiver's window grows from its first value on.
+    # Whether the receiver's window grows from its initial value.
     window_grows: bool = False
     # Rates over time at the bottleneck, as (time [s], rate); empty if the rate is constant.
     steps: tuple[tuple[float, float], ...] = ()
 
     def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - of the fields' types
-        """Returns a hypothesis with other values."""
+        """Returns a copy of the hypothesis with changed fields."""
         return replace(self, **changes)
 
     @property
     def fields(self) -> dict[str, Any]:
         """Returns the scenario of the hypothesis as nested fields."""
-        # Scenarios have IPv4 headers; with longer ones, packets of as much payload take longer.
+        # Scenarios have IPv4 headers; with longer headers, packets with the same payload take longer to transmit.
         packet = packet_bytes(self.mss, timestamps=self.timestamps)
         share = packet / (self.mss + self.headers)
         links: dict[str, Any] = dict(
@@ -92,12 +92,12 @@ class Hypothesis:
         }
 
     def scenario(self, **changes: object) -> Scenario:
-        """Returns the scenario of the hypothesis with other values of dotted fields."""
+        """Returns the scenario of the hypothesis with changed dotted fields."""
         return Scenario(**self.fields).with_(**changes)
 
 
 def _moving(steps: tuple[tuple[float, float], ...], packet: int, base_rtt_s: float) -> dict[str, Any]:
-    """Returns the series of a link whose rate varies, over which the minimum RTT of `packet` bytes does not."""
+    """Returns the series of a link whose rate varies while the minimum RTT for `packet` bytes stays constant."""
     half_ps = round(base_rtt_s * 1e12) // 2
     points = [(f"{round(at * 1e9)} ns", round(rate)) for at, rate in steps]
     return {

@@ -1,6 +1,6 @@
-"""Departures from the bottleneck, as ACKs show them, and intervals in which it was busy.
+"""Departures from the bottleneck as inferred from ACKs, and intervals in which it was busy.
 
-All times are those at which ACKs arrive: a departure plus the delay from there to the sender.
+All times are arrival times of ACKs: the departure plus the delay from the bottleneck to the sender.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-# Standard deviation of the time for which Linux holds back a SACK: .1 to 1.1 ms (tcp_comp_sack_delay_ns and its slack).
+# Standard deviation of the time by which Linux delays a SACK: .1 to 1.1 ms (tcp_comp_sack_delay_ns and its slack).
 _HELD_S: Final = 0.4e-3
 
 
@@ -26,8 +26,8 @@ _HELD_S: Final = 0.4e-3
 class BusyIntervals:
     """Intervals between two ACKs in which the bottleneck sent without a pause: begin [s], length [s] and bits.
 
-    `run` numbers the runs: intervals of a run follow each other. `jitter_s` is the standard deviation of the length
-    that is due to SACKs that the receiver held back [s].
+    `run` is the number of a run of consecutive intervals. `jitter_s` is the standard deviation of the length due to
+    SACKs that the receiver delayed [s].
     """
 
     begin_s: Numbers
@@ -41,10 +41,10 @@ class BusyIntervals:
 
 
 def departures(seen: ObservedFlow, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
-    """Returns departure times of transmissions that arrived, and the places of the last ones of each ACK.
+    """Returns departure times of transmissions that arrived, and the index of the last one that each ACK reports.
 
-    Only the last packet of an ACK has an RTT without the delay of the receiver, who may wait for more packets, so
-    departures within an ACK are computed back from it.
+    The receiver may delay an ACK until more packets arrive. Only the last packet of an ACK has an RTT without this
+    delay, so the departures of its other packets are computed backwards from that one.
     """
     acked = seen.sent_acked_s[arrived]
     bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
@@ -55,11 +55,11 @@ def departures(seen: ObservedFlow, arrived: Counts, rate_bps: float) -> tuple[Nu
 
 
 def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIntervals:
-    """Returns the intervals in which packets left one right after the other.
+    """Returns the intervals in which packets left back to back.
 
-    The packets of an ACK left one right after the other, and right after the last packet of the ACK before, if each of
-    them arrived before its predecessor had left. The first interval of a run is left out, because a shaper may have
-    saved tokens for its first packets. `rate_bps` is an approximate rate.
+    The packets of an ACK left back to back, and directly after the last packet of the previous ACK, if each of them
+    arrived before its predecessor had left. The first interval of a run is left out, because a shaper may have saved
+    tokens for its first packets. `rate_bps` is an approximate rate.
     """
     arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
     left, lasts = departures(seen, arrived, rate_bps)
@@ -79,7 +79,7 @@ def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIn
 
 
 def in_pieces(busy: BusyIntervals, least_bits: float) -> BusyIntervals:
-    """Returns the intervals joined into pieces of at least `least_bits` within each run; remainders are left out."""
+    """Returns the intervals joined into pieces of at least `least_bits` within each run, without remainders."""
     starts: list[int] = []
     ends: list[int] = []
     total, begin, previous = 0.0, 0, -1
@@ -94,7 +94,7 @@ def in_pieces(busy: BusyIntervals, least_bits: float) -> BusyIntervals:
     first, last = np.array(starts, dtype=int), np.array(ends, dtype=int)
     ends_s = busy.begin_s + busy.length_s
     moved = np.append(0.0, np.cumsum(busy.bits))
-    # Delays of ACKs within a piece cancel.
+    # Delays of ACKs within a piece cancel each other.
     jitter = np.hypot(busy.jitter_s[first], busy.jitter_s[last - 1]) / 2**0.5
     return BusyIntervals(
         busy.begin_s[first], ends_s[last - 1] - busy.begin_s[first], moved[last] - moved[first], busy.run[first], jitter

@@ -1,7 +1,7 @@
 """Estimates in closed form from one flow: base RTT, bottleneck rate and its steps, queue, losses by cause, buffer.
 
-While segments wait, the bottleneck is busy, and two segments that arrive one after the other depart by one transmission
-time apart (`departures`, `rates`). The waiting time of a segment is the time from its arrival to its departure.
+While segments wait, the bottleneck is busy, and the departures of two successive segments are one transmission time
+apart (`departures`, `rates`). The waiting time of a segment is the time from its arrival to its departure.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-# Quantile of the queue lengths that is used as the maximum, and minimum of that for a queue to overflow [packets].
+# Quantile of the queue lengths that is used as the maximum, and the smallest maximum at which a queue can overflow
+# [packets].
 _HIGHEST: Final = 0.9995
 _LEAST_QUEUE: Final = 2.0
 # A loss may be due to a full queue if the queue has at least the share _FULL of its maximum length. Queue lengths at
-# overflow differ by _SLACK packets and the share _SPREAD, because they are those of packets sent near the lost ones.
+# overflow vary by _SLACK packets and the share _SPREAD, because they are observed by packets sent near the lost ones.
 _FULL: Final = 0.85
 _SLACK: Final = 1.25
 _SPREAD: Final = 0.01
-# A queue overflowed if the probability of as many losses by chance is below this.
+# A queue overflowed if the probability that the losses near its maximum are random is below this.
 _CHANCE: Final = 1e-3
-# Share by which the rate may be too high where waiting times are computed from it.
+# Share by which the rate may be too high when waiting times are computed from it.
 _RATE_SLACK: Final = 3e-4
-# Limits that are examined, as distances from the queue at the median loss [packets].
+# Candidate limits, as distances from the queue at the median loss [packets].
 _LIMITS: Final = range(-2, 4)
 
 
@@ -45,27 +46,27 @@ class PathFeatures:
     """Features of a path that follow from a capture without simulation. Rates are of IP packets, queues in packets."""
 
     base_rtt_s: FitEstimate
-    # None if the bottleneck was never busy for long enough; `fastest_bps` is then a lower bound. The median of a path
-    # whose rate varies.
+    # Rate, the median if it varies; None if the bottleneck was never busy for long enough, in which case `fastest_bps`
+    # is a lower bound.
     rate_bps: FitEstimate | None
     fastest_bps: float
     # Rates over time; empty if the rate is constant.
     steps: tuple[RateStep, ...]
-    # Waiting time of each transmission, and the queue that it found behind the transmission before it [s]; NaN where
-    # unknown. A lost one has no waiting time.
+    # Waiting time of each transmission, and the queue that it found on arrival [s]; NaN if unknown. A lost transmission
+    # has no waiting time.
     wait_s: Numbers
     found_s: Numbers
-    # Transmissions lost at a full queue, and those lost elsewhere.
+    # Transmissions lost at a full queue, and transmissions lost elsewhere.
     overflow: Flags
     elsewhere: Flags
-    # Longest queue [packets], without the packet in transmission.
+    # Longest queue [packets], excluding the packet in transmission.
     longest: float
-    # Limit of the queue; None where it never overflowed.
+    # Limit of the queue; None if it never overflowed.
     buffer: FitEstimate | None
 
     @property
     def rate_or_bound_bps(self) -> float:
-        """Rate of the bottleneck, or its lower bound where the rate is unknown."""
+        """Rate of the bottleneck, or its lower bound if the rate is unknown."""
         return self.rate_bps.value if self.rate_bps is not None else self.fastest_bps
 
 
@@ -79,7 +80,7 @@ def features(seen: ObservedFlow) -> PathFeatures:
     rate = constant_rate(busy, packet)
     steps = rate_steps(busy, packet, base / 2)
     bps = rate.value if rate is not None else fastest
-    # Rates by the times at which ACKs arrive.
+    # The rates refer to the arrival times of ACKs.
     over_time = [(one.at_s + base / 2 if one.at_s else 0.0, one.rate_bps.value) for one in steps] or [(0.0, bps)]
     wait = _waits(seen, base, over_time)
     found = _found(seen, base, wait, over_time)
@@ -129,7 +130,7 @@ def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]
         own = rates == rate
         left[own] = departures(seen, arrived, rate)[0][own]
     own_wait = np.clip(left - seen.sent_s[arrived] - base, 0.0, None)
-    # Where a step is near, the slower rate counts, because its time is not exact.
+    # Near a step the slower rate is used, because the time of the step is not exact.
     slowest = np.min([_rates_at(over_time, left + off) for off in (-base, 0.0, base)], axis=0)
     own_wait = _without_held_sacks(seen, own_wait, arrived, slowest)
     wait = np.full(len(seen.sent_s), np.nan)
@@ -140,7 +141,7 @@ def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]
 def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
     """Returns the queue that each transmission found.
 
-    It is the queue behind which the last transmission waited that was not lost, with that transmission, less what left
+    It is the queue before the last transmission that was not lost, plus that transmission, minus the packets that left
     in between.
     """
     places = np.maximum.accumulate(np.where(np.isnan(wait), -1, np.arange(len(wait))))
@@ -154,7 +155,7 @@ def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple
 
 
 def _without_held_sacks(seen: ObservedFlow, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
-    """Returns the waiting times where those of SACKed packets are at most what they are behind their predecessors."""
+    """Returns the waiting times, with those of SACKed packets limited to the wait behind their predecessors."""
     shorter = wait.copy()
     gap = np.diff(seen.sent_s[arrived], prepend=0.0)
     own = (seen.sent_bytes[arrived] + seen.headers) * 8.0 / (rates * (1 - _RATE_SLACK))
@@ -175,7 +176,7 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
     """Returns the longest queue that was observed [packets], and the losses at a full queue.
 
     A queue with a limit drops packets when its length is within a packet or two of its maximum. Random losses would
-    rarely fall there.
+    rarely occur there.
     """
     full = np.zeros(len(lost), bool)
     known = ~np.isnan(queue)
@@ -199,8 +200,8 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
 def _limit(at_loss: Numbers, kept: Numbers) -> FitEstimate:
     """Returns the number of packets that the queue holds in addition to the one in transmission.
 
-    Of the packet in transmission a part has left. A queue of `limit` packets is thus found by lost packets at more than
-    `limit` and at most `limit + 1` packets, and by others at `limit` at most.
+    A part of the packet in transmission has already left. Lost packets therefore find a queue of `limit` packets at
+    more than `limit` and at most `limit + 1` packets, and other packets at no more than `limit`.
     """
     low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
     longest = np.sort(kept[kept <= np.quantile(kept, _HIGHEST)])[-len(at_loss) :]

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-# Probability that losses do not depend on the queue, from which on a queue with AQM is not considered.
+# Probability that losses do not depend on the queue, above which a queue with AQM is not considered.
 _UNRELATED: Final = 0.05
-# Losses from which on their relation to the queue can be tested, and reductions due to marks that show AQM.
+# Minimum number of losses whose relation to the queue can be tested, and minimum number of reductions due to marks that
+# indicates AQM.
 _LEAST_LOSSES: Final = 3
 _LEAST_REDUCTIONS: Final = 1
-# A queue with AQM drops packets that found more than this number of packets, but for a few.
+# With few exceptions, a queue with AQM drops only packets that found more than this number of packets.
 _QUEUED: Final = 1.5
 _MOSTLY: Final = 0.9
-# RED's minimum threshold as shares of the queue that lost packets found, and probabilities at the maximum, three times
-# as large (Floyd).
+# Candidates for RED: minimum thresholds as shares of the queue that lost packets found, and drop probabilities at the
+# maximum threshold, which is three times as large (Floyd).
 _RED_SHARES: Final = (0.25, 0.4, 0.65, 1.0)
 _RED_MOST: Final = (0.02, 0.1)
 _LEAST_THRESHOLD: Final = 2.0
@@ -75,7 +76,7 @@ def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str,
 
 
 def marked(seen: ObservedFlow) -> Counts:
-    """Returns the places of the transmissions whose ACKs echoed a mark: a reduction follows such an ACK at once."""
+    """Returns the indices of the transmissions whose ACKs echoed a mark: a reduction follows such an ACK at once."""
     arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
     order = arrived[np.argsort(seen.sent_acked_s[arrived], kind="stable")]
     place = np.searchsorted(seen.sent_acked_s[order], seen.reduced_s, side="right") - 1

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-# Length of an IPv4 address with a port.
+# Maximum length of the text of an IPv4 address with a port.
 _V4_ENDPOINT: Final = 6
-# A fit needs this many RTT samples and this many full segments.
+# Minimum number of RTT samples and of full segments for a fit.
 LEAST_SAMPLES: Final = 200
-# A retransmission that is acknowledged sooner than this share of the minimum RTT was not needed.
+# A retransmission was unnecessary if it was acknowledged within less than this share of the minimum RTT.
 _SOONEST: Final = 0.9
 
 
@@ -38,7 +38,7 @@ _SOONEST: Final = 0.9
 class ObservedFlow:
     """One flow: all arrays of transmissions have the same length n, those of ACKs the same length m.
 
-    Times are in seconds since the flow's first data packet, in which the capture's clock is trusted.
+    Times are seconds of the capture's clock since the flow's first data packet.
     """
 
     file: str
@@ -66,7 +66,7 @@ class ObservedFlow:
     # Largest advertised window [bytes], None if its scale is unknown, and share of ACKs after which it was full.
     window: int | None
     window_full: float
-    # Whether its packets are ECN-capable, and times of its reductions due to marks (CWR) [s].
+    # Whether the packets are ECN-capable, and times of reductions due to marks (CWR) [s].
     ecn: bool
     reduced_s: Numbers
     # Whether the advertised window grew to at least twice its first value.
@@ -84,11 +84,11 @@ class ObservedFlow:
 def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     """Returns one flow of a capture: number `flow`, from 0, in descending order of payload.
 
-    Raises ScenarioError, in one line, if the file is no capture or lacks what a fit needs.
+    Raises ScenarioError, in one line, if the file is not a capture or lacks data that a fit needs.
     """
     content = Content.of(file)
     if not is_capture(content.data):
-        raise ScenarioError(f"{file}: no pcap or pcapng; a fit needs a capture of TCP connections at the sender")
+        raise ScenarioError(f"{file}: not pcap or pcapng; a fit needs a capture of TCP connections at the sender")
     source = CaptureFile(content.file, content.data)
     recording = capture.read(content)
     keep = _at_sender(source, recording, flow)
@@ -113,10 +113,10 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
 
 
 def _at_sender(source: CaptureFile, recording: Recording, flow: int) -> Callable[[Packet, Segment], bool] | None:
-    """Returns which packets a capture at the sender would have, where the capture has others; None if all.
+    """Returns which packets a capture at the sender would contain; None if it would contain all.
 
-    A capture of `longpipe live`, or of a router, has each packet where it enters the path and where it leaves it. The
-    sender's data enter, and its ACKs leave at the same interface.
+    A capture of `longpipe live`, or of a router, contains each packet at its entry to the path and at its exit. The
+    sender's data enter, and its ACKs leave, at the same interface.
     """
     if not 0 <= flow < len(recording.subjects):
         return None
@@ -258,7 +258,7 @@ class _Replay:
                 self._samples.append((now, now - self._sent[self._tries[latest][0]][0]))
 
     def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        """Records the segments that an ACK reports. Returns the last one newly reported, and the number of these."""
+        """Records the segments that an ACK reports. Returns the last newly reported one, and the number of new ones."""
         while self._una < len(self._starts) and self._ends[self._una] <= ack:
             self._deliver(self._una, now, sacked=False)
             self._una += 1
@@ -266,7 +266,7 @@ class _Replay:
             begin, end = self._unwrapped(left), self._unwrapped(right)
             if end <= ack or end > (self._next or 0):
                 continue
-            # A block only grows, so the part that it had before need not be examined again.
+            # A SACK block only grows, so its earlier part need not be examined again.
             place = bisect_left(self._starts, max(self._blocks.get(begin, begin), ack))
             while place < len(self._starts) and self._ends[place] <= end:
                 self._deliver(place, now, sacked=True)
@@ -307,7 +307,7 @@ class _Replay:
                 arrived = max((one for one in tries if at - self._sent[one][0] >= soonest), default=tries[0])
                 acked[arrived] = (at - begin) / 1e9
                 sacked[arrived] = self._sacked[place]
-                # Later transmissions were not needed, and their fate is unknown.
+                # Later transmissions were unnecessary, and their fate is unknown.
                 lost[[one for one in tries if one < arrived]] = True
             else:
                 lost[tries[:-1]] = True

@@ -59,7 +59,7 @@ def write(found: FitReport, path: Path) -> Path:
 def read(path: Path) -> dict[str, Any] | None:
     """Returns the estimates next to a fitted scenario; None if there are none.
 
-    Raises ScenarioError if they are broken.
+    Raises ScenarioError if the file is damaged.
     """
     beside = path.with_suffix(SUFFIX)
     if not beside.exists():
@@ -70,5 +70,5 @@ def read(path: Path) -> dict[str, Any] | None:
         or estimates_of.get("format") != FORMAT
         or not all(isinstance(estimates_of.get(name), dict) for name in ("estimates", "series"))
     ):
-        raise ScenarioError(f"{beside}: not the estimates of longpipe fit; needs `longpipe fit FILE -o {path}` again")
+        raise ScenarioError(f"{beside}: not estimates of longpipe fit; repeat `longpipe fit FILE -o {path}`")
     return estimates_of

@@ -18,30 +18,32 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Number of pieces of a flow for the bootstrap of the rate, and its resamples.
+# Number of pieces of a flow for the bootstrap of the rate, and number of resamples.
 _BLOCKS: Final = 40
 _RESAMPLES: Final = 400
 _CONFIDENCE: Final = (0.025, 0.975)
-# Minimum number of packets of a piece, shorter where the flow has few of these, and of all pieces together.
+# Minimum number of packets in a piece, in a short piece of a flow with few packets, and in all pieces together.
 _PIECE: Final = (8, 4, 2)
 _FEWEST_PACKETS: Final = 48
-# Steps are looked for in this number of pieces at most, of which each rate has a minimum number.
+# Maximum number of pieces in which steps are searched, and minimum number of pieces of each rate.
 _MOST_PIECES: Final = 2000
 _LEAST_PIECES: Final = 3
-# Rates of a flow are one rate if they differ by less than this share, and by this number of standard deviations.
+# Two rates of a flow count as one rate if they differ by less than this share, or by less than this number of standard
+# deviations.
 _LEAST_STEP: Final = 0.03
 _DEVIATIONS: Final = 5.0
-# Least standard deviation of the logarithm of a piece's rate, and the penalty of a step in units of its variance and
-# of the logarithm of the number of pieces.
+# Minimum standard deviation of the logarithm of a piece's rate, and the penalty of a step in units of its variance
+# times the logarithm of the number of pieces.
 _LEAST_NOISE: Final = 0.003
 _PENALTY: Final = 6.0
 
 
 @dataclass(frozen=True)
 class RateStep:
-    """A rate of the bottleneck from a time on [s after the first data packet, at the bottleneck].
+    """A rate of the bottleneck from a given time on [s after the first data packet, at the bottleneck].
 
-    The time lies between `earliest_s`, at which the rate before was last seen, and `at_s`. The first step begins at 0.
+    The step occurred between `earliest_s`, when the previous rate was last observed, and `at_s`. The first step begins
+    at 0.
     """
 
     at_s: float
@@ -82,7 +84,7 @@ def _middle(values: Numbers, weights: Numbers) -> float:
 def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tuple[RateStep, ...]:
     """Returns the rates over time; none if there is only one.
 
-    The times of the steps are those of ACKs less `half_rtt_s`, the delay from the bottleneck to the sender.
+    The times of the steps are those of ACKs minus `half_rtt_s`, the delay from the bottleneck to the sender.
     """
     pieces = in_pieces(busy, max(_PIECE[0] * packet_bits, busy.bits.sum() / _MOST_PIECES))
     if len(pieces) < 2 * _LEAST_PIECES:
@@ -110,7 +112,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
 
 
 def _edge(busy: BusyIntervals, begin_s: float, end_s: float, before: float, after: float) -> tuple[float, float]:
-    """Returns the time until which the rate before is seen, and from which on the rate after."""
+    """Returns the last time at which the previous rate is observed, and the first time of the next rate."""
     inside = np.flatnonzero((busy.begin_s >= begin_s) & (busy.begin_s + busy.length_s <= end_s + 1e-9))
     misfit = [np.abs(np.log(busy.bits[inside] / busy.length_s[inside] / rate)) for rate in (before, after)]
     costs = np.append(0.0, np.cumsum(misfit[0])) + np.append(np.cumsum(misfit[1][::-1])[::-1], 0.0)
@@ -143,7 +145,7 @@ def _segments(values: Numbers, weights: Numbers, penalty: float) -> list[int]:
 
 
 def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
-    """Returns the edges without those between rates that are not distinguishable, the smallest differences first."""
+    """Returns the edges without those between indistinguishable rates, removed in order of increasing difference."""
     kept = list(edges)
     while len(kept) > 2:
         pieces = list(pairwise(kept))
@@ -181,7 +183,7 @@ def _lasting(pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: li
 
 
 def served_bits(steps: Sequence[tuple[float, float]], times_s: Numbers) -> Numbers:
-    """Returns the bits that a busy bottleneck sends from 0 to each time; `steps` has (time, rate), the first from 0."""
+    """Returns the bits that a busy bottleneck sends from 0 to each time; `steps` are (time, rate), the first at 0."""
     at = np.array([time for time, _ in steps])
     rates = np.array([rate for _, rate in steps])
     before = np.append(0.0, np.cumsum(np.diff(at) * rates[:-1]))

@@ -1,7 +1,8 @@
 """Fit of a path to a flow that a tool sampled at intervals: `ss -tin`, iperf3, flent, qlog, ndt7.
 
-Such a file has no packets. It tells the rate while a queue stood, the RTT, the loss, and often the name of the sender's
-control; it does not tell the buffer or how the queue drops, which need single losses.
+Such a file contains no packets. It contains the rate while there was a queue, the RTT, the loss, and often the name of
+the sender's congestion control. The buffer and the queue's drop policy cannot be inferred from it, because they need
+individual losses.
 """
 
 from __future__ import annotations
@@ -34,25 +35,25 @@ FORMATS: Final = ("ss -tin", "iperf3 JSON", "flent", "qlog", "ndt7")
 _LEAST_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
 # Linux's names of controls that differ in longpipe.
 _NAMES: Final = {"reno": "linux-reno"}
-# Payload of full segments where the file does not say it: over Ethernet, with timestamps.
+# Payload of full segments if the file does not contain it: over Ethernet, with timestamps.
 _MSS: Final = 1448
-# A queue stood during an interval if the smoothed RTT at its end exceeds the minimum by this share, and this time.
+# There was a queue during an interval if the smoothed RTT at its end exceeds the minimum by this share and this time.
 _QUEUED, _QUEUED_S = 0.1, 1e-3
-# Formats that count what the application wrote.
+# Formats that count the data written by the application.
 _WRITTEN: Final = ("iperf3 JSON", "flent")
-# IPv4 and UDP headers, and the least length of a full packet of QUIC [bytes].
+# IPv4 and UDP headers, and the minimum length of a full QUIC packet [bytes].
 _UDP_BYTES, _QUIC_BYTES = 28, 1200
-# Intervals with a queue that a rate needs, and resamples of its interval.
+# Minimum number of intervals with a queue for a rate, and number of bootstrap resamples for its interval.
 _LEAST_INTERVALS: Final = 3
 _RESAMPLES: Final = 400
-# Minimum buffer of the scenario, also where the RTT shows no queue [packets].
+# Minimum buffer of the scenario, used even if the RTT shows no queue [packets].
 _LEAST_BUFFER: Final = 10
-# Lost packets beyond which the file is damaged: their times are written one by one.
+# Number of lost packets above which the file must be damaged; their times are written one by one.
 _MOST_LOST: Final = 10_000_000
 
 
 def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object] | None = None) -> FitReport:
-    """Returns the fit of flow number `flow` of a recording; `fixed` has dotted scenario fields that are known.
+    """Returns the fit of flow number `flow` of a recording; `fixed` contains known scenario fields by dotted name.
 
     Raises ScenarioError, in one line, if the file lacks rates or RTTs of a flow.
     """
@@ -73,18 +74,18 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
     loss, lost_s = _loss(recording.file, subject, rate.time_s, rate.numbers, mss)
     told = [
-        "losses at a full queue from random ones, the buffer, and AQM: single packets are not in the file",
-        "other traffic: a path without any is fitted",
+        "whether losses were random or at a full queue, the buffer, and AQM: the file does not contain single packets",
+        "other traffic: the fitted path has none",
     ]
     name = subject.facts.get("control", "")
     control = _NAMES.get(name, name)
     known = control in kinds(Congestion)
     if not known:
-        named = f"{name}, which longpipe lacks" if name else "which the file does not name"
+        named = f"{name}, which longpipe does not have" if name else "which the file does not name"
         told.insert(0, f"the sender's congestion control, {named}: the scenario has cubic")
     if bottleneck["high"] is None:
-        told.insert(0, "the rate of the bottleneck: no queue stood for long enough")
-    # Without a queue, losses were random.
+        told.insert(0, "the rate of the bottleneck: there was no queue for long enough")
+    # If there was no queue, losses were random.
     random = bottleneck["high"] is None and loss is not None and loss["value"] > 0
     hypothesis = Hypothesis(
         rate_bps=bps,
@@ -103,7 +104,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     least = math.floor(longest) + IN_TRANSMISSION
     rows["buffer"] = {
         "value": least, "low": least, "high": None, "unit": "packets",
-        "known": f"a lower bound: queue at the longest RTT of the file; the scenario has {scenario.switch.buffer}",
+        "known": f"a lower bound: the queue at the longest RTT in the file; the scenario has {scenario.switch.buffer}",
     }  # fmt: skip
     if loss is not None:
         rows["loss"] = loss
@@ -127,7 +128,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
 def _subject(recording: Recording, flow: int) -> Subject:
     if recording.format not in FORMATS:
         raise ScenarioError(
-            f"{recording.file}: {recording.format}, which has no transfer that filled a path; needs a capture, or "
+            f"{recording.file}: {recording.format}, without a transfer that filled a path; needs a capture, or "
             f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
     flows = [one for one in recording.subjects if one.kind == "flow"]
@@ -158,7 +159,7 @@ def _needed(recording: Recording) -> str:
 
 
 def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str, Any]:
-    """Returns the estimate of the base RTT: the minimum that the kernel or the stack kept, or an upper bound."""
+    """Returns the estimate of the base RTT: the minimum recorded by the kernel or the stack, or an upper bound."""
     least = next((subject.counters[name][0] for name in _LEAST_RTT if name in subject.counters), None)
     samples = subject.of("rtt")
     if least is None and samples is not None:
@@ -166,20 +167,20 @@ def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str,
     if least is not None:
         return {
             "value": least, "low": max(0.0, least - 4 * wire / max(fastest, 1.0)), "high": least, "unit": "s",
-            "known": "least RTT of the connection",
+            "known": "minimum RTT of the connection",
         }  # fmt: skip
     smallest = float(rtt.numbers.min())
     return {
         "value": smallest, "low": None, "high": smallest, "unit": "s",
-        "known": "an upper bound: least of the smoothed RTTs",
+        "known": "an upper bound: minimum of the smoothed RTTs",
     }  # fmt: skip
 
 
 def _settled(recording: Recording, times: Numbers, rates: Numbers) -> tuple[Numbers, Numbers]:
     """Returns the rates that the network carried.
 
-    iperf3 and flent count what the application wrote, which runs ahead of the network until the socket's buffer is
-    full: of these the second half counts.
+    iperf3 and flent count the data written by the application, which is ahead of the network until the socket's buffer
+    is full; of their rates only the second half is used.
     """
     half = len(rates) // 2 if recording.format in _WRITTEN else 0
     return times[half:], rates[half:]
@@ -210,7 +211,7 @@ def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbe
 
 
 def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: float) -> dict[str, Any]:
-    """Returns the estimate of the bottleneck's rate: the rate of the intervals at both ends of which a queue stood."""
+    """Returns the estimate of the bottleneck's rate: the rate of the intervals with a queue at both ends."""
     at_end = np.interp(times, rtt.time_s, rtt.numbers)
     at_begin = np.interp(np.append(times[:1], times[:-1]), rtt.time_s, rtt.numbers)
     stood = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
@@ -219,7 +220,7 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
     if len(found) < _LEAST_INTERVALS:
         return {
             "value": carried, "low": carried, "high": None, "unit": "bit/s",
-            "known": "a lower bound: what the path carried",
+            "known": "a lower bound: the rate that the path carried",
         }  # fmt: skip
     draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
     low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
@@ -233,7 +234,7 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
 def _loss(
     file: str, subject: Subject, times: Numbers, rates: Numbers, mss: int
 ) -> tuple[dict[str, Any] | None, list[float]]:
-    """Returns the share of packets that were retransmitted or lost, an upper bound of random losses, and their times.
+    """Returns the share of packets retransmitted or lost, which bounds random losses from above, and their times.
 
     The share is None if the file counts neither. Raises ScenarioError for an impossible number of packets.
     """
@@ -250,7 +251,7 @@ def _loss(
     share = lost / max(sent + lost, 1.0)
     row = {
         "value": share, "low": None, "high": share, "unit": "per packet",
-        "known": f"{lost:.0f} retransmitted or lost packets, those at a full queue included",
+        "known": f"{lost:.0f} retransmitted or lost packets, including those at a full queue",
     }  # fmt: skip
     places = [] if series is None else np.repeat(series.time_s, counts.astype(int)).tolist()
     return row, places

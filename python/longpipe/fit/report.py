@@ -1,4 +1,4 @@
-"""Result of a fit in the form in which it is shown and written, whatever kind of file it is of."""
+"""Result of a fit in the form that is shown and written, for every kind of file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SCALES: Final = {"bit/s": (1e-6, "Mbit/s", ".5g"), "s": (1e3, "ms", ".5g"), "pa
 
 @dataclass(frozen=True, eq=False)
 class FitReport:
-    """A fitted path: its scenario, its estimates, and what the file cannot tell.
+    """A fitted path: its scenario, its estimates, and the unknowns that the file does not determine.
 
-    An estimate has `value`, 95 % interval `low` to `high`, `unit`, and `known`, which says how it is known. `low` is
-    None for an upper bound, `high` for a lower one.
+    An estimate has `value`, 95 % interval `low` to `high`, `unit`, and `known`, which states its origin. `low` is None
+    for an upper bound, `high` for a lower one.
     """
 
     file: str
@@ -34,7 +34,7 @@ class FitReport:
     # Probabilities of the sender's controls and of the queue's disciplines; empty where unknown.
     controls: Mapping[str, float]
     queues: Mapping[str, float]
-    # Distance of the best simulation; None where nothing was simulated.
+    # Distance of the best simulation; None if nothing was simulated.
     distance: float | None
     cannot_tell: Sequence[str]
     notes: Sequence[str]

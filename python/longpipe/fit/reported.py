@@ -1,4 +1,4 @@
-"""Report of a fit to a capture: its scenario, estimates, and what the capture cannot tell."""
+"""Report of a fit to a capture: its scenario, estimates, and the unknowns that the capture does not determine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def report(found: PathFit) -> FitReport:
 
 
 def scenario(found: PathFit) -> Scenario:
-    """Returns the fitted path as a scenario: with random losses in place of the observed ones, and traces off."""
+    """Returns the fitted path as a scenario, with random losses in place of the observed ones and without traces."""
     hypothesis = found.best.hypothesis
     loss = found.loss_probability
     random_loss: object = "none"
@@ -44,14 +44,14 @@ def scenario(found: PathFit) -> Scenario:
         random_loss = {"kind": "bernoulli", "probability": float(f"{loss.value:.3g}")}
     changed = hypothesis.with_(loss=random_loss)
     if found.features.buffer is None and found.best.queue == TAIL_DROP:
-        # A lower bound: the capture cannot tell more.
+        # This is a lower bound, because the capture does not determine more.
         changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
     duration = max(1, round(found.seen.duration_s))
     return changed.with_(duration_s=float(duration)).scenario(**found.fixed)
 
 
 def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
-    """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None where it is not.
+    """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None if it is unknown.
 
     The buffer includes the packet in transmission, as `switch.buffer` does.
     """
@@ -65,7 +65,7 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             "value": features.fastest_bps, "low": features.fastest_bps, "high": None, "unit": "bit/s",
             "known": "a lower bound: no queue formed for long enough",
         }  # fmt: skip
-    rows["base RTT"] = _row(features.base_rtt_s, "s", "least of the RTT samples")
+    rows["base RTT"] = _row(features.base_rtt_s, "s", "minimum of the RTT samples")
     if features.buffer is not None and found.best.queue == TAIL_DROP:
         rows["buffer"] = _row(
             features.buffer.shifted(IN_TRANSMISSION), "packets",
@@ -106,7 +106,7 @@ def _row(found: FitEstimate, unit: str, known: str) -> dict[str, Any]:
 
 
 def cannot_tell(found: PathFit) -> list[str]:
-    """Returns what the capture cannot tell, a line each."""
+    """Returns a line for each unknown that the capture does not determine."""
     features, lines = found.features, []
     if features.rate_bps is None:
         lines.append("the rate of the bottleneck: no queue formed for long enough")
@@ -115,17 +115,17 @@ def cannot_tell(found: PathFit) -> list[str]:
         lines.append(f"the size of the buffer: at least {least} packets; it never overflowed")
     if found.same_controls:
         likeliest = found.senders[0].hypothesis.control
-        lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave alike here")
+        lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave equally here")
     if found.same_queues:
-        lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave alike here")
+        lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave equally here")
     if not features.overflow.any() and not features.elsewhere.any() and found.best.queue == TAIL_DROP:
-        lines.append("how the queue drops: nothing was lost")
+        lines.append("the drop policy of the queue: nothing was lost")
     if found.seen.others:
         lines.append(
-            f"the effect of {found.seen.others} other flows of the capture: a path without other traffic is fitted"
+            f"the effect of {found.seen.others} other flows in the capture: the fitted path has no other traffic"
         )
     else:
-        lines.append("other traffic: a path without any is fitted")
+        lines.append("other traffic: the fitted path has none")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Search for the path and the congestion control whose simulation resembles an observed flow."""
+"""Search for the path and the congestion control whose simulation is closest to an observed flow."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ CONTROLS: Final = (
     "vegas",
 )  # fmt: skip
 TAIL_DROP: Final = "tail-drop"
-# Controls whose behaviour depends on random numbers, and disciplines with AQM whose behaviour does not.
+# Congestion controls whose behaviour depends on random numbers, and AQM disciplines whose behaviour does not.
 _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
-# Number of the likeliest controls with which the disciplines with AQM are simulated.
+# Number of the most likely controls with which AQM disciplines are simulated.
 _MANAGED_CONTROLS: Final = 2
 # The receiver window limits a flow if it is full after at least this share of the ACKs.
 _LIMITED: Final = 0.5
-# The posterior probability is proportional to the distance to the power of minus this, so that a candidate twice as
-# far away is 16 times less likely.
+# Exponent of the distance: the posterior probability is proportional to the distance to the power of minus this, so a
+# candidate at twice the distance is 16 times less likely.
 _SHARPNESS: Final = 4.0
-# Distance up to which two simulated flows count as equal, as a share of the distance from the observed one.
+# Distance up to which two simulated flows count as equal, as a share of their distance from the observed flow.
 _SAME: Final = 0.25
-# Minimum distance that the posterior distinguishes: models of the kernel are not closer to it.
+# Minimum distance that the posterior distinguishes, because models of the kernel are not more accurate than this.
 _FLOOR: Final = 0.01
-# Random numbers of candidates that need some.
+# Seeds of candidates that use random numbers.
 _SEEDS: Final = (0, 1, 2)
-# Buffer of a queue that never overflowed [packets].
+# Buffer assumed for a queue that never overflowed [packets].
 _ENDLESS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A hypothesis with its simulation's distance from the observation, and its weight before the simulation."""
+    """A hypothesis with its simulation's distance from the observation, and its prior weight."""
 
     hypothesis: Hypothesis
     queue: str
@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def weight(self) -> float:
-        """Probability up to a factor."""
+        """Returns the probability up to a constant factor."""
         return float(self.prior * max(self.distance, _FLOOR) ** -_SHARPNESS)
 
 
@@ -68,9 +68,9 @@ class Candidate:
 class PathFit:
     """The result. Candidates are in descending order of probability.
 
-    `senders` has each control over a queue with tail drop, with the observed random losses. `queues` has the
-    disciplines with AQM, with the likeliest controls, and tail drop with random losses; it is empty where losses do not
-    depend on the queue, or the queue was full.
+    `senders` contains each control over a tail-drop queue with the observed random losses. `queues` contains the AQM
+    disciplines with the most likely controls, and tail drop with random losses; it is empty if losses do not depend on
+    the queue, or if the queue was full.
     """
 
     seen: ObservedFlow
@@ -85,7 +85,7 @@ class PathFit:
 
     @property
     def best(self) -> Candidate:
-        """The likeliest candidate: with AQM, if losses depend on a queue that was not full."""
+        """The most likely candidate: with AQM, if losses depend on a queue that was not full."""
         name = next(iter(self.queue_shares()))
         return self.senders[0] if name == TAIL_DROP else next(one for one in self.queues if one.queue == name)
 
@@ -96,7 +96,7 @@ class PathFit:
     def queue_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each queue discipline, in descending order.
 
-        Of a discipline with parameters, each setting is as probable as the others before the simulation.
+        All settings of a discipline's parameters have the same prior probability.
         """
         settings: dict[str, dict[str, float]] = {}
         for one in self.queues:
@@ -107,14 +107,15 @@ class PathFit:
 
     @property
     def same_controls(self) -> tuple[str, ...]:
-        """Controls that behave like the likeliest one over this path."""
+        """Controls that behave like the most likely one over this path."""
         return tuple(one.hypothesis.control for one in _alike(self.senders))
 
     @property
     def same_queues(self) -> tuple[str, ...]:
-        """Disciplines that behave like the likeliest one over this path."""
+        """Disciplines that behave like the most likely one over this path."""
         likeliest = self.best.queue
-        # Of tail drop, the simulation with random losses is compared: that with the observed ones is in `senders`.
+        # For tail drop, the simulation with random losses is compared; the one with the observed losses is in
+        # `senders`.
         ordered = sorted(self.queues, key=lambda one: one.queue != likeliest)
         names = dict.fromkeys(one.queue for one in _alike(tuple(ordered)))
         names.pop(likeliest, None)
@@ -122,7 +123,7 @@ class PathFit:
 
     @property
     def loss_probability(self) -> FitEstimate:
-        """Probability of a loss that is not the queue's, per packet, with its 95 % interval (Poisson)."""
+        """Probability per packet of a loss outside the queue, with its 95 % interval (Poisson)."""
         from scipy.stats import chi2
 
         count = int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
@@ -137,7 +138,7 @@ def fit(
     fixed: Mapping[str, object] | None = None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> PathFit:
-    """Returns the fit of an observation over `controls`; `fixed` has dotted scenario fields that are known.
+    """Returns the fit of an observation over `controls`; `fixed` contains known scenario fields by dotted name.
 
     On Ctrl-C the search ends with the candidates so far; KeyboardInterrupt is raised if there are none. Raises
     ScenarioError if a field of `fixed` is invalid.
@@ -146,7 +147,7 @@ def fit(
     found = features(seen)
     series = observed(seen)
     base = _base(seen, found)
-    # Candidates that fail are omitted, so an invalid field has to be reported beforehand.
+    # Candidates that fail are omitted, so an invalid field has to be reported here.
     base.scenario(**known)
     chance = chance_of_tail_drop(seen, found)
     policies = managed_policies(seen, found) if chance < 1 else []
@@ -191,9 +192,9 @@ def fit(
 
 
 def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
-    """Returns the path of the closed forms, with the losses that were observed without a full queue.
+    """Returns the path estimated in closed form, with the losses that were observed without a full queue.
 
-    Marked packets are lost, too, because a sender reduces its window in both cases.
+    Marked packets are treated as lost, because a sender reduces its window in both cases.
     """
     places = np.union1d(np.flatnonzero(found.elsewhere), marked(seen))
     lost = tuple(int(place) for place in places)
@@ -218,14 +219,14 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
 
 
 def _initial_window(seen: ObservedFlow) -> int:
-    """Returns the number of segments sent before the first ACK, 10 where that is implausible (a capture's middle)."""
+    """Returns the number of segments sent before the first ACK, 10 if that is implausible (an incomplete capture)."""
     count = int(np.searchsorted(seen.sent_s, seen.ack_s[0], side="left"))
     return count if 1 <= count <= 64 else 10
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A hypothesis to simulate. With a `chance`, its losses are random, and it is an alternative to AQM."""
+    """A hypothesis to simulate. With a `chance` its losses are random, as an alternative to AQM."""
 
     hypothesis: Hypothesis
     queue: str
@@ -257,7 +258,7 @@ def _simulate(
 
 
 def _ordered(candidates: list[Candidate]) -> list[Candidate]:
-    """Returns the candidates whose simulation did not fail, the likeliest ones first."""
+    """Returns the candidates whose simulation did not fail, the most likely first."""
     return sorted((one for one in candidates if np.isfinite(one.distance)), key=lambda one: -one.weight)
 
 

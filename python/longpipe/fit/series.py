@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 POINTS: Final = 300
 # Quantiles of the distributions that are compared.
 _QUANTILES: Final = np.linspace(0.025, 0.975, 39)
-# A difference of waiting times counts in units of the mean wait, but of at least these packets.
+# Differences of waiting times are relative to the mean wait, or to this number of packets if the wait is shorter.
 _LEAST_WAIT: Final = 2.0
-# Maximum distance at one time, between a flow with data in flight and one without.
+# Maximum distance at one time, used between a flow with data in flight and a flow without.
 _FARTHEST: Final = 3.0
 
 
@@ -60,7 +60,7 @@ def simulated(result: Result, duration_s: float) -> FlowSeries:
     flight = _latest(times[sent], ends, grid) - _latest(times[acked], np.maximum.accumulate(byte[acked]), grid)
     samples = np.asarray(rtt["rtt_s"], dtype=float)
     known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == 0)
-    # Ports of cells have neither column.
+    # ATM ports have neither column.
     ports = result.part("ports")
     lost = sum(int(count) for name in ("packets_lost_overflow", "packets_lost_aqm") for count in ports.get(name, ()))
     return FlowSeries(
@@ -74,7 +74,7 @@ def points(duration_s: float) -> Numbers:
 
 
 def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numbers:  # noqa: ANN401 - arrays of several types
-    """Returns the last value at or before each time, `before` before the first."""
+    """Returns the last value at or before each time; `before` is the value before the first."""
     if not len(times):
         return np.full(len(grid), before)
     place = np.searchsorted(times, grid, side="right") - 1
@@ -83,7 +83,7 @@ def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numb
 
 
 def over_time(one: FlowSeries, other: FlowSeries) -> float:
-    """Returns the mean distance of the data in flight at the same times, as a mean absolute logarithm of the ratio."""
+    """Returns the distance of the data in flight: the mean absolute logarithm of the ratio at the same times."""
     both = (one.in_flight > 0) & (other.in_flight > 0)
     apart = np.full(len(both), _FARTHEST)
     apart[both] = np.minimum(np.abs(np.log(one.in_flight[both] / other.in_flight[both])), _FARTHEST)
@@ -92,7 +92,7 @@ def over_time(one: FlowSeries, other: FlowSeries) -> float:
 
 
 def in_distribution(one: FlowSeries, other: FlowSeries, base_s: float, packet_s: float) -> float:
-    """Returns the distance of two flows whose random numbers differ: of waiting times, data in flight and losses."""
+    """Returns the distance of two flows with different random numbers: of waiting times, data in flight and losses."""
     waits = [np.quantile(of.samples - base_s, _QUANTILES) for of in (one, other)]
     scale = max(float(waits[0].mean()), _LEAST_WAIT * packet_s)
     windows = [np.quantile(of.in_flight[of.in_flight > 0], _QUANTILES) for of in (one, other)]

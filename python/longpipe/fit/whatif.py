@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Share of a run after which goodput and RTT are measured.
+# Share of a run that precedes the measurement of goodput and RTT.
 STEADY: Final = 1 / 3
 SEEDS: Final = 20
 LEAST_SEEDS: Final = 3
-# Standard deviations in half of an interval of 95 %.
+# Standard deviations in half of a 95 % interval.
 _NORMAL: Final = 1.96
 
 
@@ -76,10 +76,10 @@ def whatif(
 ) -> WhatIf:
     """Runs the scenario of a file with and without changes, `seeds` times each.
 
-    `measures` are measured in addition to goodput, RTT and losses, as `Design.measures` takes them.
+    `measures` are measured in addition to goodput, RTT and losses, in the format of `Design.measures`.
 
     If estimates of `longpipe fit` are next to the file, each pair of runs draws rate, RTT, buffer and loss from their
-    intervals, so that the result's intervals include what the capture leaves open.
+    intervals, so that the result's intervals include the uncertainty of the fit.
     """
     if not changes:
         raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
@@ -125,7 +125,7 @@ def whatif(
 
 
 def _unit(measure: Measure) -> tuple[str, float]:
-    """Returns the unit of a measure's values in results, bit/s or s where it is a rate or a time, and its divisor."""
+    """Returns the unit of a measure's values in results, bit/s or s for a rate or a time, and its divisor."""
     if measure.dimension in (BITS_PER_SECOND, SECONDS):
         return text_of(measure.dimension), 1 / measure.factor
     return measure.unit, measure.scale
@@ -159,7 +159,7 @@ def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a r
 def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     """Returns the measures of the captured flow."""
     series = {name: np.array(values, dtype=float) for name, values in fitted["series"].items()}
-    # Nothing was delivered at the start, which a short series needs as its first point.
+    # A short series needs a first point: at the start, nothing was delivered.
     time, moved = (np.append(0.0, series[name]) for name in ("time_s", "delivered_bytes"))
     late = time > STEADY * time[-1]
     first = int(np.argmax(late)) - 1
@@ -227,7 +227,7 @@ def _shifted(delay: str, by_ps: float) -> str:
 
 
 def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
-    """Returns a relative deviation drawn from an estimate's interval; 0 where the estimate has none."""
+    """Returns a relative deviation drawn from an estimate's interval; 0 if the estimate has no interval."""
     if not row or row.get("low") is None or row.get("high") is None or not row["value"]:
         return 0.0
     deviation = (row["high"] - row["low"]) / (2 * _NORMAL) / row["value"]

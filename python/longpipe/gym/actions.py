@@ -18,7 +18,8 @@ _DELTA: Final = 0.025
 class Action:
     """A function from actions to factors, and the value that they multiply: the pacing rate or the window.
 
-    With `on_base`, the window is that of the flow's own congestion control, which continues from the changed window.
+    With `on_base`, the value is the window of the flow's own congestion control, which continues from the changed
+    window.
     """
 
     function: Callable[[Array], Array]
@@ -26,7 +27,7 @@ class Action:
     on_base: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ScenarioError for a rate on a base, whose window would not limit it."""
+        """Raises ScenarioError for a rate on a base, because the base's window would not limit it."""
         if self.by_rate and self.on_base:
             raise ScenarioError("action: on_base with by_rate; needs an action on the window")
 
@@ -36,18 +37,18 @@ class Action:
         return "rate" if self.by_rate else "base" if self.on_base else "window"
 
     def factors(self, actions: Array) -> Array:
-        """Returns the factors of actions, which are clipped to -1 and 1; nan changes nothing."""
+        """Returns the factors of actions, which are clipped to the range from -1 to 1; nan changes nothing."""
         return np.asarray(self.function(np.clip(np.nan_to_num(actions, nan=0.0), -1.0, 1.0)), dtype=np.float64)
 
 
 def _aurora(actions: Array) -> Array:
-    """PCC-RL's apply_rate_delta: 1 + delta a up, 1 / (1 - delta a) down."""
+    """Returns the factors of PCC-RL's apply_rate_delta: 1 + delta a up, 1 / (1 - delta a) down."""
     change = _DELTA * actions
     return np.where(actions >= 0, 1 + change, 1 / (1 - change))
 
 
 def _orca(actions: Array) -> Array:
-    """Orca's map_action: 4^a in hundredths, from 0.25 to 4."""
+    """Returns the factors of Orca's map_action: 4^a in hundredths, from 0.25 to 4."""
     return np.asarray(np.trunc(100 * np.power(4.0, actions)) / 100)
 
 

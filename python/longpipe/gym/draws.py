@@ -34,14 +34,13 @@ def _parts(value: str | float) -> tuple[float, str]:
     try:
         return float(number), unit.strip()
     except ValueError:
-        raise ScenarioError(f"scenario: {value!r}; needs a number or a quantity, as '6 Mbit/s'") from None
+        raise ScenarioError(f"scenario: {value!r}; needs a number or a quantity, as in '6 Mbit/s'") from None
 
 
 class Draws:
     """A distribution of scenarios: fields of `base` with levels to choose from, or a `Uniform`.
 
-    An episode has one of `count` scenarios, each of which is drawn and checked when it is first used. Which ones these
-    are follows from `seed`.
+    An episode has one of `count` scenarios, which follow from `seed`. Each is drawn and checked when it is first used.
     """
 
     def __init__(
@@ -92,5 +91,5 @@ def drawing(scenarios: Scenarios) -> Callable[[np.random.Generator], Scenario]:
         return scenarios
     several = tuple(scenarios)
     if not several or not all(isinstance(one, Scenario) for one in several):
-        raise ScenarioError("scenario: needs a Scenario, several, or a function of a random generator")
+        raise ScenarioError("scenario: needs a Scenario, several Scenarios, or a function of a random generator")
     return lambda rng: several[int(rng.integers(len(several)))]

@@ -15,12 +15,12 @@ from longpipe.gym.observations import Observation
 
 
 class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
-    """A sender in a scenario, whose rate or window the agent changes once in a step.
+    """A sender in a scenario; the agent changes its rate or window once per step.
 
-    `scenarios` is a Scenario, several, a `Draws`, a function of a random generator, or the name of an example.
-    `agent` names the flow, the first one by default. `observation` and `reward` are "aurora", "orca" or functions of
-    `Features`; `action` is "rate" (of Aurora), "window" (of Orca) or an `Action`; `step` is a time or "1 RTT". An
-    episode is truncated after `most_steps` steps, or at the end of the scenario.
+    `scenarios` is a Scenario, several Scenarios, a `Draws`, a function of a random generator, or the name of an
+    example. `agent` names the flow, the first one by default. `observation` and `reward` are "aurora", "orca" or
+    functions of `Features`; `action` is "rate" (of Aurora), "window" (of Orca) or an `Action`; `step` is a time or "1
+    RTT". An episode is truncated after `most_steps` steps, or at the end of the scenario.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the base class has it

@@ -1,4 +1,4 @@
-"""Episodes of several environments that take their steps together: what all interfaces have in common."""
+"""Episodes of several environments that take their steps together, the common part of all interfaces."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Episodes:
     """Episodes by number, each with the same number of agents; rows of arrays are agents, episode by episode."""
 
     def __init__(self, settings: Settings, count: int, agents: Sequence[str] | int, threads: int | None = None) -> None:
-        """Accepts names of the flows that are agents, or the number of a scenario's first flows that are."""
+        """Accepts the names of the agents' flows, or the number of agents, which then are a scenario's first flows."""
         self._agents = agents
         self.per_episode = agents if isinstance(agents, int) else len(agents)
         self._draw = drawing(settings.scenarios)
@@ -92,11 +92,11 @@ class Episodes:
         self._seen[rows] = self._observation.of(features)[rows, None, :]
 
     def rows(self, number: int) -> slice:
-        """Rows of an episode's agents."""
+        """Returns the rows of an episode's agents."""
         return slice(number * self.per_episode, (number + 1) * self.per_episode)
 
     def step(self, actions: NDArray[Any], active: Marks) -> tuple[Array, Marks, Features]:
-        """Takes a step of the active episodes; returns rewards by row, which episodes end, and the measurements."""
+        """Takes a step of the active episodes; returns rewards by row, the episodes that end, and the measurements."""
         factors = self._action.factors(np.asarray(actions, dtype=np.float64).reshape(-1))
         if factors.shape != (len(self._measured),):
             raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
@@ -140,7 +140,7 @@ class Episodes:
 
 
 def told(features: Features) -> dict[str, Array]:
-    """Returns the measurements that `info` has."""
+    """Returns the measurements for `info`."""
     return {
         "time_s": features.now,
         "throughput_bps": features.delivery_rate,

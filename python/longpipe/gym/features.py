@@ -14,10 +14,10 @@ NAMES: Final = tuple(_core.Environments.features())
 class Features:
     """Measurements of agents, an array with one value per agent each; times [s], sizes [byte], rates [bit/s].
 
-    `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are those of the step, `rtt` is its
+    `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are values of the step, `rtt` is its
     mean RTT, `lowest_rtt` its smallest one, `rtt_increase` the mean of the later half of its RTT samples minus that of
-    the earlier half; without a sample they are 0. `srtt`, `min_rtt`, `in_flight`, `window`, `rate` and `mss` are the
-    connection's. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of the episode.
+    the earlier half; without a sample they are 0. `srtt`, `min_rtt`, `in_flight`, `window`, `rate` and `mss` are values
+    of the connection. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of the episode.
     """
 
     now: Array

@@ -1,4 +1,4 @@
-"""Observations: what an agent sees of the latest steps."""
+"""Observations of the latest steps by an agent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from longpipe.gym.features import Array, Features, blank, ratio
 
 @dataclass(frozen=True)
 class Observation:
-    """A function of a step's measurements, which gives a row per agent, over the latest steps, the oldest first."""
+    """A function of a step's measurements that returns a row per agent; an observation joins several steps."""
 
     function: Callable[[Features], Array]
     history: int = 10
@@ -47,12 +47,12 @@ class Observation:
 
 
 def _receive_rate(features: Features) -> Array:
-    """PCC-RL's rate of delivery, which leaves out one packet [bit/s]."""
+    """Returns PCC-RL's delivery rate, which excludes one packet [bit/s]."""
     return np.where(features.duration > 0, ratio(8 * (features.delivered - features.mss), features.duration, 0.0), 0.0)
 
 
 def _aurora(features: Features) -> Array:
-    """Sent latency inflation, latency ratio and send ratio (PCC-RL, sender_obs.py)."""
+    """Returns sent latency inflation, latency ratio and send ratio (PCC-RL, sender_obs.py)."""
     received, sent = _receive_rate(features), features.send_rate
     plain = (received > 0) & (sent < 1000 * received)
     return np.stack(
@@ -66,13 +66,13 @@ def _aurora(features: Features) -> Array:
 
 
 def delay_metric(features: Features) -> Array:
-    """Orca's metric: 1 up to 1.25 times the minimum RTT, then the inverse of the excess."""
+    """Returns Orca's metric: 1 up to 1.25 times the minimum RTT, then the inverse of the excess."""
     allowed = 1.25 * features.min_rtt
     return np.where(features.srtt <= allowed, 1.0, ratio(allowed, features.srtt, 1.0))
 
 
 def _orca(features: Features) -> Array:
-    """The seven inputs of Orca's rl-module, each in terms of the largest throughput so far."""
+    """Returns the seven inputs of Orca's rl-module, each relative to the largest throughput so far."""
     most = features.highest_delivery_rate
     window_packets = ratio(features.window, features.mss, 1.0)
     pacing = ratio(8 * features.window, features.srtt, 0.0)
@@ -108,13 +108,13 @@ def observation(asked: str | Observation | Callable[[Features], Array]) -> Obser
 
 
 def _aurora_reward(features: Features) -> Array:
-    """PCC-RL's: 10 per packet/s, -1000 per second of mean RTT, -2000 times the share lost; in thousandths."""
+    """Returns PCC-RL's reward: 10 per packet/s, -1000 per second of mean RTT, -2000 times the share lost; / 1000."""
     throughput = ratio(_receive_rate(features), 8 * features.mss, 0.0)
     return np.asarray(0.001 * (10 * throughput - 1000 * features.rtt - 2000 * features.loss_rate))
 
 
 def _orca_reward(features: Features) -> Array:
-    """Orca's: throughput less five times what was lost, in terms of the largest throughput, times the delay metric."""
+    """Returns Orca's reward: throughput - 5 x lost throughput, over the largest throughput, times the delay metric."""
     lost = ratio(8 * features.lost, features.duration, 0.0)
     return ratio(features.delivery_rate - 5 * lost, features.highest_delivery_rate, 0.0) * delay_metric(features)
 

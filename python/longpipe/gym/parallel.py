@@ -19,7 +19,7 @@ Observed = NDArray[np.float32]
 
 
 class LinkParallelEnv(ParallelEnv[str, Any, Any]):
-    """Senders that share links, each an agent, which act at the same times; `agents` names their flows.
+    """Senders that share links, each with an agent; all act at the same times. `agents` names their flows.
 
     The other arguments are those of `LinkEnv`. A step in round trips is measured by the agent with the longest RTT.
     """
@@ -47,11 +47,11 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
         self.render_mode = render_mode
 
     def observation_space(self, agent: str) -> Box:
-        """Returns the space of what an agent sees, the same object for all."""
+        """Returns the observation space, the same object for all agents."""
         return self._episodes.observation_space
 
     def action_space(self, agent: str) -> Box:
-        """Returns the space of an agent's actions, the same object for all."""
+        """Returns the action space, the same object for all agents."""
         return self._episodes.action_space
 
     def reset(

@@ -26,7 +26,7 @@ def control(
 ) -> type[Control]:
     """Returns a class for `tcp.congestion` that applies a policy: a function from an observation to an action.
 
-    Observation, action and step must be those of the training. A step ends with the first ACK at or after its end,
+    Observation, action and step must be the same as in training. A step ends with the first ACK at or after its end,
     because a sender has no other events. `base` is the congestion control between the actions of "orca". `version`
     identifies the policy in the store; it is required if the policy has no digest, as with PyTorch.
     """
@@ -37,7 +37,7 @@ def control(
         "interval": step, "paces": acts.by_rate, "owns_window": not acts.on_base,
         "base": base if acts.on_base else None, "version": version, "chosen": chosen,
     }  # fmt: skip
-    # A class is identified by its attributes only if it is the user's own.
+    # Only classes defined by the user are identified by their attributes.
     module = getattr(policy, "__module__", None)
     place = module if is_of_user(module) else "__main__"
     return type("PolicyControl", (_Steered,), {"__module__": place, **fields})

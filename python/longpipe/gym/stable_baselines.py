@@ -1,4 +1,4 @@
-"""Many environments at once for stable-baselines3, whose vector environments have an interface of their own."""
+"""Many environments at once for stable-baselines3, which has its own interface for vector environments."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -61,7 +61,7 @@ class LinkVecEnv(VecEnv):
         return self._episodes.observations()
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Takes the actions of the next step."""
+        """Stores the actions of the next step."""
         self._actions = np.asarray(actions)
 
     def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
@@ -80,7 +80,7 @@ class LinkVecEnv(VecEnv):
         return self._episodes.observations(), rewards.astype(np.float32), ended.copy(), infos
 
     def close(self) -> None:
-        """Does nothing: threads end with each step."""
+        """Does nothing, because threads end with each step."""
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """Returns an attribute, which all environments share."""
@@ -97,7 +97,7 @@ class LinkVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: Indices = None
     ) -> list[bool]:
-        """Returns that no environment is wrapped."""
+        """Returns False for each environment, because none is wrapped."""
         return [False] * self._count(indices)
 
     def _count(self, indices: Indices) -> int:

@@ -59,7 +59,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
     ) -> tuple[Rows, dict[str, Any]]:
         """Begins an episode of each environment, or of those in `options["reset_mask"]`.
 
-        A seed is that of the first environment, or a list has one for each. `options["scenario"]` is a scenario.
+        `seed` is the seed of the first environment, or a list with one for each. `options["scenario"]` is a scenario.
         """
         if isinstance(seed, int):
             super().reset(seed=seed)

@@ -19,10 +19,10 @@ from longpipe.files import will_read
 MOST_BYTES: Final = 256 << 20
 GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 20
-# Maximum number of names in a folder that are searched for a similar one.
+# Maximum number of names in a folder among which a similar one is searched.
 _MOST_NAMES: Final = 2000
-# Maximum compression ratio of a file with more than _BOMB_BYTES. Deflate reaches 1032; measurements as text reach about
-# 20.
+# Maximum compression ratio of a file with more than _BOMB_BYTES. Deflate can reach 1032; measurements as text reach
+# about 20.
 _BOMB_RATIO: Final = 200
 _BOMB_BYTES: Final = 16 << 20
 _WITH_HEAD: Final = 16 + zlib.MAX_WBITS
@@ -70,11 +70,11 @@ def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> It
         reason = (error.strerror or str(error)).lower()
         near = _near(Path(file)) if isinstance(error, FileNotFoundError) else None
         meant = f" (did you mean {near!r}?)" if near else ""
-        raise ScenarioError(f"{file}: can't be read, {reason}{meant}; needs {needs}") from None
+        raise ScenarioError(f"{file}: cannot be read, {reason}{meant}; needs {needs}") from None
     except ValueError as error:
-        # A name with a NUL character, or one that the file system cannot encode; not an error of the reader.
+        # The name contains a NUL character, or the file system cannot encode it; other ValueErrors are the reader's.
         if "\0" in str(file) or isinstance(error, UnicodeEncodeError):
-            raise ScenarioError(f"{str(file)!r}: no name of a file; needs {needs}") from None
+            raise ScenarioError(f"{str(file)!r}: not a file name; needs {needs}") from None
         raise
 
 
@@ -92,8 +92,8 @@ def _near(path: Path) -> str | None:
 def check_regular(file: str | Path, mode: int, needs: str) -> None:
     """Raises ScenarioError unless the mode, as from `os.stat`, is that of a regular file."""
     if not stat.S_ISREG(mode):
-        kind = next((name for is_one, name in _OTHERS if is_one(mode)), "no regular file")
-        raise ScenarioError(f"{file}: can't be read, it is {kind}; needs {needs}")
+        kind = next((name for is_one, name in _OTHERS if is_one(mode)), "not a regular file")
+        raise ScenarioError(f"{file}: cannot be read, it is {kind}; needs {needs}")
 
 
 def _unpacked(file: str | Path, content: bytes, needs: str, most: int) -> bytes:
@@ -122,7 +122,7 @@ def _unpacked(file: str | Path, content: bytes, needs: str, most: int) -> bytes:
                 )
         rest = member.unused_data
     if rest.strip(b"\0"):
-        raise ScenarioError(f"{file}: broken gzip ({len(rest)} bytes behind its end); needs {needs}")
+        raise ScenarioError(f"{file}: broken gzip ({len(rest)} bytes after its end); needs {needs}")
     return b"".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Notes on input files: a summary of what was read and a warning for implausible values, printed by commands."""
+"""Notes on input files: a summary of the content and a warning for implausible values, printed by commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST: Final = 1000
 
 @dataclass(frozen=True)
 class Notes:
-    """A line on what was read, and a line for each suspicious value.
+    """A line about the content, and a line for each suspicious value.
 
     `second_ps` is the time of a series' second row if the times have no unit: they may be in ms.
     """
@@ -32,5 +32,5 @@ def keep(file: str, notes: Notes) -> None:
 
 
 def latest(file: str) -> Notes | None:
-    """Returns the notes of this process's latest reading of a file."""
+    """Returns the notes from the latest time that this process read a file."""
     return _latest.get(file)

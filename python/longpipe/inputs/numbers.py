@@ -31,7 +31,8 @@ def exact(text: str) -> Fraction | None:
 def scaled(text: str, scale: Fraction) -> int | None:
     """Returns a decimal number times `scale`, rounded half to even as by `round`; None for other text.
 
-    Equal to `round(exact(text) * scale)` in a third of the time, which matters for files with a million rows.
+    The result equals `round(exact(text) * scale)` and takes a third of the time, which matters for files with a million
+    rows.
     """
     found = parts(text)
     if found is None:

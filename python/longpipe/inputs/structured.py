@@ -14,10 +14,10 @@ from longpipe.inputs.bytes import MOST_BYTES, read_bytes
 from longpipe.inputs.text import decode, read_text
 
 MOST_TOML_BYTES: Final = 64 << 20
-# More than the depth of any scenario.
+# Maximum depth, larger than that of any scenario.
 MOST_DEPTH: Final = 64
 MOST_KEY: Final = 200
-# The longest text in a scenario is a path.
+# Maximum length of a text; the longest text in a scenario is a path.
 MOST_TEXT: Final = 4096
 # Maximum number of brackets and commas of a JSON text, because each costs about 60 bytes of memory.
 MOST_ITEMS: Final = 40_000_000
@@ -47,7 +47,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise NoTomlError(f'{where}: not TOML, {_short(error)}; needs lines such as: duration = "10 s"') from None
     except RecursionError:
-        raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MOST_DEPTH} tables in each other") from None
+        raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MOST_DEPTH} nested tables") from None
     except ValueError as error:
         # Not a TOMLDecodeError: a number with more digits than Python converts, or a date in the year 0.
         long = _DIGITS.search(text)
@@ -88,7 +88,7 @@ def check_values(where: str, fields: dict[str, Any]) -> None:
         if len(key) > MOST_KEY:
             raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MOST_KEY}")
         if depth > MOST_DEPTH:
-            raise ScenarioError(f"{where}: {path[:60]}...: too deep; needs at most {MOST_DEPTH} tables in each other")
+            raise ScenarioError(f"{where}: {path[:60]}...: too deep; needs at most {MOST_DEPTH} nested tables")
         if isinstance(value, str) and len(value) > MOST_TEXT:
             raise ScenarioError(f"{where}: {path}: {len(value)} characters; needs at most {MOST_TEXT}")
         if isinstance(value, int) and value not in _WHOLE:

@@ -19,7 +19,7 @@ _HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
 
 
 def head_parts(head: str) -> tuple[str, str]:
-    """Returns name and unit of a column's head: "rate" and "Mbit/s" of "rate [Mbit/s]"; the unit may be ""."""
+    """Returns name and unit from a column's header: "rate" and "Mbit/s" of "rate [Mbit/s]"; the unit may be ""."""
     found = _HEAD.fullmatch(head) if len(head) <= _LONGEST_HEAD else None
     return (found[1], found[2]) if found else (head, "")
 
@@ -55,7 +55,7 @@ def read_table(file: str | Path, needs: str) -> Table:
 
 
 def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
-    """Returns the table in these lines of a file. Raises ScenarioError if two columns have one name."""
+    """Returns the table in these lines of a file. Raises ScenarioError if two columns have the same name."""
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise ScenarioError(f"{file}: empty; needs {needs}")
@@ -67,7 +67,7 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
         raise ScenarioError(f"{file}:1: {len(heads)} columns; needs {needs} of at most {MOST_COLUMNS}")
     for head, count in Counter(heads).items():
         if head and count > 1:
-            raise ScenarioError(f"{file}:1: column {shown(head)} is there twice; needs each once")
+            raise ScenarioError(f"{file}:1: column {shown(head)} occurs twice; needs each once")
     return Table(file, tuple(heads), lines, delimiter, needs)
 
 

@@ -17,7 +17,7 @@ PAGE: Final = Path(__file__).with_name("page.html")
 # Bounds of the height of the page in a notebook [pixels].
 LEAST_HEIGHT: Final = 200
 MOST_HEIGHT: Final = 10_000
-# Shows the page in a frame with an address of its own, because the page keeps its settings in its address.
+# The page is shown in a frame with its own address, because it keeps its settings in its address.
 _FRAME: Final = """\
 <iframe id="{name}" title="longpipe lab" style="width: 100%; height: {height}px; border: 0"></iframe>
 <script>
@@ -44,8 +44,8 @@ def address(scenario: Path | Scenario | None = None, seed: int = 1) -> str:
 def _check_built() -> None:
     if not PAGE.exists():
         raise RunError(
-            f"lab: {PAGE} is missing; needs a longpipe with the page in it, or `make lab` in its sources, which takes "
-            "node 18.19 or newer, npm and `rustup target add wasm32-unknown-unknown` (docs/lab.md)"
+            f"lab: {PAGE} is missing; needs a build of longpipe that contains the page, or `make lab` in its sources, "
+            f"which requires node 18.19 or newer, npm and `rustup target add wasm32-unknown-unknown` (docs/lab.md)"
         )
 
 
@@ -84,7 +84,7 @@ class Embedded:
 def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int = 900) -> Embedded:
     """Shows the lab in a notebook, with a scenario and a seed: pictures, controls and the lesson.
 
-    The page is a part of the notebook (0.9 MB), and needs neither a network nor the kernel afterwards. `height` is in
+    The page is embedded in the notebook (0.9 MB) and afterwards needs neither a network nor the kernel. `height` is in
     pixels. Raises RunError if the page was not built, ScenarioError for a scenario that the page cannot run.
     """
     if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:

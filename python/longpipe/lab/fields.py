@@ -1,6 +1,6 @@
 """Scenario models as plain data for the lab: each field with type, bounds, unit, default and description.
 
-The page has no default, bound, unit or name of its own: this is read from the models when the page is built.
+The page defines no default, bound, unit or name itself; they are read from the models when the page is built.
 """
 
 from collections.abc import Iterable
@@ -56,7 +56,7 @@ def _model(model: type[BaseModel]) -> Json:
 
 
 def dimensions() -> Json:
-    """Returns the dimensions: units in base units (decimal text), and alternative spellings."""
+    """Returns the dimensions: each unit in base units (decimal text), and alternative spellings."""
     return {
         dimension.name: {
             "base": dimension.base,
@@ -98,7 +98,7 @@ def _field(name: str, field: FieldInfo) -> Json:
 def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, BaseModel):
         kind = kind_of(type(value))
-        # The default of a part has the default fields of its kind, so the name is sufficient.
+        # The default of a part uses the default fields of its kind, so the kind's name is sufficient.
         return {} if kind is None else {"kind": kind}
     return list(value) if isinstance(value, tuple) else value
 
@@ -136,7 +136,7 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
 
 
 def _many(annotation: object, items: list[Any], metadata: list[Any]) -> Json:
-    """Describes values by name, a list of one type, or a fixed-length row with a type per item."""
+    """Describes values by name, a list with one type, or a fixed-length row with a type per item."""
     bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
     if get_origin(annotation) is dict:
         return {"is": "values", **bounds}

@@ -92,7 +92,7 @@ def _papers() -> Iterator[Json]:
             yield _of_paper(paper, name, words, experiment.replicated)
     for w_star, tcp in ((20, "reno"), (320, "reno"), (320, "newreno"), (320, "sack")):
         scenario = Transfer(w_star, 1.0, tcp).scenario(duration="100 s")
-        words = f"one transfer by {tcp}, a pipe of {w_star} packets, as much buffer"
+        words = f"one transfer with {tcp}, a BDP of {w_star} packets, a buffer of 1 BDP"
         yield _of_paper("lbd-01", f"lbd-01-{w_star}-{tcp}", words, scenario)
 
 

@@ -12,7 +12,7 @@ from longpipe.live.stolen import shown, stolen_s, taken_since
 
 @dataclass(frozen=True)
 class Alone:
-    """Quantiles of the lateness [s], and what the machine permitted."""
+    """Quantiles of the lateness [s], and the measures that the machine permitted."""
 
     lateness_s: dict[str, float | None]
     said: str

@@ -18,7 +18,7 @@ PROGRAMS: Final = (sys.executable, "-m", "longpipe.live.programs")
 def answer(
     plan: Plan, first: Sequence[str], other: Sequence[str], settings: Settings, *, seed: int = 1
 ) -> tuple[str, LiveRun]:
-    """Runs one program at each host. Returns the output of the first and the result of the run.
+    """Runs one program at each host. Returns the output of the first program and the result of the run.
 
     Raises RunError if the first one fails.
     """

@@ -1,24 +1,24 @@
-"""Keeps idle processors awake, because halted ones wake up late, above all in virtual machines."""
+"""Keeps idle processors awake, because halted processors wake up late, especially in virtual machines."""
 
 import contextlib
 import os
 from pathlib import Path
 from typing import Final
 
-# Requests a maximum wake-up latency while it is open (Documentation/power/pm_qos_interface.rst). The kernel closes it
-# when the process ends.
+# Device that requests a maximum wake-up latency while it is open (Documentation/power/pm_qos_interface.rst). The kernel
+# closes it when the process ends.
 DEVICE: Final = Path("/dev/cpu_dma_latency")
 # The driver that honors the request; "none" if idle processors just halt.
 DRIVER: Final = Path("/sys/devices/system/cpu/cpuidle/current_driver")
-# 0 µs, as a 32-bit number.
+# Requested latency: 0 µs, as a 32-bit number.
 _AT_ONCE: Final = bytes(4)
 
 
 class Awake:
-    """Context in which idle processors do not halt, where that is permitted; `said` contains the result."""
+    """Context in which idle processors do not halt, if that is permitted; `said` contains the result."""
 
     def __init__(self, *, wanted: bool, device: Path = DEVICE, driver: Path = DRIVER) -> None:
-        self.said = "idle processors may halt, as asked"
+        self.said = "idle processors may halt, as requested"
         self._wanted, self._device, self._driver = wanted, device, driver
         self._descriptor: int | None = None
 
@@ -38,7 +38,7 @@ class Awake:
             os.write(self._descriptor, _AT_ONCE)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            return f"idle processors may halt: {self._device}, {reason}; needs root, or one that may be written"
+            return f"idle processors may halt: {self._device}, {reason}; needs root, or a writable device"
         with contextlib.suppress(OSError):
             if self._driver.read_text().strip() != "none":
                 return f"idle processors are kept awake ({self._device})"

@@ -12,7 +12,7 @@ from longpipe.live.certificate import Certificate
 from longpipe.live.device import listened_to
 from longpipe.live.hosts import Plan
 
-# Time limit for the answer of an address [s].
+# Time limit for resolving an address [s].
 LONGEST_S: Final = 30.0
 _DISCARD: Final = 9
 _LOOK_S: Final = 0.1
@@ -51,7 +51,7 @@ def _told_of(interface: str) -> Iterator[None]:
         raise RunError(f"live: {interface}: no packet socket is permitted; needs root or CAP_NET_RAW") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise RunError(f"live: {interface}: {reason}; needs an interface that is there") from None
+        raise RunError(f"live: {interface}: {reason}; needs an existing interface") from None
 
 
 def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:

@@ -30,7 +30,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def unshare(flags: int) -> None:
-    """Gives this process namespaces of its own. Raises OSError."""
+    """Moves this process into new namespaces. Raises OSError."""
     _done(_libc().unshare(flags), "unshare")
 
 
@@ -51,7 +51,7 @@ def unmount(target: str) -> None:
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Requests a signal for the death of the parent process, number `parent` (0 if it is not visible here)."""
+    """Requests a signal when the parent process ends; `parent` is its number, 0 if it is not visible here."""
     _done(_libc().prctl(_SET_PARENT_DEATH_SIGNAL, int(number), 0, 0, 0), "prctl")
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

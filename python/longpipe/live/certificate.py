@@ -14,7 +14,7 @@ _SHARES: Final = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "0.999": "99.
 
 @dataclass(frozen=True)
 class Certificate:
-    """Counters of a live run; times in seconds."""
+    """Counters of a live run; times are in seconds."""
 
     elapsed_s: float
     entered: int
@@ -42,7 +42,7 @@ class Certificate:
     priority: str
     # Whether idle processors halt, with the reason.
     halting: str
-    # CPU time that the host of a virtual machine took; None if it is not counted.
+    # CPU time that the host took from a virtual machine (steal time); None if it is not counted.
     stolen_s: float | None
     devices: tuple[str, ...]
     # TCP connections of real programs, with what limited each.
@@ -76,12 +76,12 @@ class Certificate:
             told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
             early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
             yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
-        yield f"longest time without a look at the devices {_shown(self.longest_pause_s)}; {self.priority}"
+        yield f"longest time between two polls of the devices {_shown(self.longest_pause_s)}; {self.priority}"
         yield self.halting + shown(self.stolen_s, self.elapsed_s)
         if self.overrun or self.refused:
             yield f"the machine dropped {self.overrun} packets before they entered and {self.refused} that were due"
         if self.unfit:
-            yield f"{self.unfit} packets were longer than the path carries, or not IP"
+            yield f"{self.unfit} packets were longer than the path's MTU, or not IP"
         yield f"decisions {self.decisions}"
 
 

@@ -27,10 +27,10 @@ LONGEST_QUEUE: Final = 10_000
 _SET_INTERFACE: Final = 0x400454CA
 _TUN: Final = 0x0001
 _NO_INFORMATION: Final = 0x1000
-# A struct virtio_net_hdr precedes each packet.
+# Length of the struct virtio_net_hdr before each packet.
 _WITH_WHAT_IS_LEFT: Final = 0x4000
 _SET_OFFLOADS: Final = 0x400454D0
-# TUN_F_CSUM, _TSO4 and _TSO6; and with _USO4 and _USO6, available since Linux 6.2.
+# Offload flags: TUN_F_CSUM, _TSO4 and _TSO6; and the same with _USO4 and _USO6, available since Linux 6.2.
 _LEFT: Final = (0x67, 0x07)
 _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
@@ -39,7 +39,7 @@ _PACKET_LEVEL: Final = 263
 _STATISTICS: Final = 6
 _IGNORE_OUTGOING: Final = 23
 _ETHTOOL: Final = 0x8946
-# ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
+# Offloads of ethtool: ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
 _OFFLOADS: Final = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 
 
@@ -94,7 +94,7 @@ def _veth(mtu: int) -> Device:
         # Send one packet at a time, without joining packets.
         route.link("set", index=wire, mtu=mtu, state="up")
     packets = listened_to(WIRE)
-    # Only its socket keeps the outer namespace alive.
+    # Only the packet socket keeps the outer namespace alive.
     calls.enter(inner, calls.NEW_NETWORK)
     os.close(outer)
     os.close(inner)
@@ -107,7 +107,7 @@ def _veth(mtu: int) -> Device:
 
 
 def listened_to(interface: str) -> socket.socket:
-    """Opens a packet socket for packets that arrive over an interface, not those sent there. Raises OSError."""
+    """Opens a packet socket for packets that arrive at an interface, not those sent by it. Raises OSError."""
     packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ALL_PROTOCOLS))
     try:
         packets.setsockopt(_PACKET_LEVEL, _IGNORE_OUTGOING, 1)

@@ -73,7 +73,7 @@ def _own_namespaces(*, as_user: bool) -> None:
             pass
     user, group = os.geteuid(), os.getegid()
     calls.unshare(_NAMESPACES | calls.NEW_USER)
-    # Maps only the current user, to its own number.
+    # Only the current user is mapped, to its own number.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -94,7 +94,7 @@ def _in_memory() -> Iterator[Path | None]:
 
 
 def _put_over(file: str, place: Path, text: str) -> None:
-    """Mounts a file over one of the machine's files in this namespace. Optional: addresses work without host names."""
+    """Mounts a file over one of the machine's files in this namespace; ignores failure, as addresses suffice."""
     with contextlib.suppress(OSError):
         made = place / Path(file).name
         made.write_text(text, encoding="utf-8")
@@ -103,7 +103,7 @@ def _put_over(file: str, place: Path, text: str) -> None:
 
 def _run(command: list[str], control: socket.socket) -> int:
     """Runs the command below the first process of the PID namespace, whose end kills all others. Returns its status."""
-    # The command mounts the /proc of its own PID namespace, in which this process is not.
+    # The command mounts the /proc of its own PID namespace, to which this process does not belong.
     with Path(device.COUNTERS).open(encoding="ascii") as counters:
         return _run_beside(command, control, counters)
 
@@ -134,7 +134,7 @@ def _run_beside(command: list[str], control: socket.socket, counters: TextIO) ->
 def _first_process(command: list[str]) -> int:
     """Runs the command, if any, and reaps orphans. Returns the command's status."""
     if not command:
-        # The kernel delivers to the first process only signals that it handles or blocks.
+        # The kernel delivers only those signals to the first process that it handles or blocks.
         signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
         signal.sigwait(FORWARDED)
         return 0

@@ -42,7 +42,8 @@ class RealFlow:
         whole_s = max(self.lasted_s, self.busy_s, 1e-9)
         path_s = max(0.0, self.busy_s - self.window_s - self.buffer_s)
         window_s, buffer_s = self.window_s, self.buffer_s
-        # The kernel counts only the time in which it notices a limit. A congestion window beyond a limit is none.
+        # The kernel counts only the time in which it notices a limit. A congestion window above another limit is not a
+        # limit.
         if buffer_s > 0 and self.cwnd_bytes > self.send_buffer_bytes:
             buffer_s, path_s = buffer_s + path_s, 0.0
         elif window_s > 0 and self.peer_window_bytes is not None and self.cwnd_bytes > self.peer_window_bytes:
@@ -86,7 +87,7 @@ class RealFlow:
 
 
 def real_flows(hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str]) -> tuple[RealFlow, ...]:
-    """Returns the connections that hosts report, those that sent most first; `names` are the hosts' by address."""
+    """Returns the connections that hosts report, most data first; `names` are the hosts' by address."""
     found = []
     for host, connections in hosts.items():
         for one in connections:
@@ -100,4 +101,4 @@ def lines(flows: Iterable[RealFlow]) -> Iterator[str]:
     shown = [flow for flow in flows if flow.acked_bytes >= LEAST_BYTES]
     yield from map(str, shown[:MOST_SHOWN])
     if len(shown) > MOST_SHOWN:
-        yield f"{len(shown) - MOST_SHOWN} more connections: --json FILE has them"
+        yield f"{len(shown) - MOST_SHOWN} more connections: --json FILE contains them"

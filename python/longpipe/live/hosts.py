@@ -61,7 +61,7 @@ class Plan:
 
 
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
-    """Replaces simulated hosts by real ones: those named, or the first flow's sender. A single one gets a partner.
+    """Replaces simulated hosts by real ones: those named, or the first flow's sender. A single host gets a partner.
 
     Programs replace the flows of real hosts. Other flows are simulated unless `alone`. The default of `mtu` is a full
     packet of the first flow. Raises ScenarioError.
@@ -70,7 +70,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
     flows: list[dict[str, Any]] = resolved["flows"]
     if any("onward" in flow for flow in flows):
-        raise ScenarioError(f"{scenario.name}: a proxy splits its connections; needs none beside real programs")
+        raise ScenarioError(f"{scenario.name}: a proxy splits its connections; not together with real programs")
     ends = [_ends(resolved, flow) for flow in flows]
     wanted = _wanted(resolved, ends, names)
     first = flows[0]["tcp"]
@@ -115,7 +115,7 @@ def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tup
         return wanted
     other = next((b if a == wanted[0] else a for a, b in ends if wanted[0] in (a, b) and a != b), None)
     if other is None:
-        raise ScenarioError(f"network: no flow joins {wanted[0]} with another host; needs one, for its route")
+        raise ScenarioError(f"network: no flow connects {wanted[0]} with another host; needs one, for its route")
     return [*wanted, other]
 
 
@@ -128,7 +128,7 @@ def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
     for name in wanted:
         if not any(name in pair for pair in pairs):
             others = " or ".join(other for other in wanted if other != name)
-            raise ScenarioError(f"--at: {name!r}; no flow joins it with {others}: needs one, for its route")
+            raise ScenarioError(f"--at: {name!r}; no flow connects it with {others}: needs one, for its route")
     return list(pairs.values())
 
 

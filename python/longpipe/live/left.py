@@ -1,4 +1,4 @@
-"""Processes and namespaces of a run, and which of them still exist."""
+"""Finds processes and namespaces of a run that still exist."""
 
 import contextlib
 from collections.abc import Iterator, Set
@@ -42,7 +42,7 @@ def _namespaces(folder: Path) -> set[str]:
 
 
 def held(namespaces: Set[str]) -> set[str]:
-    """Returns those namespaces that a process, a descriptor or a mount still uses."""
+    """Returns the given namespaces that a process, a descriptor or a mount still uses."""
     found: set[str] = set()
     for folder in _processes():
         found |= _namespaces(folder) & namespaces

@@ -84,7 +84,7 @@ def write_log(capture: Path, sender: int, before_ms: float, after_ms: float, sch
 
 
 def _unmarked(packet: bytes) -> bytes:
-    """Returns what identifies a packet: all but the fields that a mark changes, ECN and checksum of the IP header."""
+    """Returns the bytes that identify a packet: all but ECN and checksum of the IP header, which a mark changes."""
     if packet[:1] and packet[0] >> 4 == 4:
         return packet[2:10] + packet[12:]
     return packet[4:]

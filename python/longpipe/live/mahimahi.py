@@ -31,12 +31,13 @@ _QUEUES: Final[dict[str, dict[str, str]]] = {
     "codel": {"target": "target", "interval": "interval"},
     "pie": {"qdelay_ref": "target", "max_burst": "burst"},
 }
-# Constants of mahimahi's queues: a packet of 1504 bytes stays in CoDel's queue, and PIE updates every 30 ms.
+# Constants of mahimahi's queues: CoDel does not drop while at most a packet of 1504 bytes is queued, and PIE updates
+# every 30 ms.
 _OWN: Final[dict[str, dict[str, str]]] = {
     "codel": {"least_backlog": "1504 B"},
     "pie": {"update": "30 ms", "delay": "departure-rate"},
 }
-# Further policies, which mahimahi does not have: with their defaults.
+# Further policies, which mahimahi does not have, with their defaults.
 _POLICIES: Final = (
     "fq-codel",
     "red",
@@ -55,10 +56,11 @@ OWN_OPTIONS: Final = {"outside": "'./server 8080'", "seed": "2"}
 
 @dataclass
 class Chain:
-    """Nested shells, and the command of the innermost."""
+    """Nested shells, and the command of the innermost one."""
 
     links: list[dict[str, Any]] = field(default_factory=list)
-    # When the shortest schedule of --once ends [s]; directions to meter; files of --uplink-log and --downlink-log.
+    # Time at which the shortest schedule of --once ends [s]; directions to meter; files of --uplink-log and
+    # --downlink-log.
     ends_s: float | None = None
     meters: set[str] = field(default_factory=set)
     logs: dict[str, Path] = field(default_factory=dict)
@@ -132,7 +134,7 @@ def chain(words: list[str]) -> Chain:
         rest = rest[1:] if rest[:1] == ["--"] else rest
     found.command = rest
     if found.logs and sum("path" in link or "policy" in link for link in found.links) > 1:
-        raise ScenarioError("mm-link: --uplink-log, --downlink-log: two links; needs one, whose queue the log is of")
+        raise ScenarioError("mm-link: --uplink-log, --downlink-log: two links; needs one link, whose queue is logged")
     return found
 
 
@@ -169,14 +171,15 @@ def _on_off(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
     schedules, options, rest = _taken(words, found)
     if len(schedules) < len(_WAYS):
-        raise ScenarioError("mm-link: needs two schedules, of the uplink and of the downlink")
+        raise ScenarioError("mm-link: needs two schedules, for the uplink and for the downlink")
     link: dict[str, Any] = {"rate": _FAST, "delay": "0 s"}
     for way, schedule, key in zip(_WAYS, schedules, ("path", "return_path"), strict=True):
         if "cbr" in options:
             link["rate" if way == "uplink" else "return_rate"] = _constant(schedule)
         elif not Path(schedule).is_file():
             raise ScenarioError(
-                f"mm-link: {schedule}: no such file; needs a schedule, a millisecond a line, or a rate with --cbr"
+                f"mm-link: {schedule}: no such file; needs a schedule with a time in milliseconds per line, or a rate "
+                f"with --cbr"
             )
         else:
             link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
@@ -217,9 +220,11 @@ def _taken(words: list[str], found: Chain) -> tuple[list[str], dict[str, str], l
                 options[name] = ""
                 continue
             if name in _DELAY_METERS:
-                raise ScenarioError(f"mm-link: --{name}; is not there, needs --{name[6:-6]}-log=FILE, which has delays")
+                raise ScenarioError(
+                    f"mm-link: --{name}; not supported, needs --{name[6:-6]}-log=FILE, which contains delays"
+                )
             if name not in _OPTIONS:
-                # It is unknown whether the next word is its value.
+                # The option is unknown, so the next word may be its value.
                 raise ScenarioError(
                     f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in (*_OPTIONS, *_FLAGS)])}"
                 )
@@ -241,12 +246,12 @@ def _last_ms(schedule: str) -> int:
     """Returns the last millisecond of a schedule."""
     lines = [line for line in read_text(Path(schedule), "a schedule").split("\n") if line.strip()]
     if not lines or not lines[-1].strip().isdecimal():
-        raise ScenarioError(f"mm-link: {schedule}: {lines[-1:]}; needs a schedule, a millisecond a line")
+        raise ScenarioError(f"mm-link: {schedule}: {lines[-1:]}; needs a schedule with a time in milliseconds per line")
     return int(lines[-1])
 
 
 def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
-    """Buffer and policy of one direction, as link fields without their prefix."""
+    """Returns buffer and policy of one direction, as link fields without their prefix."""
     kind = options.get(f"{way}-queue", "infinite")
     args = _arguments(way, options.get(f"{way}-queue-args", ""))
     if kind == "infinite":
@@ -271,7 +276,7 @@ def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
 
 
 def _arguments(way: str, text: str) -> dict[str, int]:
-    """Arguments of a queue, as in "packets=100, target=5"."""
+    """Returns the arguments of a queue, as in "packets=100, target=5"."""
     arguments: dict[str, int] = {}
     for part in (part.strip() for part in text.strip("\"'").split(",")):
         name, equals, number = (word.strip() for word in part.partition("="))

@@ -25,7 +25,7 @@ from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 
 PORT: Final = 5201
 _READY_S: Final = 60.0
-# Four fifths of 100 Mbit/s.
+# Load of the simulated flows: four fifths of 100 Mbit/s.
 _CROWD_BPS: Final = 80e6
 
 
@@ -57,7 +57,7 @@ def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
 def crowd(flows: int, seconds: float) -> Scenario:
     """Returns a dumbbell of 100 Mbit/s and 20 ms with flows of Linux that start at random within `seconds`.
 
-    Each flow is one transfer; together they load the link to four fifths.
+    Each flow is one transfer; together they use four fifths of the link.
     """
     network = Dumbbell(
         sources=flows,
@@ -82,7 +82,7 @@ def machine(settings: Settings, seconds: float) -> Measured:
     """Measures the lateness of the machine itself, with a thread that carries no packets."""
     done = alone(settings, seconds)
     late, worst = (done.lateness_s[share] or 0.0 for share in ("0.99", "1"))
-    found = f"99 % of what would be due within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
+    found = f"99 % of deadlines met within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
     return Measured("the machine alone", found, None, reached=True, said=(done.said,))
 
 
@@ -93,7 +93,7 @@ def echoes(settings: Settings, seconds: float) -> Measured:
     median = statistics.median(map(float, text.split()))
     found = f"{median * 1e3:.3f} ms of {count} echoes"
     return Measured(
-        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms in the median", 0.020 <= median <= 0.0201, _said(done.certificate)
+        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms median", 0.020 <= median <= 0.0201, _said(done.certificate)
     )
 
 
@@ -157,11 +157,11 @@ def replays(settings: Settings, count: int) -> Measured:
                 seed=number + 1,
             )
             agree += replay(file).agrees
-    return Measured("records decided again", f"{agree} of {count} hashes agree", "all", agree == count)
+    return Measured("replays of records", f"{agree} of {count} hashes agree", "all", agree == count)
 
 
 def kills(settings: Settings, count: int) -> Measured:
-    """Kills runs at random times, and counts the processes, namespaces and interfaces that remain."""
+    """Kills runs at random times and counts the processes, namespaces and interfaces that remain."""
     before = interfaces()
     processes: set[int] = set()
     spaces: set[str] = set()
@@ -176,7 +176,8 @@ def kills(settings: Settings, count: int) -> Measured:
             told = [*command, "--", "sh", "-c", f": {mark}; echo ready; sleep 1000 & sleep 1000"]
             began = time.monotonic()
             with subprocess.Popen(told, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
-                # The first is killed when its command has started, the others from long before to after that.
+                # The first run is killed when its command has started, the others at times from long before to after
+                # that.
                 if number == 0 and process.stdout is not None:
                     process.stdout.readline()
                     ready_s = time.monotonic() - began
@@ -192,7 +193,7 @@ def kills(settings: Settings, count: int) -> Measured:
     found = (
         f"{len(processes)} processes, {len(spaces)} of {made} namespaces and {len(new)} interfaces left of {count} runs"
     )
-    return Measured("killed at any moment", found, "none", not (processes or spaces or new))
+    return Measured("killed at random times", found, "none", not (processes or spaces or new))
 
 
 def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
@@ -200,7 +201,7 @@ def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
     until = time.monotonic() + _READY_S
     kept = set(spaces)
     while True:
-        # A process number that appears again belongs to another process.
+        # A process number that reappears belongs to another process.
         processes, kept = processes_with(words) - {os.getpid()}, held(kept)
         if not (processes or kept) or time.monotonic() > until:
             return processes, kept

@@ -16,12 +16,12 @@ from longpipe.errors import RunError
 from longpipe.live import calls
 
 INTERFACE: Final = "out0"
-# Address of the resolver there; pasta forwards it to the machine's own resolver.
+# Address of the resolver in the namespace; pasta forwards queries to the machine's own resolver.
 RESOLVER: Final = "10.255.255.253"
 LONGEST_S: Final = 20.0
 _LOOK_S: Final = 0.05
 _QUIET: Final = ("--quiet", "--foreground", "--config-net", "--ipv4-only")
-# No ports are forwarded.
+# Options of pasta: no ports are forwarded.
 _NO_PORTS: Final = ("-t", "none", "-u", "none", "-T", "none", "-U", "none")
 
 
@@ -48,7 +48,7 @@ def opened(process: int, parent: int) -> subprocess.Popen[str]:
             said = keeper.stderr.read() if keeper.stderr else ""
             lines = [line for line in said.splitlines() if "syslog" not in line]
             reason = lines[-1] if lines else "ended at once"
-            raise RunError(f"--outside: pasta: {reason}; needs /dev/net/tun that may be opened, and a default route")
+            raise RunError(f"--outside: pasta: {reason}; needs access to /dev/net/tun, and a default route")
         time.sleep(_LOOK_S)
     close(keeper)
     raise RunError(f"--outside: pasta was not ready within {LONGEST_S:g} s; needs a default route of this machine")

@@ -21,7 +21,7 @@ def hurry(*, wanted: bool) -> Priority:
     """Sets real-time priority for this thread only, if permitted, and removes its timer slack."""
     calls.wake_in_time()
     if not wanted:
-        return Priority(is_real_time=False, said="ordinary priority, as asked")
+        return Priority(is_real_time=False, said="ordinary priority, as requested")
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError as error:

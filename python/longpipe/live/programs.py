@@ -1,4 +1,4 @@
-"""Small programs that measure a path from within: `python -m longpipe.live.programs NAME ...` at a host of it.
+"""Small programs that measure a path from within: `python -m longpipe.live.programs NAME ...` at one of its hosts.
 
 They need only sockets, and print their results.
 """
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 64
 def ping(host: str, count: str, interval_s: str) -> None:
     """Prints the RTT of each ICMP echo [s], answered by the kernel at the other end.
 
-    As in ping(8), it ends when this kernel has received the answer, without the wake-up time of a program.
+    As in ping(8), the RTT ends when this kernel receives the answer, and so excludes the wake-up time of a program.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as asking:
         asking.settimeout(10)
@@ -46,11 +46,11 @@ def ping(host: str, count: str, interval_s: str) -> None:
 
 
 def receive(port: str) -> None:
-    """Receives data of connections, one after the other, until it is terminated."""
+    """Receives data of connections, one after another, until it is terminated."""
     with socket.create_server(("", int(port))) as server:
         while True:
             connection, _ = server.accept()
-            # A terminated sender resets its connection.
+            # A sender that is terminated resets its connection.
             with connection, contextlib.suppress(ConnectionResetError):
                 buffer = bytearray(_CHUNK)
                 while connection.recv_into(buffer):
@@ -92,7 +92,7 @@ def flood(host: str, port: str, seconds: str, length: str) -> None:
     """Sends datagrams of `length` bytes as fast as possible; prints their number and the duration [s]."""
     data, sent = bytes(int(length) * _AT_ONCE), 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
-        # The kernel splits them, so that one call sends many.
+        # The kernel splits the data into datagrams, so one call sends many.
         sending.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, int(length))
         sending.connect((host, int(port)))
         began = time.monotonic()
@@ -101,7 +101,7 @@ def flood(host: str, port: str, seconds: str, length: str) -> None:
             try:
                 sent += sending.send(data) // int(length)
             except OSError:
-                # No receiver, or a full buffer.
+                # There is no receiver, or the buffer is full.
                 continue
         sys.stdout.write(f"{sent} {time.monotonic() - began:.6f}\n")
 
@@ -125,7 +125,7 @@ def talk(host: str, port: str, count: str) -> None:
 def schedule(host: str, port: str, folder: str) -> None:
     """Sends the datagrams of the file `datagrams`: instant [ns] and length of the payload [bytes] in each line.
 
-    Each contains its number. Writes the instants at which they were sent [ns] to `sent.csv`.
+    Each datagram contains its number. Writes the times at which they were sent [ns] to `sent.csv`.
     """
     planned = [tuple(map(int, line.split())) for line in (Path(folder) / "datagrams").read_text().splitlines()]
     sent = []
@@ -138,12 +138,12 @@ def schedule(host: str, port: str, folder: str) -> None:
             sent.append(time.time_ns())
             sending.send(data)
     (Path(folder) / "sent.csv").write_text("sent_ns\n" + "".join(f"{at}\n" for at in sent))
-    # The last ones are on the path.
+    # Wait while the last datagrams are on the path.
     time.sleep(1)
 
 
 def stamp(port: str, folder: str) -> None:
-    """Writes number and instant of arrival in the kernel [ns] of each datagram to `arrivals.csv`, until terminated."""
+    """Writes number and arrival time in the kernel [ns] of each datagram to `arrivals.csv`, until terminated."""
     with (
         (Path(folder) / "arrivals.csv").open("w", buffering=1) as file,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there,

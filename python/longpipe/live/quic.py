@@ -1,6 +1,6 @@
 """Paths from the scenario strings of quic-network-simulator, with which quic-interop-runner tests QUIC.
 
-As in its ns-3 programs, the bottleneck is between two routers, and losses occur behind it, at the downstream router.
+As in its ns-3 programs, the bottleneck is between two routers, and losses occur after it, at the downstream router.
 """
 
 import random
@@ -128,7 +128,7 @@ def _drawn(percent: int, burst: int, seed: str) -> list[int]:
 
 
 def _holes(options: dict[str, str]) -> dict[str, Any]:
-    """Returns losses of all packets for `off` after each `on`, repeated."""
+    """Returns periods in which all packets are lost: for `off` after each `on`, repeated."""
     on_ps, off_ps = (_picoseconds(name, options[name]) for name in ("on", "off"))
     repeat = _whole("repeat", options.get("repeat", "1"))
     if repeat < 1 or on_ps == 0 or off_ps == 0:

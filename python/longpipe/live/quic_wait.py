@@ -25,7 +25,7 @@ def ready_to_be_waited_for() -> Iterator[None]:
         listening = socket.create_server(("", PORT), backlog=100)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise RunError(f"live: TCP port {PORT}: {reason}; needs it for clients to wait for") from None
+        raise RunError(f"live: TCP port {PORT}: {reason}; needs this port, at which clients wait") from None
     with listening:
         yield
 

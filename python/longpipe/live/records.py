@@ -43,10 +43,10 @@ class Record:
 
 
 def check_places(record: Path | None, capture: Path | None) -> None:
-    """Raises ScenarioError unless the files can be written; does not create directories."""
+    """Raises ScenarioError unless the files can be written; it does not create directories."""
     for option, file in (("--record", record), ("--capture", capture)):
         if file is not None and not file.parent.is_dir():
-            raise ScenarioError(f"{option}: {file}: {file.parent} is not there; needs a directory that is")
+            raise ScenarioError(f"{option}: {file}: {file.parent} does not exist; needs an existing directory")
         if file is not None:
             check_file(option, file)
 
@@ -76,15 +76,15 @@ def read(file: Path) -> Record:
                 raise ScenarioError(f"{file}: not a record; needs one of longpipe live --record")
             version = first[len(MAGIC) :].strip().decode(errors="replace")
             if version != str(VERSION):
-                raise ScenarioError(f"{file}: a record of version {version}; this longpipe reads version {VERSION}")
+                raise ScenarioError(f"{file}: record version {version}; this longpipe reads version {VERSION}")
             (length,) = _LENGTH.unpack(opened.read(_LENGTH.size))
             offset = opened.tell() + length
             if not 0 < length <= MOST_HEAD or offset > os.fstat(opened.fileno()).st_size:
-                raise ScenarioError(f"{file}: a head of {length} bytes; needs a whole record")
+                raise ScenarioError(f"{file}: a header of {length} bytes; needs a complete record")
             content = opened.read(length)
     except struct.error:
-        raise ScenarioError(f"{file}: broken off in its head; needs a whole record") from None
-    head = _checked(file, parse_json(content, f"{file}: head", "that of a record"))
+        raise ScenarioError(f"{file}: incomplete header; needs a complete record") from None
+    head = _checked(file, parse_json(content, f"{file}: head", "the header of a record"))
     try:
         scenario = Scenario(**head["scenario"])
     except ScenarioError as error:
@@ -105,15 +105,15 @@ def read(file: Path) -> Record:
 def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
     """Checks type and range of each field of a head. Raises ScenarioError with the field."""
     if not isinstance(head, dict):
-        raise ScenarioError(f"{file}: head: {shown(head)}; needs that of a record")
+        raise ScenarioError(f"{file}: header: {shown(head)}; needs the header of a record")
     for name, (is_fit, needs) in _FIELDS.items():
         if name not in head:
-            raise ScenarioError(f"{file}: {name}: missing in its head; needs a whole record")
+            raise ScenarioError(f"{file}: {name}: missing in its header; needs a complete record")
         if not is_fit(head[name]):
             raise ScenarioError(f"{file}: {name}: {shown(head[name])}; needs {needs}")
     # Older records lack this field.
     if "digest" in head and head["digest"] != _digest(head["resolved"]):
-        raise ScenarioError(f"{file}: resolved: not what its digest is of; needs a record as it was written")
+        raise ScenarioError(f"{file}: resolved: does not match its digest; needs an unchanged record")
     return head
 
 
@@ -160,7 +160,7 @@ class Replay:
     flows_delivered_bytes: list[int]
 
     def to_json(self) -> str:
-        """Returns all results as JSON, with whether the decisions are those of the recorded run."""
+        """Returns all results as JSON, including whether the decisions equal those of the recorded run."""
         # The columns of ports are arrays.
         ports = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
         return (
@@ -185,7 +185,7 @@ def replay(file: str | Path, **changes: object) -> Replay:
         resolved = plan(changed, record.hosts, mtu=record.mtu, alone=record.alone).resolved_json
     elif record.engine != _core.__engine__:
         raise ScenarioError(
-            f"{file}: recorded by engine {record.engine}, which decides otherwise; this one is {_core.__engine__}"
+            f"{file}: recorded by engine {record.engine}, which makes other decisions; this one is {_core.__engine__}"
         )
     register_classes(record.scenario)
     try:

@@ -51,7 +51,7 @@ def run(
 ) -> LiveRun:
     """Runs commands, by host, until the first of them ends; calls `progress` about once a second.
 
-    `progress` gets the counters of the path, and in `received_bytes` the bytes that each host received.
+    `progress` receives the counters of the path, with the bytes that each host received in `received_bytes`.
 
     The first command starts half a second after the others, or once a program at the host of `wait_for` listens on its
     port, for which the run waits at most `longest_wait_s`; `tell` gets a line if that takes longer than a second, and
@@ -62,7 +62,7 @@ def run(
     Raises ScenarioError for invalid input, and RunError if the machine does not permit the run or fails.
     """
     if not commands:
-        raise ScenarioError("--at: no command; needs one at least")
+        raise ScenarioError("--at: no command; needs at least one")
     records.check_places(record, capture)
     if to_outside:
         outside.check()
@@ -140,7 +140,7 @@ def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[st
     others = list(commands)[1:]
     if host not in others:
         known = nearest(host, others) if others else "needs a second --at"
-        raise ScenarioError(f"--wait-for: {host!r}, at which no command starts before the first; {known}")
+        raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {known}")
     return host, int(port)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 # Time between two samples [s].
 APART_S: Final = 0.2
-# Maximum number of connections that a host reports, those that sent most first.
+# Maximum number of connections that a host reports, in descending order of data sent.
 MOST: Final = 50
 # From <linux/netlink.h>, <linux/sock_diag.h> and <linux/inet_diag.h>.
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST_AND_DUMP, _ERROR, _DONE = 4, 20, 0x301, 2, 3
@@ -54,7 +54,7 @@ class Sampler:
                     self._take(self._asked, family)
 
     def connections(self) -> list[dict[str, Any]]:
-        """Returns the connections that sent data, those that sent most first; times in seconds."""
+        """Returns the connections that sent data, in descending order of data; times in seconds."""
         sent = [one for one in self._found.values() if one["acked_bytes"] > 0]
         return sorted(sent, key=lambda one: -one["acked_bytes"])[:MOST]
 

@@ -81,7 +81,7 @@ def open_end(
     reads: bool,
     outside: Outside | None = None,
 ) -> End:
-    """Creates the namespaces of a host for `command`, which owns the terminal if it `reads`.
+    """Creates the namespaces of a host for `command`, which controls the terminal if it `reads`.
 
     `outside` is the default route: "here", "there", or None. Raises RunError if it is not permitted.
     """
@@ -125,7 +125,9 @@ def open_end(
         process.wait()
         ours.close()
         if isinstance(error, TimeoutError):
-            raise RunError(f"live: {host.name} was not ready within {LONGEST_S:g} s; needs a calmer machine") from None
+            raise RunError(
+                f"live: {host.name} was not ready within {LONGEST_S:g} s; needs a less busy machine"
+            ) from None
         raise
 
 

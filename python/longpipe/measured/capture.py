@@ -19,7 +19,7 @@ NAME: Final = "pcap or pcapng"
 # Payload of full segments over Ethernet, with and without timestamps, for captures without the handshake.
 _USUAL_MSS: Final = (1460, 1448)
 _LARGEST_MSS: Final = 9000 - 40
-# Shares of the RTT within which a capture point counts as being at an end.
+# Shares of the RTT up to which a capture point counts as located at an end.
 _AT_AN_END: Final = 0.05
 
 
@@ -38,14 +38,16 @@ def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda pack
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
-        cut = ", and it is cut" if source.cut else ""
+        cut = ", and the file is truncated" if source.cut else ""
         raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections")
     begin, end = clocks.first_ns, clocks.last_ns
     notes = [*_notes(source, others), *clocks.notes()]
     if copies.lost:
         notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
-        notes.append(f"{copies.count} packets were captured at several interfaces; the first capture of each counts")
+        notes.append(
+            f"{copies.count} packets were captured at several interfaces; only the first capture of each is used"
+        )
     subjects = []
     for connection, side in flows:
         subject, said = _flow(connection, side, begin, end)
@@ -53,7 +55,7 @@ def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda pack
         notes += said
     subjects.sort(key=lambda one: -one.counters["payload"][0])
     tool = source.application or "a capturing program"
-    unknown = ("congestion window: a capture shows the bytes in flight only",)
+    unknown = ("congestion window: a capture shows only the bytes in flight",)
     return Recording(
         content.file, source.format, tool, None, begin, (end - begin) / 1e9, tuple(subjects), unknown, tuple(notes)
     )
@@ -96,7 +98,7 @@ def _connections(
 
 
 def device_of(packet: Packet) -> int:
-    """Returns the number of the interface of a packet, in either direction; 0 where the file does not tell."""
+    """Returns the number of the interface of a packet, in either direction; 0 if the file does not contain it."""
     return packet.interface // 4 if packet.interface else interface_of(packet.link_type, packet.data)
 
 
@@ -108,7 +110,7 @@ def _has_content(connection: Connection, side: int) -> bool:
 
 def _notes(source: CaptureFile, others: Counter[str]) -> Iterator[str]:
     if source.cut:
-        yield "the file is cut in its last packet"
+        yield "the file is truncated within its last packet"
     if source.dropped:
         yield f"the capturing system dropped {source.dropped} packets"
     if others:
@@ -161,8 +163,14 @@ def _series(one: Direction, mss: int, begin: int, end: int) -> tuple[Series, ...
     return kept(
         binned_rate(list(_at(moved, begin)), 0.0, (end - begin) / 1e9, what),
         series("rtt", _at(one.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
-        series("retransmissions", _at(again, begin), "segments of a packet that carried data below the highest"),
-        series("losses", _at(lost, begin), "segments missing at the capture point that came later, at the gap"),
+        series(
+            "retransmissions", _at(again, begin), "segments of a packet with data below the highest sequence number"
+        ),
+        series(
+            "losses",
+            _at(lost, begin),
+            "segments missing at the capture point that arrived later, at the time of the gap",
+        ),
         series(
             "in flight",
             _at(one.in_flight if one.data_packets else (), begin),

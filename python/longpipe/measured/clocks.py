@@ -10,11 +10,11 @@ from typing import Final
 
 from longpipe.measured.headers import Other, Segment
 
-# Packets of several queues may be recorded out of order by less than this.
+# Packets of several queues may be recorded out of order by less than this time.
 _OUT_OF_ORDER_NS: Final = 1_000_000
-# A jump against a sender's timestamps counts from this size on.
+# Minimum size of a jump relative to a sender's timestamps that is reported.
 _JUMP_NS: Final = 500_000_000
-# Distance of the points of a sender's clock that are compared.
+# Distance between the points of a sender's clock that are compared.
 _STEP_NS: Final = 100_000_000
 _LEAST_POINTS: Final = 8
 _MOST_SENDERS: Final = 1000
@@ -32,7 +32,7 @@ class Clocks:
     _points: dict[bytes, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def add(self, number: int, now: int, segment: Segment | Other) -> None:
-        """Takes the time of a packet."""
+        """Processes the time of a packet."""
         if self._previous is None:
             self.first_ns = self.last_ns = now
         elif self._previous - now > _OUT_OF_ORDER_NS:
@@ -61,7 +61,7 @@ class Clocks:
 
 
 def _ahead(points: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-    """Yields packet and size of jumps ahead of the capture's clock, against a sender whose clock is regular."""
+    """Yields packet and size of forward jumps of the capture's clock relative to a sender with a regular clock."""
     steps = [
         (number, now - before, (stamp - previous) % (1 << 32))
         for (_, before, previous), (number, now, stamp) in pairwise(points)

@@ -38,12 +38,12 @@ class Content:
 
     @cached_property
     def begins(self) -> str:
-        """Beginning of the text, for recognition; undecodable bytes are replaced."""
+        """Returns the beginning of the text, for recognition; undecodable bytes are replaced."""
         return self.data[:65536].decode("utf-8-sig", "replace")
 
     @cached_property
     def lines(self) -> list[str]:
-        """Lines of a text file."""
+        """Returns the lines of a text file."""
         return split_lines(self.file, decode(self.file, self.data, NEEDS, legacy=True), NEEDS)
 
     @cached_property
@@ -54,7 +54,7 @@ class Content:
 
     @cached_property
     def json_values(self) -> list[tuple[str, Any]]:
-        """Returns the JSON values with their place: one, or several in JSON lines (RFC 7464: after separators)."""
+        """Returns the JSON values with their places; several in JSON lines or a JSON text sequence (RFC 7464)."""
         if self.data.lstrip()[:1] != _RECORD_SEPARATOR and not self._is_lines():
             return [(self.file, parse_json(self.data, self.file, "JSON"))]
         found = []

@@ -9,8 +9,7 @@ from typing import Final
 from longpipe.measured.headers import Segment
 from longpipe.measured.tcp import Direction
 
-# Number of packets among which a copy is searched for, and the maximum time that a packet stays in the host, in its
-# queues.
+# Number of packets among which a copy is searched for, and the maximum time that a packet spends in the host's queues.
 _MOST_PACKETS: Final = 65536
 _LONGEST_NS: Final = 5_000_000_000
 
@@ -27,7 +26,7 @@ class Copies:
     def is_copy(self, interface: int, now: int, segment: Segment, sender: Direction) -> bool:
         """Returns whether the packet was captured at another interface before.
 
-        A retransmission passes the first interface again and is no copy.
+        A retransmission passes the first interface again, so it is not a copy.
         """
         found = (
             self._has_passed(interface, segment, sender) if segment.length else self._equals(interface, now, segment)
@@ -36,9 +35,9 @@ class Copies:
         return found
 
     def _has_passed(self, interface: int, segment: Segment, sender: Direction) -> bool:
-        """Compares sequence numbers, because a router splits packets of segmentation offload.
+        """Compares sequence numbers, because a router may split packets of segmentation offload.
 
-        Data that is new at another interface has changed its route.
+        If data is new at another interface, its route has changed.
         """
         is_elsewhere = sender.interface not in (None, interface)
         if is_elsewhere and sender.next is not None and sender.unwrapped(segment.seq) + segment.length <= sender.next:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
 
-# Larger numbers are not times, sizes or rates, and their products overflow.
+# Maximum number: larger ones are not times, sizes or rates, and their products could overflow.
 _LARGEST: Final = 1e20
 _NS: Final = Fraction(10**9)
 
@@ -63,7 +63,7 @@ def decimal(written: str) -> float | None:
 
 
 def unix_ns(written: str) -> int | None:
-    """Returns a Unix time in ns from seconds, ms, us or ns, distinguished by their size.
+    """Returns a Unix time in ns from seconds, ms, us or ns, distinguished by magnitude.
 
     None if the text is not a number.
     """

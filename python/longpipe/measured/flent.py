@@ -13,7 +13,7 @@ from longpipe.measured.recording import Recording, Series, SeriesKind, Subject, 
 NAME: Final = "data of flent"
 # Units of flent's test definitions, with the quantity and the factor to its unit.
 _UNITS: Final[dict[str, tuple[SeriesKind, float]]] = {"ms": ("rtt", 1e-3), "Mbits/s": ("rate", 1e6)}
-# Other series, such as "HTTP latency", are neither, and flent transforms their raw values.
+# Other series, such as "HTTP latency", are neither pings nor transfers, and flent transforms their raw values.
 _NAMES: Final = ("Ping", "TCP", "UDP")
 # Ends of names that flent computes from other series.
 _DERIVED: Final = (" avg", " sum", " totals", "TCP totals")
@@ -61,7 +61,7 @@ def read(content: Content) -> Recording:
     if not subjects:
         raise ScenarioError(f"{where}: no ping and no transfer with values; needs a test of flent that has them")
     length = max(float(one.time_s.max()) for subject in subjects for one in subject.series)
-    unknown = ("packets and losses of transfers: flent samples rates and round trips",)
+    unknown = ("packets and losses of transfers: flent only samples rates and round trips",)
     version = text(value, "metadata", "FLENT_VERSION")
     name = text(value, "metadata", "NAME")
     return Recording(

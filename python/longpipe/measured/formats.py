@@ -40,4 +40,6 @@ def read(file: str | Path) -> Recording:
             found: Recording = one.read(content)
             return found
     names = ", ".join(one.NAME for one in FORMATS)
-    raise ScenarioError(f"{file}: begins with {shown(content.begins[:40])}, of no known tool; needs one of {names}")
+    raise ScenarioError(
+        f"{file}: begins with {shown(content.begins[:40])}, which no known tool writes; needs one of {names}"
+    )

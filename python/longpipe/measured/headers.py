@@ -49,7 +49,7 @@ class Other(NamedTuple):
 
 
 _PROTOCOLS: Final = {1: "ICMP", 17: "UDP", 47: "GRE", 50: "ESP", 58: "ICMPv6", 132: "SCTP"}
-_SHORT: Final = Other("cut by the snap length before the end of the TCP header")
+_SHORT: Final = Other("truncated by the snap length before the end of the TCP header")
 _NO_IP: Final = Other("not IP")
 
 
@@ -67,7 +67,7 @@ def interface_of(link_type: int, data: bytes) -> int:
 
 
 def name_of(endpoint: bytes) -> str:
-    """Returns "10.0.0.1:80" or "[fd00::1]:80" of an address followed by a port."""
+    """Returns an address followed by a port as "10.0.0.1:80" or "[fd00::1]:80"."""
     address, port = ipaddress.ip_address(endpoint[:-2]), int.from_bytes(endpoint[-2:], "big")
     return f"{address}:{port}" if address.version == 4 else f"[{address}]:{port}"
 
@@ -114,7 +114,7 @@ def _of_ipv4(data: bytes, at: int, length: int) -> Segment | Other:
     if data[at + 9] != _TCP:
         return Other(_PROTOCOLS.get(data[at + 9], "of another protocol"))
     total = int.from_bytes(data[at + 2 : at + 4], "big")
-    # Segmentation offload leaves 0 for packets of 64 KiB and more.
+    # With segmentation offload, the length is 0 for packets of 64 KiB and more.
     size = (total or length - at) - header
     return _of_tcp(data, at + header, size, data[at + 12 : at + 16], data[at + 16 : at + 20], data[at + 1] & 3)
 
@@ -174,7 +174,7 @@ def _options(data: bytes) -> _Options:
             continue
         size = data[at + 1] if at + 1 < len(data) else 0
         value = data[at + 2 : at + size]
-        # The rest was not captured, or is damaged. SACK blocks that were captured count.
+        # The rest was not captured, or is damaged. SACK blocks that were captured are used.
         if size < 2 or (len(value) < size - 2 and kind != _SACK):
             break
         if kind == _TIMESTAMPS and size == 10:

@@ -12,7 +12,7 @@ from longpipe.measured.recording import Recording, Subject, kept, series
 
 NAME: Final = "JSON of iperf3"
 _EVENTS: Final = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
-# An interval of a stream with its place in the file.
+# An interval of a stream, with its place in the file.
 Placed = tuple[str, dict[str, Any]]
 
 
@@ -45,7 +45,7 @@ def read(content: Content) -> Recording:
     subjects = tuple(_subject(socket, placed, start, end, udp=udp) for socket, placed in streams.items())
     notes = [f"iperf3 reports an error: {shortened(plain(error), 200)}"] if error else []
     if end is None or end == {}:
-        notes.append("the test has no end: it was interrupted")
+        notes.append("the test is incomplete: it was interrupted")
     length = max(number(place, one, "end") for placed in streams.values() for place, one in placed)
     version = (text(start, "version") or "").removeprefix("iperf ") or None
     unknown = _unknown(streams, udp=udp)
@@ -73,7 +73,7 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[Placed]]:
 
 
 def _points(placed: list[Placed], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-    """Yields end and value of the intervals with a value; iperf3 writes -1, and for an RTT 0, if there is none."""
+    """Yields end and value of the intervals with a value; without a value, iperf3 writes -1, or 0 for an RTT."""
     for place, one in placed:
         value = optional(place, one, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):
@@ -126,7 +126,7 @@ def _name(socket: int, ends: object) -> str:
 
 
 def _unknown(streams: dict[int, list[Placed]], *, udp: bool) -> tuple[str, ...]:
-    found = ["packets: values are of whole intervals, and rates are of payload in the application"]
+    found = ["packets: values cover whole intervals, and rates count payload at the application"]
     if not udp and not any("rtt" in one for placed in streams.values() for _, one in placed):
-        found.append("RTTs, windows and retransmissions: only a sender on Linux has them; run iperf3 without -R")
+        found.append("RTTs, windows and retransmissions: only a sender on Linux reports them; run iperf3 without -R")
     return tuple(found)

@@ -46,8 +46,8 @@ def read(content: Content) -> Recording:
         "path",
         kept(
             series("rtt", delays("rtt"), "at the time of the request, without the server's processing time"),
-            series("delay up", delays("send"), "from client to server, by two clocks"),
-            series("delay down", delays("receive"), "from server to client, by two clocks"),
+            series("delay up", delays("send"), "from client to server, measured with two clocks"),
+            series("delay down", delays("receive"), "from server to client, measured with two clocks"),
             series("losses", ((at, 1.0) for at, _ in lost), "a request without a reply, at its time"),
         ),
         counters,

@@ -57,7 +57,7 @@ def _of_trace(content: Content) -> Recording:
         "opportunities": (float(len(instants)), "opportunities"),
         "capacity": (8 * _OPPORTUNITY * len(instants) / end, "bit/s"),
     }
-    unknown = ("delays and losses: a trace has opportunities to send only",)
+    unknown = ("delays and losses: a trace contains only opportunities to send",)
     link = Subject("link", "path", kept(rate), counters)
     return Recording(content.file, "mahimahi trace", "mahimahi", None, None, end, (link,), unknown)
 
@@ -96,7 +96,12 @@ def _of_log(content: Content) -> Recording:
         "link",
         "path",
         kept(
-            binned_rate([(at, size) for at, size, _ in of("-")], 0.0, end, "bytes that left, with 4 of TUN each"),
+            binned_rate(
+                [(at, size) for at, size, _ in of("-")],
+                0.0,
+                end,
+                "bytes that left, including 4 bytes of TUN header per packet",
+            ),
             series("delay", ((at, ms / 1e3) for at, _, ms in of("-")), "in the queue, at the departure"),
             series("losses", ((at, packets) for at, packets, _ in of("d")), "packets dropped by the queue"),
         ),
@@ -112,5 +117,5 @@ def _of_log(content: Content) -> Recording:
         facts,
     )
     begin = None if init is None or init < 10**11 else init * 10**6
-    unknown = ("flows and round trips: the log is of one direction of a link",)
+    unknown = ("flows and round trips: the log covers one direction of a link",)
     return Recording(content.file, "mm-link log", "mahimahi", None, begin, end, (link,), unknown)

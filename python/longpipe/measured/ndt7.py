@@ -28,7 +28,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns a flow for each test. Its rate is of bytes acknowledged (download) or received (upload)."""
+    """Returns a flow for each test. The rate counts bytes acknowledged (download) or received (upload)."""
     where, value = content.json_values[0]
     subjects: list[Subject] = []
     begin = None
@@ -47,7 +47,7 @@ def read(content: Content) -> Recording:
     if not subjects:
         raise ScenarioError(f"{where}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")
     length = max((float(one.time_s.max()) for subject in subjects for one in subject.series), default=0.0)
-    unknown = ("RTTs and losses of single packets: TCPInfo is the kernel's state every 250 ms or so",)
+    unknown = ("RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms",)
     return Recording(
         content.file, "ndt7", "ndt-server", text(value, "Version"), begin, length, tuple(subjects), unknown
     )

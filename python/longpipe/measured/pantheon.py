@@ -47,7 +47,7 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
     length = max(at for at, _ in packets)
     counters = {"packets": (float(len(packets)), "packets"), "bytes": (sum(size for _, size in packets), "bytes")}
     flow = Subject(end, "flow", kept(binned_rate(packets, 0.0, length, f"bytes at the {end}")), counters)
-    unknown = ("delays and losses: the log is of one end; Pantheon merges both ends' logs",)
+    unknown = ("delays and losses: the log covers one end; Pantheon merges both ends' logs",)
     begin = int(init_ms * 1e6) if init_ms > 1e11 else None
     return Recording(content.file, "Pantheon tunnel log", "Pantheon", None, begin, length, (flow,), unknown)
 
@@ -72,7 +72,7 @@ def _of_merged(content: Content) -> Recording:
     length = max(max((one[0] for one in (*entered[name], *left[name])), default=0.0) for name in names)
     subjects = tuple(_flow(name, entered[name], left[name], length) for name in names)
     unknown = (
-        "the time of losses: packets that entered and did not leave have no event",
+        "the times of losses: there is no event for packets that entered and did not leave",
         "round trips: delays are one-way",
     )
     return Recording(content.file, "Pantheon merged log", "Pantheon", None, None, length, subjects, unknown)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from longpipe.errors import ScenarioError
 
 _NEEDS: Final = "a capture of tcpdump, Wireshark or longpipe"
-# pcap: byte order and ticks per second by the first four bytes.
+# pcap: byte order and ticks per second, according to the first four bytes.
 _MAGICS: Final = {
     b"\xd4\xc3\xb2\xa1": ("<", 10**6),
     b"\xa1\xb2\xc3\xd4": (">", 10**6),
@@ -23,10 +23,10 @@ _MAGICS: Final = {
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _OBSOLETE, _SIMPLE, _STATISTICS, _ENHANCED = 1, 2, 3, 5, 6
 _TIME_RESOLUTION, _TIME_OFFSET, _APPLICATION, _INTERFACE_DROPS, _SYSTEM_DROPS = 9, 14, 4, 5, 7
-# Option of a packet whose two lowest bits are its direction.
+# Packet option whose two lowest bits are the packet's direction.
 _COMMENT, _FLAGS = 1, 2
 _LOST: Final = b"lost at "
-# Largest packet: MAXIMUM_SNAPLEN of libpcap is 256 KiB, of USB captures 128 MiB; IP packets reach 64 KiB.
+# Maximum length of a packet. MAXIMUM_SNAPLEN of libpcap is 256 KiB, and 128 MiB for USB; IP packets have up to 64 KiB.
 _LARGEST: Final = 1 << 20
 _MOST_INTERFACES: Final = 10_000
 # Largest exponent of a time resolution that gives a non-zero number of ns in 64 bits.
@@ -36,7 +36,7 @@ _FINEST: Final = 63
 class Packet(NamedTuple):
     """A captured packet. `time_ns` is Unix time, None in a simple packet block.
 
-    `interface` tells interfaces and, where pcapng has it, inbound from outbound packets apart. `is_loss` marks the
+    `interface` distinguishes interfaces and, if pcapng contains it, inbound from outbound packets. `is_loss` marks the
     record that longpipe adds when the simulated path loses a packet.
     """
 
@@ -59,7 +59,7 @@ class Interface:
 
 @dataclass
 class CaptureFile:
-    """A capture: its packets, and after these have been read also the defects of the file."""
+    """A capture: its packets and, after they have been read, the defects of the file."""
 
     file: str
     data: bytes

@@ -36,7 +36,7 @@ def read(content: Content) -> Recording:
         points.append((at, rate * 1e6))
     first = points[0][0]
     rate_series = series("rate", ((at - first, rate) for at, rate in points), "throughput, held until the next time")
-    unknown = ("delays and losses: a trace has throughput only", "the unit: Mbit/s by Pensieve's convention")
+    unknown = ("delays and losses: a trace contains only throughput", "the unit: Mbit/s by Pensieve's convention")
     path = Subject("path", "path", kept(rate_series))
     begin = int(first * 1e9) if first > 1e9 else None
     return Recording(content.file, "Pensieve trace", "Pensieve", None, begin, points[-1][0] - first, (path,), unknown)

@@ -67,7 +67,7 @@ def _recording(
     requests = {seq: at - round(rtt * 1e9) for seq, (at, rtt) in replies.items()}
     begin = min(requests.values())
     ordered = sorted(replies)
-    # Numbers begin at 1 after the first line. The loss of the last requests is only in the summary.
+    # Sequence numbers begin at 1. Only the summary shows whether the last requests were lost.
     first, last = 1 if begins else ordered[0], max(ordered[-1], sent or 0)
     if last - first > _MOST_PROBES:
         raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")
@@ -98,7 +98,7 @@ def _recording(
 
 
 def _missing(times: dict[int, float], first: int, last: int) -> list[float]:
-    """Returns the times of the requests without a reply, interpolated or continued at the mean interval."""
+    """Returns the times of the requests without a reply, interpolated or extrapolated at the mean interval."""
     known = sorted(times)
     low, high = known[0], known[-1]
     interval = (times[high] - times[low]) / (high - low) if high > low else 1.0

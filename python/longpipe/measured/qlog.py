@@ -1,7 +1,7 @@
 """qlog of QUIC stacks (`.qlog` and `.sqlog`): windows, RTTs, losses and acknowledged packets.
 
-Present names (draft-ietf-quic-qlog-quic-events-12, "quic:packet_sent") and those before draft -09
-("transport:packet_sent", "recovery:metrics_updated") mean the same.
+Current names (draft-ietf-quic-qlog-quic-events-12, "quic:packet_sent") and names before draft -09
+("transport:packet_sent", "recovery:metrics_updated") are equivalent.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def read(content: Content) -> Recording:
         begins.append(first)
         subjects += _subject(f"{_vantage(trace)} {len(subjects) + 1}", found, first)
     if not subjects:
-        raise ScenarioError(f"{where}: no packet and no metric among its events; needs the qlog of a QUIC end")
+        raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0][1], "vantage_point", "name")
     version = text(value, "qlog_version") or (text(value, "file_schema") or "").removeprefix("urn:ietf:params:qlog:")
     # Times in 1970 and the following years are relative.
     begin = min(begins) if begins and min(begins) > 1e9 else None
-    unknown = ("delays of single packets: RTTs are those that the stack reports",)
+    unknown = ("delays of single packets: the RTTs are those reported by the stack",)
     return Recording(
         content.file, "qlog", vantage or "a QUIC stack", version, None if begin is None else int(begin * 1e9),
         max(lengths), tuple(subjects), unknown,
@@ -60,7 +60,7 @@ def read(content: Content) -> Recording:
 
 
 def _traces(content: Content) -> list[tuple[str, Any, list[tuple[str, Any]]]]:
-    """Returns place, description and events of each trace, of a contained file or of a sequence."""
+    """Yields place, description and events of each trace in a contained file or in a sequence."""
     where, value = content.json_values[0]
     if get(value, "traces") is None:
         return [(where, get(value, "trace"), content.json_values[1:])]

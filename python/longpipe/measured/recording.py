@@ -52,7 +52,7 @@ _LATEST_NS: Final = 253402300799 * 10**9
 class Series:
     """Values of one quantity over time, in seconds since the beginning of the recording.
 
-    `meaning` says what a value is: "mean over the interval that ends at the time", "one per lost packet".
+    `meaning` describes the values: "mean over the interval that ends at the time", "one per lost packet".
     """
 
     quantity: SeriesKind
@@ -82,8 +82,8 @@ class Subject:
 class Recording:
     """Contents of a file: its format, the tool that wrote it, and its subjects.
 
-    `begin_ns` is the Unix time of the beginning [ns], None if the file has none. `unknown` has a line for everything
-    that the file cannot tell, `notes` a line for each defect and each doubtful value of the file.
+    `begin_ns` is the Unix time of the beginning [ns], None if the file has none. `unknown` has a line for each property
+    that the file does not contain, `notes` a line for each defect and each doubtful value of the file.
     """
 
     file: str

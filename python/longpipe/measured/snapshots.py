@@ -11,13 +11,13 @@ from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import unix_ns, unix_of_date
 
-# Lines of a snapshot with their numbers.
+# Lines of a snapshot, with their line numbers.
 Lines = list[tuple[int, str]]
 
 
 @dataclass(frozen=True)
 class Times:
-    """Returns whether the log has times, and the first one as Unix time [ns]."""
+    """Whether a log has times, and the first one as Unix time [ns]."""
 
     known: bool
     begin_ns: int | None

@@ -25,7 +25,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the probes: rtt -1 is lost in an unknown direction, uplink -1 or downlink -1 in that direction."""
+    """Returns the probes: an rtt of -1 is lost in an unknown direction, an uplink or downlink of -1 in that one."""
     begin = latest = None
     every: dict[str, list[tuple[float, float]]] = {"rtt": [], "uplink": [], "downlink": []}
     lost: list[tuple[float, float]] = []
@@ -65,8 +65,8 @@ def read(content: Content) -> Recording:
     }
     found = kept(
         series("rtt", every["rtt"], "at the timestamp"),
-        series("delay up", every["uplink"], "by two clocks"),
-        series("delay down", every["downlink"], "by two clocks"),
+        series("delay up", every["uplink"], "measured with two clocks"),
+        series("delay down", every["downlink"], "measured with two clocks"),
         series("losses", lost, "a lost probe"),
     )
     unknown = ("rates: the probes are small", "one-way delays, unless the clocks of both ends are synchronized")

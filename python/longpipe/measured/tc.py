@@ -63,7 +63,7 @@ def read(content: Content) -> Recording:
     subjects = tuple(_subject(name, rows, timed=known) for name, rows in found.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
-    unknown = ["delays and flows: tc counts packets of a queue only"]
+    unknown = ["delays and flows: tc only counts packets of a queue"]
     if not known:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `tc -s qdisc`")
     return Recording(content.file, "tc -s qdisc", "tc of iproute2", None, begin, length, subjects, tuple(unknown))

@@ -49,7 +49,7 @@ class Direction:
     retransmissions: list[tuple[int, int]] = field(default_factory=list)
     reordered: int = 0
     retransmitted_bytes: int = 0
-    # Bytes that never passed the capture point although the other end acknowledged them.
+    # Bytes that were acknowledged although they never passed the capture point.
     uncaptured: int = 0
     acknowledged: int = 0
     # Payload newly acknowledged or SACKed by an ACK, as (time, bytes).
@@ -57,10 +57,10 @@ class Direction:
     data: list[tuple[int, int]] = field(default_factory=list)
     rtts: list[tuple[int, int]] = field(default_factory=list)
     in_flight: list[tuple[int, int]] = field(default_factory=list)
-    # Holes that were filled too late for reordering, as (time when the hole was detected, bytes): lost before the
-    # capture.
+    # Holes that were filled too late for reordering, and so were lost before the capture, as (time of detection,
+    # bytes).
     lost: list[tuple[int, int]] = field(default_factory=list)
-    # From an ACK to the data that echoes its timestamp: the part of the RTT between capture point and sender.
+    # Time from an ACK to the data that echoes its timestamp: the part of the RTT between capture point and sender.
     sender_side_ns: int | None = None
     next: int | None = None
     una: int | None = None
@@ -71,10 +71,10 @@ class Direction:
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
-    # Per range: 1 retransmitted, 2 SACKed.
+    # State of each range, as bits: 1 for retransmitted, 2 for SACKed.
     _marks: bytearray = field(default_factory=bytearray)
     _head: int = 0
-    # Blocks of the latest ACK with SACK: end by beginning.
+    # Blocks of the latest ACK with SACK: the end of each, by its beginning.
     _blocks: dict[int, int] = field(default_factory=dict)
     _window: int = -1
     _stamp: tuple[int, int] | None = None
@@ -88,7 +88,7 @@ class Direction:
         return near + (seq - near + _HALF) % _WHOLE - _HALF
 
     def send(self, now: int, segment: Segment, reordering_ns: int) -> None:
-        """Counts a packet of this direction."""
+        """Processes a packet of this direction."""
         self._has_sent = self.packets > 0
         self.packets += 1
         self.begin_ns = now if self.begin_ns is None else self.begin_ns
@@ -144,7 +144,7 @@ class Direction:
             self._holes.append([begin, end, now])
 
     def _again(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
-        """Counts a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
+        """Processes a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
         since, filled = now, 0
         kept: list[list[int]] = []
         for left, right, seen in self._holes:
@@ -218,7 +218,7 @@ class Direction:
                 self.uncaptured += ack - (una if self.next is None else max(una, self.next))
             self.next = ack
         if self._holes:
-            # Acknowledged without having passed the capture point: the capture has a gap.
+            # These bytes were acknowledged without having passed the capture point, so the capture has a gap.
             self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
             self._holes = [[max(left, ack), right, seen] for left, right, seen in self._holes if right > ack]
         sent, sacked = self._remove(ack)
@@ -281,7 +281,7 @@ class Direction:
 
 @dataclass
 class Connection:
-    """A TCP connection: both directions, the first one being that of the first captured packet, and its handshake."""
+    """A TCP connection: its handshake and both directions, that of the first captured packet first."""
 
     directions: tuple[Direction, Direction]
     syn_ns: int | None = None
@@ -310,7 +310,7 @@ class Connection:
         return 0 if segment.source == self.directions[0].source else 1
 
     def add(self, now: int, segment: Segment) -> None:
-        """Counts a packet of the connection."""
+        """Processes a packet of the connection."""
         side = self.side_of(segment)
         sender, receiver = self.directions[side], self.directions[1 - side]
         if segment.flags & SYN:

@@ -54,21 +54,21 @@ def find_object(file: str) -> str:
     """Returns the digest of a shared object. Raises ScenarioError if the file is not one."""
     content = read_bytes(Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", most=_MOST_BYTES)
     if not content.startswith(MAGIC):
-        raise ScenarioError(f"{file}: no shared object; needs one that exports longpipe_ends (longpipe_end.h)")
+        raise ScenarioError(f"{file}: not a shared object; needs one that exports longpipe_ends (longpipe_end.h)")
     digest = hashlib.sha256(content).hexdigest()
     _known[digest] = OwnObject(file, cached(_KIND, content))
     return digest
 
 
 def find_program(words: Sequence[str], version: str | None) -> str:
-    """Returns the digest of a program: of its words and the files among them, or of its words and its version.
+    """Returns the digest of a program, computed from its words and either the files among them or its version.
 
     Raises ScenarioError if there is no such program.
     """
     if not words:
         raise ScenarioError("empty; needs a program and its arguments")
     if any("\0" in word for word in words):
-        raise ScenarioError("a word with a NUL character; needs words without it")
+        raise ScenarioError("a word with a NUL character; needs words without NUL")
     if words[0] != PYTHON and shutil.which(words[0]) is None:
         raise ScenarioError(f"no program {words[0]!r}; needs one on PATH or an executable file")
     paths = {word: str(Path(word).absolute()) for word in words if _is_own_file(word)}
@@ -112,10 +112,10 @@ def register(digest: str) -> None:
         return
     if missing := [file for file in found.files if not Path(file).exists()]:
         raise ScenarioError(
-            f"traffic.command: {missing[0]} is not there; needs it on each machine that runs {found.name}"
+            f"traffic.command: {missing[0]} does not exist; needs it on each machine that runs {found.name}"
         )
     if _digest(found) != digest:
-        needs = "needs the files as they were when the scenario was checked, or a version"
+        needs = "needs the files unchanged since the scenario was checked, or a version"
         raise ScenarioError(f"traffic.command: {found.name} has changed; {needs}")
     first = sys.executable if found.words[0] == PYTHON else found.words[0]
     _core.register_own_program(digest, [first, *found.words[1:]])
@@ -131,7 +131,7 @@ def _of(digest: str) -> OwnObject | OwnProgram:
 
 
 def carried(digest: str) -> tuple[Any, ...] | None:
-    """Returns the data with which another process can use a stack: for an object, its content."""
+    """Returns the data that another process needs to use a stack: for an object, its content."""
     found = _known.get(digest)
     if isinstance(found, OwnObject):
         return ("object", found.name, cached_content(found.path))

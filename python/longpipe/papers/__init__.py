@@ -1,4 +1,4 @@
-"""Published results and the experiments that reproduce them: a paper is a folder with its PAPER, and a line in IDS."""
+"""Published results and the experiments that reproduce them: a paper is a folder with a PAPER, and an id in IDS."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from longpipe.papers.paper import Findings, Paper
     from longpipe.store import Store
 
-# Order of listings.
+# Ids in the order of listings.
 IDS: Final = (
     "frr-96",
     "gr-97",
@@ -21,7 +21,7 @@ IDS: Final = (
     "rfc-9438",
     "hypatia-20",
 )
-# The documents that longpipe was founded on, whose statements are listed.
+# The five documents on which longpipe was founded, of which the statements are listed.
 FOUNDING: Final = IDS[:5]
 
 
@@ -60,10 +60,10 @@ def reproduce(
 ) -> "Findings":
     """Simulates a paper's experiments, by its id: `reproduce("frr-96", seeds=3).tables["Table 1"]`.
 
-    `seeds` are replications, by default the paper's own number; `table` is the number of one of its tables, alone.
-    `store`, by default memory, keeps runs and has those that are not run again: a file, or
-    `longpipe.store.default_url()`, in which the commands keep theirs. `executor` and `workers` are as `Study.run` takes
-    them. Raises ScenarioError for a paper or a table that isn't there.
+    `seeds` is the number of replications, by default the paper's own; `table` selects a single table by its number.
+    `store` (default: memory) stores runs, and runs that it contains are not repeated: a file, or
+    `longpipe.store.default_url()`, the store of the commands. `executor` and `workers` are the arguments of
+    `Study.run`. Raises ScenarioError for an unknown paper or table.
     """
     from longpipe.errors import ScenarioError, nearest
     from longpipe.store import Store

@@ -23,16 +23,16 @@ class Experiment:
     """One row of a published table, or a run that only a claim needs (`table` is None)."""
 
     factors: Factors
-    # Only choices that the paper leaves open are random.
+    # The scenario of the replications, in which only choices that the paper leaves open are random.
     replicated: Scenario
-    # As in the paper, without randomization; run once.
+    # The scenario as in the paper, without randomization, which is run once.
     deterministic: Scenario | None = None
     table: str | None = None
     # Fraction of the requested seeds, because runs with little variation need fewer.
     share_of_seeds: float = 1.0
 
     def seeds(self, asked: int) -> range:
-        """Returns the seeds of the replications, out of 1 to `asked`; at least two, for an interval."""
+        """Returns the seeds of the replications, from 1 to `asked`; at least two, because an interval needs two."""
         return range(1, min(asked, max(2, math.ceil(asked * self.share_of_seeds))) + 1)
 
 
@@ -57,7 +57,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Caption:
-    """A table as printed: the rows of `table` (an id in the data file), one metric."""
+    """A printed table: one metric of the rows of `table` (an id in the data file)."""
 
     number: int
     table: str

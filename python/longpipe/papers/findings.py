@@ -46,17 +46,17 @@ def _printed(found: Reproduction) -> dict[str, pd.DataFrame]:
 
 
 def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Findings:
-    """Returns errors by variant and, with a reproduction in the folder, variants that explain outside values."""
+    """Returns errors by variant and, if the folder contains a reproduction, variants that explain outside values."""
     outside = _outside(paper, folder)
     texts, summaries, hint = {}, {}, ""
     if outside is not None:
         rows = explained(paper, outside, found)
         texts[EXPLAINED] = rows.to_csv(index=False)
-        title = f"published values outside what the seeds span, one by one in {EXPLAINED}"
+        title = f"published values outside the range of the seeds, listed in {EXPLAINED}"
         summaries[title] = explanations(paper, rows)
     elif "outside" in paper.summaries:
         first = f"longpipe reproduce {paper.id} into {folder}"
-        hint = f"After {first} this explains each value outside what the seeds span."
+        hint = f"After {first} this explains each value outside the range of the seeds."
     shown = partial(show_sensitivity, paper, found, summaries)
     texts |= {
         "sensitivity.txt": text_of(shown),

@@ -21,7 +21,7 @@ from longpipe.papers import IDS, PAPERS, package_of
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-# Tables of a sensitivity run that a page shows; each paper has one of them.
+# Tables of a sensitivity run that a page may show; each paper has one of them.
 TABLES: Final = ("sensitivity-rows", "sensitivity")
 RECORD: Final = "frozen.json"
 
@@ -40,7 +40,7 @@ class Frozen:
 
     @property
     def records(self) -> Mapping[str, Mapping[str, Any]]:
-        """Returns the record in the form of that of a folder's part."""
+        """Returns the record in the form of the record of a folder's part."""
         return {"sensitivity": self.record}
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def write_compressed(file: Path, into: Path) -> None:
 
 
 def freeze(folder: Path) -> None:
-    """Writes the sensitivity results of a folder into the package of its paper, or those of `--today` into theirs."""
+    """Writes the sensitivity results of a folder, or the runs of `--today`, into their package."""
     records = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     if "today" in records:
         # Import only here, because it imports this module.

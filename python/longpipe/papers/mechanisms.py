@@ -1,4 +1,4 @@
-"""Measures of the mechanisms that documents name as reasons, from the events of a run (`traces.events`)."""
+"""Measures of the mechanisms that documents state as reasons, from the events of a run (`traces.events`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def needless(result: Result) -> dict[str, float]:
     A retransmission is needless if the network had lost fewer copies of the segment than the sender had sent.
     `needless_retransmissions` is their share among all, `false_fast_retransmits` their share among the segments that
     fast retransmit sent, and `needless_timeouts` the number of timeouts whose first outstanding segment had such a
-    copy. A share of nothing is nan. Needs the trace `events`.
+    copy. A share of an empty set is nan. Needs the trace `events`.
     """
     events = result.traces["events"]
     events = events[events["kind"].isin(["dropped", "retransmit", "timeout"])]
@@ -53,7 +53,7 @@ def _share(counts: Counter[str], name: str) -> float:
 
 
 def loss_synchronization(result: Result) -> dict[str, float]:
-    """Returns the mean correlation between the losses of two flows by intervals of 100 ms, in [-1, 1].
+    """Returns the mean correlation between the losses of two flows in intervals of 100 ms, in [-1, 1].
 
     1 means that all flows lose in the same intervals. Flows without a loss are excluded; nan if fewer than two remain.
     Needs the trace `events`.

@@ -45,7 +45,7 @@ def of_caption(rows: pd.DataFrame, caption: Caption) -> pd.DataFrame:
 def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
     """Returns a printed table: published value, replicated mean with interval, and difference for each column.
 
-    Where a paper prints no numbers, each column has the mean only.
+    If a paper prints no numbers, each column contains only the mean.
     """
     rows = of_caption(rows, caption)
     varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
@@ -78,11 +78,12 @@ def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
 
 
 def distance(rows: pd.DataFrame) -> dict[str, float]:
-    """Deviations of the replicated means from the published values.
+    """Returns the deviations of the replicated means from the published values.
 
-    `values` compared; `error`, mean absolute; `relative`, sum of errors over sum of values; `difference`, mean;
-    `largest`, absolute; `inside`, the share of published values within the 95 % interval of single runs; `single`, the
-    mean absolute error of the single run.
+    Keys: `values`, the number of compared values; `error`, the mean absolute error; `relative`, the sum of errors
+    divided by the sum of values; `difference`, the mean difference; `largest`, the largest absolute difference;
+    `inside`, the share of published values within the 95 % interval of single runs; `single`, the mean absolute error
+    of the single run.
     """
     rows = rows.dropna(subset=["published", "mean"])
     difference = rows["mean"] - rows["published"]
@@ -115,8 +116,8 @@ def distances(paper: Replication, results: Results) -> Iterator[Distance]:
 def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:
     """Returns the text before the table of variants, and that table."""
     seeds = results.records[Part.SENSITIVITY]["seeds"]
-    what = "mean absolute error" if paper.data else "mean absolute difference from the paper as reproduced"
-    lead = f"One choice changed at a time, {seeds} seeds each: the {what}, and the means of the rows under watch."
+    what = "mean absolute error" if paper.data else "mean absolute difference from the baseline"
+    lead = f"One choice changed at a time, {seeds} seeds each: the {what}, and the means of the selected rows."
     return lead, _variants_grid(paper, results.frame("sensitivity-rows"), f"{paper.id}-sensitivity")
 
 
@@ -132,7 +133,7 @@ def _variants_grid(paper: Replication, found: pd.DataFrame, name: str) -> Grid:
                 change = value - base if what.startswith("error") else 0.0
                 mark = "worse" if change > VISIBLE else "better" if change < -VISIBLE else ""
                 by_variant[str(variant)].append(Cell(number(value), float(value), mark))
-    note = f"Green: an error smaller by more than {VISIBLE:g} than as reproduced; red: larger by more."
+    note = f"Green: an error smaller than the baseline's by more than {VISIBLE:g}; red: larger by more than this."
     return Grid(name + "-variants", "Variants", tuple(columns), tuple(map(tuple, by_variant.values())), note=note)
 
 
@@ -192,13 +193,13 @@ def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
     # Folders written by early versions have no column of seeds.
     seeds = told(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
     if paper.data is None:
-        return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve, no numbers."
+        return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve without numbers."
     found = distance(rows)
     error = paper.standard_errors.get((caption.table, caption.metric))
     of_paper = "" if error is None else f" or {MANY_ERRORS:g} times the paper's own standard error s_e of {error:g}"
     return (
-        f"publ.: printed in the paper. mean ± half its 95 % interval: over {seeds}. diff.: mean less "
-        f"published, set off with a reason beyond ±{LARGE_DIFFERENCE:g}{of_paper}, limits of longpipe's own. Mean "
+        f"publ.: printed in the paper. mean ± half its 95 % interval: over {seeds}. diff.: mean minus published value, "
+        f"highlighted with a reason beyond ±{LARGE_DIFFERENCE:g}{of_paper}, limits of longpipe's own. Mean "
         f"absolute error {number(found['error'])}, bias {signed(found['difference'], 3)}"
         + ("." if found["single"] != found["single"] else f", error of the single run {number(found['single'])}.")
     )

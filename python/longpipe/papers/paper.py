@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 class Findings:
     """Output of a part of a reproduction: files, figures, and text for a terminal."""
 
-    # By name, in the order in which they are written; a reproduction has its numbers in "report.json".
+    # Files by name, in the order in which they are written; a reproduction has its numbers in "report.json".
     texts: Mapping[str, str]
     show: Callable[[Console], None]
-    # Contents of the folder, for the last line on the terminal.
+    # Description of the folder's contents, for the last line on the terminal.
     told: str
     # Data of the figures, which are drawn in a separate process; None without figures.
     drawn: object = None
@@ -41,7 +41,7 @@ class Findings:
     hint: str = ""
     # Additional entries of the folder's record.
     record: Mapping[str, Any] = field(default_factory=dict)
-    # By their names in the paper, "Table 1", and summaries: `published`, `mean` and more.
+    # Tables by their names in the paper, as in "Table 1", and summaries: `published`, `mean` and more.
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
@@ -67,10 +67,10 @@ class Paper(ABC):
     title: str
     # Description of fixed, random and unspecified parameters.
     conditions: str
-    # Default number of replications; None where nothing is random and each runs once.
+    # Default number of replications; None if nothing is random and each experiment runs once.
     seeds: int | None = 20
     # Heading of the tables on a page.
-    tables_title: str = "Published against simulated"
+    tables_title: str = "Published and simulated values"
     # Rule by which claims are judged, for the heading.
     judged: str
 
@@ -94,7 +94,7 @@ class Paper(ABC):
 
     @abstractmethod
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs missing variants; `folder` may hold a reproduction, whose differences they explain."""
+        """Runs missing variants; `folder` may contain a reproduction, whose differences they explain."""
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
         """Runs missing experiments of the extension."""
@@ -122,7 +122,7 @@ class Paper(ABC):
 
     def only(self, table: int) -> Self:
         """Returns the paper with only one of its tables. Raises ScenarioError if it has no such table."""
-        raise ScenarioError(f"--table: {table}; {self.id} is reproduced as a whole")
+        raise ScenarioError(f"--table: {table}; {self.id} can only be reproduced as a whole")
 
     def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
         """Returns a page's summary tables of a part by file name; their functions describe them."""

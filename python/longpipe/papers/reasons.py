@@ -11,7 +11,7 @@ from longpipe.papers.experiments import Level
 Record = Mapping[Hashable, Any]
 
 SPREAD: Final = "The document printed a single run, and its value lies within the 95 % range of single runs here."
-UNEXPLAINED: Final = "Not explained: no setting that the document leaves open was found to bring it near."
+UNEXPLAINED: Final = "Not explained: no open setting of the document was found that comes close to it."
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Footnotes:
     texts: list[str] = field(default_factory=list)
 
     def number(self, record: Record) -> int:
-        """Returns the number of a row's explanation: the paper's own, or else whether single runs span the value."""
+        """Returns the number of a row's explanation: the paper's own, or else whether single runs include the value."""
         text = next((reason.text for reason in self.reasons if reason.applies(record)), None)
         if text is None:
             low, high = float(record["low"]), float(record["high"])

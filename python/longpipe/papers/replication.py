@@ -38,11 +38,11 @@ class Replication(Paper):
     standard_errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
     # Reasons for deviations; the first applicable one is shown with a cell.
     reasons: tuple[Reason, ...] = ()
-    # The factor by which a sensitivity table summarises errors.
+    # The factor over whose levels a sensitivity table summarises errors.
     series: str
     captions: tuple[Caption, ...]
     experiments: Callable[[], list[Experiment]]
-    # Returns the metrics of one run, and other values that claims need.
+    # Function that returns the metrics of one run, and other values that claims need.
     measure: Callable[[Result], Mapping[str, float]]
     claims: tuple[Claim, ...]
     variants: tuple[Variant, ...]
@@ -50,7 +50,7 @@ class Replication(Paper):
     watched: Mapping[str, Factors]
     # Additional tables by name, each computed from the rows and the replicated runs of a reproduction.
     summaries: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]] = field(default_factory=dict)
-    # Additional tables with published numbers: meaning and unit of their columns `published_` and `mean_`.
+    # Additional tables with published numbers: the meaning and unit of their columns `published_` and `mean_`.
     compared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     beyond: Beyond | None = None
     # Runs with traces; their rows are added to the replicated runs, without a table.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Efficiency and fairness, and their intervals, lie between 0 and 1.
 BOUNDS = (0.0, 1.0)
-# The single run is not random, so that its seed has no effect.
+# The single run is not random, so its seed has no effect.
 DETERMINISTIC_SEED = 1
 
 
@@ -121,7 +121,7 @@ def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
     )
     recorded = (row for recording in paper.recordings for row in recording.rows(experiments, seeds))
     runs = _frame(chain(measured, recorded))
-    # If a paper prints no numbers, its runs without randomization take their place.
+    # If a paper prints no numbers, the runs without randomization take their place.
     compared, source = (paper.published(), "published") if paper.data else (runs[~runs["replicated"]], "single run")
     return Reproduction(
         paper=paper,
@@ -158,7 +158,7 @@ def reproduce_beyond(paper: Replication, beyond: Beyond, seeds: int, runner: Run
 
 
 def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """Returns a frame of rows that arrive one by one and lack some columns, without keeping them all."""
+    """Returns a frame of rows that are given one by one and may lack columns, without keeping all rows."""
     columns: dict[str, list[object]] = {}
     for count, row in enumerate(rows):
         for name in row:

@@ -8,7 +8,7 @@ import pandas as pd
 from longpipe.analysis.intervals import CONFIDENCE
 from longpipe.analysis.quantiles import t_quantile
 
-# With so few seeds, Student's t intervals are wide; with one seed there are none.
+# Number of seeds up to which Student's t intervals are wide; with one seed there are none.
 FEW: Final = 4
 
 
@@ -27,7 +27,7 @@ def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> s
         return f"{said}, which have no interval" if most > 1 else f"{said}, which has no interval"
     if fewest <= FEW:
         wide = t_quantile(CONFIDENCE, fewest - 1)
-        return f"{said}; few make wide intervals: ±{wide:.1f} standard errors with {fewest}"
+        return f"{said}; few seeds make wide intervals: ±{wide:.1f} standard errors with {fewest}"
     return said
 
 

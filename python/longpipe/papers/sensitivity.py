@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longpipe.study import Runner
 
 BASELINE = Variant("as reproduced", {})
-# Maximum difference from a published value that counts as near.
+# Maximum difference from a published value that counts as close to it.
 NEAR: Final = 0.05
 
 
@@ -67,7 +67,7 @@ def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def explained(paper: Replication, outside: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Returns published values that no seed is close to, each with the closest variant.
+    """Returns published values to which no seed is close, each with the closest variant.
 
     `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant` ("as reproduced"
     if none is closer), its `variant_mean`, and whether that is `near`, within 0.05.
@@ -81,9 +81,9 @@ def explained(paper: Replication, outside: pd.DataFrame, found: pd.DataFrame) ->
 def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
     """Summarises `explained` by the paper's series, the TCP flavor and the metric.
 
-    `rows` counts values (those that two tables share once), `near` those that some variant brings near; `distance` and
+    `rows` counts values (values in two tables count once), `near` those to which some variant is close; `distance` and
     `variant_distance` are mean distances from the published values; `mostly` is the variant that is closest most often,
-    with its number.
+    with the number of its values.
     """
     keys = [*paper.factors, "metric"]
     by = [paper.series, "tcp", "metric"]

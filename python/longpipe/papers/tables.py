@@ -13,11 +13,11 @@ class Tables(Protocol):
 
     @property
     def document(self) -> str:
-        """Id of the paper."""
+        """Returns the id of the paper."""
 
     @property
     def records(self) -> Mapping[str, Mapping[str, Any]]:
-        """Provenance of each part."""
+        """Returns the provenance of each part."""
 
     def frame(self, name: str) -> pd.DataFrame:
         """Returns a table by its file stem."""

@@ -1,4 +1,4 @@
-"""Reproductions as text: published and simulated tables, claims, variants; with differences from 96 columns on."""
+"""Reproductions as text: published and simulated tables, claims, variants; differences are shown from 96 columns on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPORT_WIDTH: Final = 100
 
 STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
 WIDTH_WITH_DIFFERENCES = 96
-# Longer tables are only written to a file.
+# Maximum number of rows of a printed table; longer ones are only written to a file.
 MOST_ROWS = 60
 
 Record = Mapping[Hashable, Any]
@@ -73,8 +73,8 @@ def show_sensitivity(
 ) -> None:
     """Prints the errors of every variant, by series and by column, selected rows, and summaries."""
     metrics = " and ".join(paper.metrics)
-    error = "error" if paper.data else "difference from the paper as reproduced,"
-    overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the rows under watch")
+    error = "error" if paper.data else "difference from the baseline,"
+    overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the selected rows")
     overview.add(errors(found, paper.series), 3)
     overview.add(watched(paper, found), 2)
     console.print(overview.table(), highlight=False)
@@ -219,5 +219,5 @@ def _level(level: object) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """Formats a number without the zero before its point, halves rounded up: .81, 1.00."""
+    """Formats a number without the zero before its decimal point, halves rounded up: .81, 1.00."""
     return f"{rounded(value, digits):.{digits}f}".removeprefix("0")

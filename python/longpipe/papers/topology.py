@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from longpipe.scenario import Scenario
 
-# More sources would only repeat the picture.
+# Maximum number of sources in a drawing; more would only repeat the picture.
 DRAWN_SOURCES: Final = 5
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def front(answer: Answer) -> Figure:
-    """Draws each alternative's objective with its interval: over limited measures, or by rank without limits."""
+    """Draws each alternative's objective with its interval, over each limited measure or, without limits, by rank."""
     question = answer.advice.question
     limits = question.bounds
     figure = figure_of(3.6, 8)

@@ -20,8 +20,8 @@ MOST_HANDOVERS: Final = 200
 def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
     """Returns the payload capacity of these flows' slowest link as steps: time_s, capacity_bps.
 
-    The capacity is the link's rate minus headers and cell overhead, and 0 during an outage. None if it is not one
-    number: the flows differ in that link or in the length of their segments.
+    The capacity is the link's rate minus headers and cell overhead, and 0 during an outage. None if it is not a single
+    number, because flows differ in that link or in the length of their segments.
     """
     resolved = run.scenario.resolved
     own = [path for path in paths(resolved) if path.flow in flows]
@@ -44,7 +44,7 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
 
 
 def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[float, float]]:
-    """Returns the outages of all links of the flows' routes within the span, begin and end [s], each once."""
+    """Returns the outages of all links of the flows' routes within the span, each once, as begin and end [s]."""
     begin_s, end_s = shown_s(run, span_s)
     motions = _motions(run)
     found = {
@@ -56,7 +56,7 @@ def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[f
 def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[float]:
     """Returns the instants within the span at which a flow's route changes, or the delay of its links jumps [s].
 
-    The delay jumps where two knots have the same time.
+    The delay jumps if two of its points have the same time.
     """
     begin_s, end_s = shown_s(run, span_s)
     found = {
@@ -83,7 +83,7 @@ def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = Non
 
 
 def _motions(run: Run) -> list[dict[str, Any]]:
-    """Returns how each time-varying link of a flow's route changes."""
+    """Returns the changes over time of each time-varying link of a flow's route."""
     resolved = run.scenario.resolved
     used = {number for flow in resolved["flows"] for way in ("route", "return_route") for number in flow[way]}
     return [resolved["links"][number]["motion"] for number in sorted(used) if "motion" in resolved["links"][number]]

@@ -26,7 +26,7 @@ MOST_RUNS: Final = 6
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
     "sequence": (sequence, "segments and ACKs"),
-    "rates": (rates, "rates of sending and of arriving"),
+    "rates": (rates, "rates of transmission and of arrival"),
     "rtt": (rtt, "round trips"),
 }
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
@@ -49,12 +49,12 @@ def compare(
 ) -> Figure:
     """Draws the same picture of several runs, one panel each, titled by the keys; panels of equal unit share axes.
 
-    Window, sequence, rates and rtt show one flow, by default the first, with segments as unit where they count bytes;
+    Window, sequence, rates and rtt show one flow, by default the first, in segments where the unit would be bytes;
     throughput, shares and delay show up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,
     `rto`.
 
-    With `overlaid` all runs are on one axis, a line each: for window cwnd, for sequence the acknowledged data, for
-    throughput and queue the sum of flows.
+    With `overlaid` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
+    sum of all flows for throughput and queue.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")

@@ -61,7 +61,7 @@ def slowdowns(
         logarithmic(panel, "x")
         panel.set_ylim(0, 1)
         panel.set_xlabel(text)
-    left.set_ylabel("share of flows up to it")
+    left.set_ylabel("share of flows up to this value")
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
     title_of(figure, f"{called}: completion times of arriving flows")
     if len(lines) > 1:

@@ -60,11 +60,9 @@ def port_of(run: Run, port: str | None) -> str:
     rows = trace(run, "delay")
     means = rows.groupby(rows["port"].astype(str))["delay_s"].mean()
     if not len(means):
-        raise ScenarioError("port: no packet left any; needs a longer run")
+        raise ScenarioError("port: no packet left any port; needs a longer run")
     if port is not None and port not in means.index:
-        raise ScenarioError(
-            f"port: {port!r}, which no packet left; {nearest(port, [str(name) for name in means.index])}"
-        )
+        raise ScenarioError(f"port: {port!r} sent no packet; {nearest(port, [str(name) for name in means.index])}")
     return port or str(means.idxmax())
 
 
@@ -137,7 +135,7 @@ def delay(
     means = np.divide(1e3 * waited, packets, out=np.full(INTERVALS, np.nan), where=packets > 0)
     over = (end_s - begin_s) / INTERVALS
     shown = f"{1e3 * over:g} ms" if over < 1 else f"{over:g} s"
-    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of all over {shown}")
+    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of all packets over {shown}")
     mark_changes(panel, run, span_s)
     if log:
         logarithmic(panel, "y")
@@ -166,7 +164,9 @@ def drops(
     if port is None and not known:
         if flows:
             raise ScenarioError(f"flow: no packet of {', '.join(flows)} was lost or marked; needs another flow")
-        raise ScenarioError("port: none lost or marked a packet; needs a fuller buffer, or a policy that acts")
+        raise ScenarioError(
+            "port: none lost or marked a packet; needs a smaller buffer, or a policy that drops or marks"
+        )
     if port is not None and port not in known:
         raise ScenarioError(f"port: {port!r} lost or marked no packet; {nearest(port, known)}")
     port = port or str(rows["port"].astype(str).value_counts().idxmax())
@@ -175,7 +175,7 @@ def drops(
     interval_s = (end_s - begin_s) / INTERVALS
     each = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
     of = f" of {', '.join(flows)}" if flows else ""
-    title = f"{name_of(run)}: packets{of} that {port} lost or marked"
+    title = f"{name_of(run)}: packets{of} lost or marked at {port}"
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     below = np.zeros(len(counts))
     for name in CAUSES:

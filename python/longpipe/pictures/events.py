@@ -75,7 +75,7 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
 def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns when a flow left slow start without a loss, as with HyStart and Vegas, from `traces.cwnd`: time_s, event.
 
-    At such an exit ssthresh becomes the window; after a loss it is lower, or two segments.
+    At such an exit ssthresh is set to the window; after a loss it is lower, or two segments.
     """
     rows = of_flow(trace(run, "cwnd"), flow)
     threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()

@@ -12,10 +12,10 @@ from longpipe.errors import plain
 
 
 class Picture(Figure):
-    """A Matplotlib figure, independent of pyplot, that displays itself in notebooks."""
+    """A Matplotlib figure, independent of pyplot, that notebooks display."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draws the figure; '$' in names starts no formula."""
+        """Draws the figure; '$' in names does not start a formula."""
         as_written(self)
         super().draw(renderer)
 
@@ -26,7 +26,7 @@ class Picture(Figure):
 
 
 def as_written(artist: Figure | Axes) -> None:
-    """Makes all texts of a figure or of an axes literal: '$' starts no formula, control characters are escaped.
+    """Makes all texts of a figure or of axes literal: '$' does not start a formula, control characters are escaped.
 
     Tick labels of numeric axes remain as Matplotlib formats them, possibly as formulas.
     """

@@ -13,7 +13,7 @@ from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, panels, titled
 
-# Maximum number of subjects in a picture: those with most data, or the first ones.
+# Maximum number of subjects in a picture; those with most data are shown, otherwise the first.
 MOST_SUBJECTS: Final = 6
 _NAME: Final = 48
 # Panels in their order: label, factor, and the quantities that it shows with their line styles.
@@ -59,7 +59,7 @@ def _end_s(recording: Recording, drawn: Sequence[Subject]) -> float:
 
 
 def _of(row: tuple[str, float, dict[str, str]], subject: Subject) -> list[Series]:
-    """Returns the series of a subject that a panel shows: those of its quantities, in its unit."""
+    """Returns the series of a subject that a panel shows: those with the panel's quantities and unit."""
     unit = next((unit for suffix, unit in _UNITS.items() if row[0].endswith(suffix)), None)
     return [one for one in subject.series if one.quantity in row[2] and unit in (None, one.unit)]
 

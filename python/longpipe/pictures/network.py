@@ -14,7 +14,7 @@ from longpipe.units import RATE, TIME
 
 # Maximum number of nodes that can be distinguished.
 MOST_NODES: Final = 60
-# With more links, only those between switches are labelled.
+# Maximum number of links that are all labelled; above it, only links between switches are.
 MOST_LABELS: Final = 16
 MOST_INCHES: Final = 8
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
@@ -48,7 +48,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         own = [i for i, node in enumerate(nodes) if node["kind"] == kind]
         panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
     for i, node in enumerate(nodes):
-        # Labels of the end nodes are next to them, all others above.
+        # Labels of the end nodes are placed next to them, all others above their nodes.
         place, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
         if first < at[i][0] < last:
             place, side = (0, 9), "center"

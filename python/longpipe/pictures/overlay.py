@@ -44,7 +44,7 @@ def overlay(
     Units and checks are those of `pictures.compare`.
     """
     if kind not in OVERLAID:
-        raise ScenarioError(f"overlaid: {kind!r} is stacked, or of many points; needs one of {', '.join(OVERLAID)}")
+        raise ScenarioError(f"overlaid: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")
     first = next(iter(runs.values()))
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))

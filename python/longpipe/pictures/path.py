@@ -29,11 +29,11 @@ PARTS: Final = 400
 def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     """Returns the series of each time-varying link by name; a route that changes replaces its links.
 
-    Rows by `time_s`, one for each time at which a property changes. Columns: `rate_bps` from then on (for a schedule,
-    the mean over an interval of the run), `delay_s` at that time, `loss`, a probability from then on, `out`, whether an
-    outage begins or continues, and for a link with adaptive coding `esn0_db` at that time. Where the delay jumps or a
-    route changes there are two rows with one time, the first with the delay before; without a route `delay_s` is
-    absent. No random numbers are drawn.
+    There is a row for each time at which a property changes. Columns: `time_s`; `rate_bps` from then on (for a
+    schedule, the mean over an interval of the run); `delay_s` at that time; `loss`, the loss probability from then on;
+    `out`, whether an outage begins or continues; and for a link with adaptive coding `esn0_db` at that time. If the
+    delay jumps or a route changes, there are two rows with the same time, the first of which has the previous delay.
+    Without a route `delay_s` is absent. No random numbers are drawn.
     """
     resolved = scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
@@ -104,7 +104,7 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figur
     """
     found = path_series(scenario)
     if not found:
-        raise ScenarioError("path: no link moves; needs network.path, or path of a link of a graph")
+        raise ScenarioError("path: no link is time-varying; needs network.path, or path of a link in a graph")
     lossy = any((table["loss"] > 0).any() for table in found.values())
     end_s = max(float(table["time_s"].iloc[-1]) for table in found.values())
     coded = any("esn0_db" in table for table in found.values())

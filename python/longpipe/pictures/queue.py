@@ -20,7 +20,7 @@ def queue_by_flow(
 ) -> pd.DataFrame:
     """Returns the occupancy of a port's buffer by each flow's data and by all ACKs, a column each, over time_s.
 
-    The unit is cells, or packets if the framing is ip. All but the `most` flows that held most are summed up as others;
+    The unit is cells, or packets if the framing is ip. All flows except the `most` largest are summed up as others;
     None shows all flows.
     """
     samples = trace(run, "vc_queue")
@@ -51,15 +51,15 @@ def queue(
 ) -> Figure:
     """Draws a switch port's buffer by flow, stacked, from `traces.vc_queue`; default: the port with the longest queue.
 
-    Shows the `most` flows that held most, and the sum of all others; None shows all flows.
+    Shows the `most` flows with the largest occupancy, and the sum of all others; None shows all flows.
     """
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
     known = list(dict.fromkeys(samples["port"].astype(str)))
     if not known:
-        raise ScenarioError("port: none held anything at a sample; needs a queue, or a shorter vc_queue_interval")
+        raise ScenarioError("port: all were empty at every sample; needs a queue, or a shorter vc_queue_interval")
     if port is not None and port not in known:
-        raise ScenarioError(f"port: {port!r} held nothing; {nearest(port, known)}")
+        raise ScenarioError(f"port: {port!r} was always empty; {nearest(port, known)}")
     port = port or busiest(samples, f"queue_{unit}")
     held = queue_by_flow(run, port, span_s, most=most)
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)

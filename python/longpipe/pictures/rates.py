@@ -13,7 +13,7 @@ from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titl
 from longpipe.pictures.throughput import averaged, draw_capacity, throughput_series
 
 MOST_FLOWS = 5
-# Number of intervals, which resolves the phases of a BBR cycle within ten seconds.
+# Number of intervals, large enough to resolve the phases of a BBR cycle within ten seconds.
 INTERVALS = 200
 # Headroom over the pacing rate; bursts that arrive at link rate may exceed it and are clipped.
 NEAR = 1.6
@@ -23,7 +23,7 @@ def control_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None
     """Returns a sender's state as steps: time_s, stage, state, pacing_bps, bandwidth_bps; from `traces.control`.
 
     Stages are those of BBR (empty for other controls), and states those of the loss recovery; both rates are of payload
-    [bit/s], nan if the sender has none.
+    [bit/s], nan if the sender has no such rate.
     """
     rows = of_flow(trace(run, "control"), flow)[["time_s", "stage", "state", "pacing_bps", "bandwidth_bps"]]
     return as_steps(rows, shown_s(run, span_s))

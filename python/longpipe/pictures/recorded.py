@@ -43,7 +43,7 @@ class Completing(Protocol):
 
 @dataclass(frozen=True)
 class Recorded:
-    """Traces and arrived flows of a finished run; titles use `name`, by default the scenario's name."""
+    """Traces and arrived flows of a finished run; titles show `name`, by default the scenario's name."""
 
     scenario: Scenario
     traces: dict[str, pd.DataFrame]
@@ -66,16 +66,18 @@ class Recorded:
 
 
 def trace(run: Run, name: str) -> pd.DataFrame:
-    """Returns a trace; raises ScenarioError that says how to record it if it is missing."""
+    """Returns a trace. If it is missing, raises ScenarioError that explains how to record it."""
     if isinstance(run, Scenario) or not hasattr(run, "traces"):
-        raise ScenarioError(f"run: a {type(run).__name__}; needs a result, as of longpipe.simulate, or a Recorded run")
+        raise ScenarioError(
+            f"run: a {type(run).__name__}; needs a result, as from longpipe.simulate, or a Recorded run"
+        )
     if name not in run.traces:
         raise ScenarioError(f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}")
     return run.traces[name]
 
 
 def name_of(run: Run | Completing) -> str:
-    """Name of the run for titles."""
+    """Returns the name of the run for titles."""
     return (run.name if isinstance(run, Recorded) else "") or run.scenario.name
 
 

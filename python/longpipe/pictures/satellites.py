@@ -17,7 +17,7 @@ from longpipe.pictures.style import ASH, BLUE, PALETTE, VERMILION, legend, panel
 if TYPE_CHECKING:
     from longpipe.satellites import RoundTrips
 
-# Maximum number of distinguishable lines.
+# Maximum number of lines that can be distinguished.
 MOST_PAIRS: Final = 8
 
 
@@ -39,7 +39,7 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
     below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    # Set a range, because a constant count has none.
+    # Set a range, because a constant number of links has none.
     low, high = below.get_ylim()
     below.set_ylim(math.ceil(low) - 0.5, math.floor(high) + 0.5)
     legend(figure, [above])

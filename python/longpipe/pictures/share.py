@@ -25,8 +25,8 @@ def shares(
     """Draws each flow's share of the delivered data per interval, stacked, from `traces.arrivals`.
 
     Without `flows`, shows the `most` flows that received most, and the sum of all others; None shows all flows. Shares
-    are of all flows, or of those named. `interval_s` is by default a hundredth of the time shown; intervals without
-    arrivals stay blank.
+    refer to the sum of all flows, or of the named ones. `interval_s` is by default a hundredth of the time shown;
+    intervals without arrivals stay blank.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     parts = series[names].copy()

@@ -28,7 +28,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
     reached = rows["sequence_bytes"].where(is_ack, 0).cummax()
     furthest = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
-    # State after all events of an instant.
+    # The state after all events at the same time.
     states = pd.DataFrame({"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"]})
     states = states.groupby("time_s", sort=True).last()
     begins = states.index.to_numpy()

@@ -28,7 +28,7 @@ GREY: Final = "0.55"
 # Colour of secondary items.
 ASH: Final = "#999999"
 PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4fa2")
-# Line styles for colours that are used again.
+# Line styles for repeated colours.
 DASHES: Final = ("-", "--", ":", "-.")
 # Maximum number of vector items; more are rasterized, even in SVG and PDF.
 MOST_SHAPES: Final = 20_000
@@ -51,13 +51,13 @@ def panels(
     """Returns panels with a common time axis [s], or the given axes; raises ScenarioError for too many panels."""
     if ax is not None:
         if rows > 1:
-            raise ScenarioError(f"ax: one for {rows} panels; needs flows=[...] with one flow")
+            raise ScenarioError(f"ax: a single one for {rows} panels; needs flows=[...] with one flow")
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
         title_in(ax, title)
         return cast("Figure", ax.figure), [ax]
     if rows > MOST_PANELS:
-        raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: name some flows")
+        raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: select flows")
     figure = figure_of(max(3.6, height * rows + 0.8))
     axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
     for panel in axes:
@@ -106,13 +106,13 @@ def title_in(ax: Axes, title: str) -> None:
 
 
 def _unset(name: str) -> bool:
-    """Returns whether a setting of Matplotlib has Matplotlib's own default."""
+    """Returns whether a setting of Matplotlib has its default."""
     now, default = cast("dict[str, Any]", mpl.rcParams), cast("dict[str, Any]", mpl.rcParamsDefault)
     return bool(now[name] == default[name])
 
 
 def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """Sets a light grid behind the data and removes the frame except for two axes, unless the user set either."""
+    """Sets a light grid behind the data and removes the frame except for two axes, unless the user set them."""
     if all(map(_unset, ("axes.grid", "grid.color", "grid.linestyle"))):
         axes.grid(axis=grid, color="0.92")
         axes.set_axisbelow(True)
@@ -189,7 +189,7 @@ def _explained(panel: Axes) -> list[tuple[Any, str]]:
 
 
 def _key(entry: tuple[Any, str]) -> tuple[str, str]:
-    """Returns label and colour of a legend's entry; a known label in another colour is another entry."""
+    """Returns label and colour of a legend's entry; a known label in another colour becomes a separate entry."""
     handle, label = entry
     drawn = handle[0] if isinstance(handle, tuple | list) else handle
     read = getattr(drawn, "get_color", None) or getattr(drawn, "get_facecolor", None)
@@ -197,7 +197,7 @@ def _key(entry: tuple[Any, str]) -> tuple[str, str]:
 
 
 def unit_for(unit: Unit, largest: float, mss_bytes: int) -> tuple[float, str]:
-    """Returns the divisor and name of the requested unit; for bytes with a prefix that suits the largest value."""
+    """Returns the divisor and name of the requested unit; for bytes, with the prefix that suits the largest value."""
     if unit not in get_args(Unit):
         raise ScenarioError(f"unit: {unit!r}; {nearest(str(unit), get_args(Unit))}")
     if unit == "segments":

@@ -69,7 +69,7 @@ def _check_study(study: Study) -> None:
     # Import only here, for the start-up time of other pictures.
     from longpipe.study import Study
 
-    check_kind("study", study, Study, "a Study; a frame of runs is drawn by pandas or Matplotlib")
+    check_kind("study", study, Study, "a Study; draw a frame of runs with pandas or Matplotlib")
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class _Swept:
 def _swept(study: Study, x: str, y: Specification | None, by: str | None, level: float, where: Iterable[str]) -> _Swept:
     _check_study(study)
     if by == x:
-        raise ScenarioError(f"by: {by!r} is on the horizontal axis, too; needs another factor")
+        raise ScenarioError(f"by: {by!r} is also on the horizontal axis; needs another factor")
     where = list(where)
     study, column = (study, None) if y is None else study.resolve(y)
     runs = study.frame()
     if runs.empty:
-        raise ScenarioError(f"study: {study.name!r} has no finished run; needs longpipe study run {study.name}")
+        raise ScenarioError(f"study: {study.name!r} has no finished runs; needs longpipe study run {study.name}")
     factors = [factor.name for factor in study.design.factors]
     for name in (x, *([by] if by else [])):
         if name not in factors:
@@ -139,7 +139,7 @@ def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None
         if counts.min() != counts.max():
             first = runs[name].iloc[0]
             raise ScenarioError(
-                f"factor: {name!r} varies too, and not alike at each {' and '.join(heads)}; needs runs of one level, "
+                f"factor: {name!r} also varies, differently at each {' and '.join(heads)}; needs runs of one level, "
                 f"as where (--where) '{name}={first}'"
             )
 
@@ -185,7 +185,7 @@ def sweep(
             ordered["mean"] / shown.scale,
             yerr=np.nan_to_num(error).clip(min=0),
             color=own_colour,
-            # Do not connect levels without an order.
+            # Levels without an order are not connected.
             ls="-" if axis.numeric else "none",
             marker="o",
             ms=4 if axis.numeric else 6,
@@ -230,8 +230,8 @@ def heat(
 ) -> Figure:
     """Draws the mean of a measure over two factors as colours and numbers; empty cells state the reason.
 
-    Arguments and errors are those of `sweep_means`; levels of `by` go from the top down. The order of earlier releases,
-    x, by, y, is accepted, too, if only one of the last two is a factor.
+    Arguments and errors are those of `sweep_means`; levels of `by` go from the top down. The argument order of earlier
+    releases, x, by, y, is also accepted if only one of the last two is a factor.
     """
     _check_study(study)
     factors = [factor.name for factor in study.design.factors]

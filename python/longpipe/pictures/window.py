@@ -32,7 +32,7 @@ def window(
     unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws cwnd and ssthresh, one panel per flow, from `traces.cwnd`; the receiver's window if it is close.
+    """Draws cwnd and ssthresh, one panel per flow, from `traces.cwnd`; and the receiver's window if it is close.
 
     Without `flows`, shows the `most` flows with the largest windows; None for all. Phases are shaded, and an end of
     slow start without a loss is marked; so are losses, fast retransmits, timeouts, ECN reductions and undos if

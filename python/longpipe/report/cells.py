@@ -33,7 +33,7 @@ def cells(paper: Paper) -> Grid:
         )
     note = (
         "A name links to the scenario as a TOML file. The hash is the first 16 digits of SHA-256 over the fully "
-        "resolved scenario; scenarios.csv has all 64 and the single runs. A seed draws what the paper leaves "
-        "open: --seed 2."
+        "resolved scenario; scenarios.csv has all 64 and the single runs. Details that the paper leaves open are drawn "
+        "from the seed, as in --seed 2."
     )
     return Grid(f"{paper.id}-scenarios", "Scenarios", columns, tuple(rows), note=note, closed=len(rows) > 1)

@@ -27,12 +27,15 @@ def section(study: Study, palette: Palette) -> Section:
         for level, changes in factor.levels.items():
             sets = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
             rows.append((Cell(factor.name), Cell(str(level)), Cell(sets)))
-    columns = (Column("factor"), Column("level"), Column("what it sets"))
+    columns = (Column("factor"), Column("level"), Column("fields"))
     closed = len(rows) > MOST_OPEN_ROWS
     parts: list[Part] = [Grid("factors", "Factors and levels", columns, tuple(rows), closed=closed, stacked=True)]
     fraction = study.design.fraction
     if fraction is not None and fraction.generators:
-        title = f"A fraction of resolution {fraction.resolution}: one effect stands for all of its line"
+        title = (
+            f"A fraction of resolution {fraction.resolution}: the effects on each line are aliased (cannot be "
+            f"separated)"
+        )
         parts.append(grid(fraction.alias_structure(), "aliases", title))
     return Section("design", "Design", parts=(*parts, *_settings(study), *_graph(study.design.base, palette)))
 
@@ -50,9 +53,9 @@ def _settings(study: Study) -> Iterator[Grid]:
         and not any(field == one or field.startswith(f"{one}.") for one in varied)
     ]
     if rows:
-        note = "All else is a default; scenario.toml has every setting."
+        note = "All other settings are defaults; scenario.toml has every setting."
         columns = (Column("field"), Column("value"), Column("default"))
-        title = f"What the points share: scenario {base.name!r}"
+        title = f"Settings common to all points: scenario {base.name!r}"
         yield Grid("settings", title, columns, tuple(rows), note=note, stacked=True)
 
 
@@ -73,7 +76,7 @@ def _graph(base: Scenario, palette: Palette) -> Iterator[Part]:
         for i, link in enumerate(resolved["links"])
     ]
     columns = (Column("link"), Column("rate"), Column("delay"))
-    yield Grid("links", "Links, each way", columns, tuple(links), closed=True)
+    yield Grid("links", "Links, each direction", columns, tuple(links), closed=True)
     flows = []
     for flow in resolved["flows"]:
         ends = [resolved["links"][link]["to"] for link in flow["route"]]

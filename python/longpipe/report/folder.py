@@ -25,7 +25,7 @@ _STAGED: Final = ".partial-"
 
 
 class Part(StrEnum):
-    """Parts of a folder, each made by a separate command."""
+    """A part of a folder; each part is created by a separate command."""
 
     REPRODUCTION = "reproduction"
     SENSITIVITY = "sensitivity"
@@ -86,7 +86,7 @@ class Folder:
         self._end()
 
     def _write_record(self, parts: dict[str, Any]) -> None:
-        # If the process is killed, the next process finds and removes the partial file there.
+        # If the process is killed, the next process removes the partial file there.
         write_text(self._staged / RECORD, json.dumps(parts, indent=2) + "\n")
         (self._staged / RECORD).replace(self.path / RECORD)
 
@@ -124,7 +124,7 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def is_current(path: Path, part: Part, document: str, seeds: int | None) -> bool:
-    """Returns whether the folder contains this part, made by the present code and libraries, with unchanged files.
+    """Returns whether the folder contains this part, created by the current code and libraries, with unchanged files.
 
     `seeds` is None for the document's default number.
     """

@@ -1,4 +1,4 @@
-"""Parameters of reproduced documents as tables: of one document by network, and what differs between documents."""
+"""Parameters of reproduced documents as tables: of one document by network, and the differences between documents."""
 
 from __future__ import annotations
 
@@ -66,34 +66,37 @@ ROWS: Final[dict[str, Callable[[Scenario], str]]] = {
 WHY: Final[dict[str, tuple[Callable[[Scenario], str], str]]] = {
     "threshold R of EPD and Selective Drop": (
         lambda s: f"{s.switch.policy.threshold:g}" if hasattr(s.switch.policy, "threshold") else NOTHING,
-        "frr-96 gives .9 for FBA alone, taken for the other two; 98-0876 prints .8, taken for 97-0424 and 97-0616, too",
+        "frr-96 gives .9 only for FBA, which is used for the other two as well; 98-0876 prints .8, which is also used "
+        "for 97-0424 and 97-0616",
     ),
     "receiver window of the shortest path": (
         lambda s: s.tcp.receiver_window,
-        "two readings of 64K: 65 535 is the largest of TCP's header, 65 536 is 64 KiB, which www-98 needs scaling for",
+        "two readings of 64K: 65 535 is the maximum without window scaling; 65 536 is 64 KiB, for which www-98 needs "
+        "scaling",
     ),
     "duplicate ACKs of fast retransmit": (
         lambda s: str(s.tcp.duplicate_ack_threshold),
-        "the third in all documents",
+        "the third duplicate in all documents",
     ),
     "interval between fast retransmits": (
         lambda s: s.tcp.fast_retransmit_interval,
-        "fitted to gr-97's LAN, in no document; claim gr-3-plain is judged without it",
+        "fitted to gr-97's LAN, not stated in any document; claim gr-3-plain is judged without it",
     ),
     "SACK's guard against repeated fast retransmits": (
         lambda s: "on" if s.tcp.sack.guard else "off",
         "RFC 2582 of 1999 has it; www-98 disclaims it for NewReno, and a fit of gr-97 keeps it there",
     ),
-    "clocks of hosts": (_clock, "a common coarse timer by 96-1761; where a document is silent, the same"),
+    "clocks of hosts": (_clock, "a common coarse timer according to 96-1761; the same if a document states nothing"),
     "starts": (
         _start,
-        "together by 96-1761; www-98's clients first ask within 100 ms, as all at once would be one burst",
+        "together according to 96-1761; www-98's clients send their first request within 100 ms, because simultaneous "
+        "ones would form a single burst",
     ),
 }
 
 
 def parameters(paper: Paper) -> tuple[Grid, ...]:
-    """Returns a table with a column per network of a paper; none if its networks are no dumbbells."""
+    """Returns a table with a column per network of a paper; none if its networks are not dumbbells."""
     networks = {name: s for name, s in paper.networks().items() if isinstance(s.network, Dumbbell)}
     if not networks:
         return ()

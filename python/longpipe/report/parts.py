@@ -33,7 +33,7 @@ class Cell:
     value: float | None = None
     mark: str = ""
     link: str = ""
-    # Name under which other cells link to it.
+    # Anchor to which other cells link.
     anchor: str = ""
 
 

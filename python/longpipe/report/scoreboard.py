@@ -28,7 +28,7 @@ def summary(folders: Iterable[Results]) -> str:
     return (
         f"Of {len(claims)} published claims {counts[Verdict.HOLDS]} hold, {counts[Verdict.UNDECIDED]} are undecided "
         f"and {counts[Verdict.FAILS]} fail. A claim holds if the 95 % interval of each of its conditions lies within "
-        "the limits, and fails if one lies beyond them. Click a heading to sort a table."
+        "the limits, and fails if one interval lies outside them. Click a heading to sort a table."
     )
 
 
@@ -63,7 +63,7 @@ def _verdicts(folders: list[Results]) -> Grid:
 def _claims(folders: list[Results]) -> Grid:
     columns = (
         Column("claim"),
-        Column("what the document concludes"),
+        Column("conclusion of the document"),
         Column("verdict"),
         Column("evidence, with its 95 % interval"),
     )
@@ -73,7 +73,7 @@ def _claims(folders: list[Results]) -> Grid:
             link = f"#{claim['id']}"
             verdict = Cell(claim["verdict"], mark=claim["verdict"])
             rows.append((Cell(claim["id"], link=link), Cell(claim["text"]), verdict, Cell(decisive(claim))))
-    note = "Below, each claim has all of its conditions."
+    note = "Below, each claim is listed with all of its conditions."
     return Grid("all-claims", "Claims", columns, tuple(rows), note=note, stacked=True)
 
 
@@ -98,8 +98,9 @@ def _distances(folders: list[Results]) -> Grid:
         _distance(results.document, one) for results in folders for one in PAPERS[results.document].distances(results)
     ]
     note = (
-        "Error: replicated mean against the published value. Relative: sum of errors over sum of values. Within: "
-        "published values in the 95 % interval of single runs. buf-97 prints curves, no numbers to compare with."
+        "Error: difference between the replicated mean and the published value. Relative: sum of errors divided by sum "
+        "of values. Within: "
+        "published values in the 95 % interval of single runs. buf-97 prints curves, without numbers to compare with."
     )
     return Grid("distances", "Distance of every table from the published one", columns, tuple(rows), note=note)
 

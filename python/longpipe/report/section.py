@@ -44,7 +44,7 @@ def section(paper: Paper, results: Results, palette: Palette) -> Section:
 
 def _statements(results: Results) -> Iterator[Section]:
     if statements(results.document):
-        yield Section(f"{results.document}-stated", "What the document states", parts=(statement_grid(results),))
+        yield Section(f"{results.document}-stated", "Statements of the document", parts=(statement_grid(results),))
 
 
 def _setup(paper: Paper) -> Iterator[Section]:
@@ -64,11 +64,13 @@ def _pictures(results: Results, part: Part, palette: Palette) -> Iterator[Pictur
 
 
 def _sensitivity(paper: Paper, results: Results) -> Section:
-    name, title = f"{paper.id}-sensitivity", "Sensitivity to what the paper leaves open"
+    name, title = f"{paper.id}-sensitivity", "Sensitivity to choices that the paper leaves open"
     own = results.has(Part.SENSITIVITY)
     source = results if own else frozen(paper.id)
     if source is None:
-        missing = f"Not computed yet: longpipe reproduce {paper.id} --sensitivity, then the report again."
+        missing = (
+            f"Not computed yet: run longpipe reproduce {paper.id} --sensitivity, and then create the report again."
+        )
         return Section(name, title, (missing,))
     lead, variants = paper.variants_grid(source)
     leads = [lead] if lead else []
@@ -76,7 +78,7 @@ def _sensitivity(paper: Paper, results: Results) -> Section:
         record = source.record
         leads.append(
             f"These numbers come with longpipe: {record['command']} computed them on {record['finished']} with engine "
-            f"{record['engine']}. The same command computes them again, and the next report shows its own."
+            f"{record['engine']}. The same command computes them again, and the next report shows the new numbers."
         )
     return Section(name, title, tuple(leads), (variants,))
 
@@ -85,7 +87,7 @@ def _beyond(paper: Paper, results: Results, palette: Palette) -> Iterator[Sectio
     """Returns the section with results beyond the paper, if they were computed."""
     if results.has(Part.BEYOND):
         drawn, summed = _pictures(results, Part.BEYOND, palette), _grids(results, paper.summaries_of(Part.BEYOND))
-        yield Section(f"{paper.id}-beyond", "Past the paper", parts=(*drawn, *summed))
+        yield Section(f"{paper.id}-beyond", "Beyond the paper", parts=(*drawn, *summed))
 
 
 def _provenance(paper: Paper, results: Results) -> Section:

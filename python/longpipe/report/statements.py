@@ -26,7 +26,7 @@ def grid(results: Results) -> Grid:
     columns = (
         Column("statement"),
         Column("where"),
-        Column("what the document states"),
+        Column("statement of the document"),
         Column("verdict"),
         Column("judged by"),
         Column("evidence, with its 95 % interval, and reasons"),
@@ -51,7 +51,7 @@ def grid(results: Results) -> Grid:
         )
     note = (
         "A statement has the worst verdict of its claims; the evidence is that of the first claim with this verdict. "
-        "Claims named after it are judged under other settings, and decide nothing."
+        "Claims listed after it are judged under other settings and do not affect the verdict."
     )
     return Grid(f"{results.document}-statements", "Statements", columns, tuple(rows), note=note, stacked=True)
 

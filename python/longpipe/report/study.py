@@ -31,15 +31,15 @@ RESPONSES: Final = ("efficiency", "fairness")
 LEVEL: Final = 0.9
 # Maximum number of factors of a response curve; with more, only effects are shown.
 MOST_CURVED: Final = 2
-# Maximum number of rows in the page, because more take a browser seconds to open; the file has all rows.
+# Maximum number of rows in the page, because a browser takes seconds to open more; the file has all rows.
 MOST_ROWS: Final = 2000
 
 
 def page(study: Study, responses: Sequence[str] = ()) -> str:
-    """Renders a study as an HTML page; `responses` are the measures to analyse, as `Study.resolve` takes them.
+    """Renders a study as an HTML page; `responses` are the measures to analyse, in the format of `Study.resolve`.
 
-    By default those that its design requests, otherwise efficiency and fairness. Raises ScenarioError for a response
-    that is not a measure of its runs.
+    By default these are the measures that its design requests, otherwise efficiency and fairness. Raises ScenarioError
+    for a response that is not a measure of its runs.
     """
     for i, response in enumerate(responses := list(responses)):
         study, responses[i] = study.resolve(response)
@@ -78,7 +78,7 @@ def _summary(study: Study) -> str:
 
 
 def _measures(study: Study, finished: pd.DataFrame) -> list[str]:
-    """Numeric columns that were measured in every run."""
+    """Returns the numeric columns with a value in every run."""
     known = {"point", "replication", "seed", *PROVENANCE, *study.design.levels(1)}
     numeric = (str(name) for name in finished.columns if name not in known and is_numeric_dtype(finished[name]))
     return [name for name in numeric if finished[name].notna().any()]
@@ -99,7 +99,7 @@ def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.Dat
 
 
 def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[Picture]:
-    """Returns each response as curves over a numeric factor, if there is one, with a line per level of the other."""
+    """Returns each response as curves over a numeric factor, if there is one, a line per level of the other factor."""
     factors = sorted((factor for factor in study.design.factors), key=lambda factor: not numeric(factor.levels))
     names = [factor.name for factor in factors]
     for response in chosen if len(names) <= MOST_CURVED else ():
@@ -129,7 +129,7 @@ def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: 
         cells += [_mean(row, shown[name], interval=True) for name in chosen]
         cells += [_mean(row, shown[name], interval=False) for name in others]
         rows.append(tuple(cells))
-    note = "Means over seeds; after ± half the 95 % interval of the mean."
+    note = "Means over seeds; ± is followed by half of the 95 % interval of the mean."
     return Grid("points", "Means by point", columns, tuple(rows[:MOST_ROWS]), note=note, closed=len(rows) > MOST_ROWS)
 
 
@@ -183,7 +183,7 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
     tables = (
         grid(found.variation.drop(columns="mean_square"), f"{name}-variation", "Allocation of variation"),
         grid(found.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),
-        grid(checks, f"{name}-checks", "Whether that analysis may be trusted"),
+        grid(checks, f"{name}-checks", "Validity of the assumptions"),
     )
     drawn, refused = [], []
     for figure in (draw.main_effects, draw.interactions, draw.variation_explained, draw.residuals):

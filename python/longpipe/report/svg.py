@@ -52,12 +52,13 @@ class Drawing:
 def inline(text: str, name: str, palette: Palette) -> Drawing:
     """Converts an SVG file of matplotlib for embedding; `name` makes its ids unique.
 
-    Its metadata are its title and its text alternative. Raises ScenarioError, which names the figure, for another file.
+    The file's metadata contain its title and its text alternative. Raises ScenarioError, which names the figure, for
+    another file.
     """
     start = re.search(r"<svg\b[^>]*?\bviewBox=\"([\d.\s-]+)\"[^>]*>", text)
     title, words = _TITLE.search(text), _WORDS.search(text)
     if start is None or title is None or words is None:
-        raise ScenarioError(f"{name}: no figure of this version; needs one that longpipe drew")
+        raise ScenarioError(f"{name}: not a figure of this version; needs one drawn by longpipe")
     body = text[start.end() : text.rindex("</svg>")]
     for pattern in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):
         body = re.sub(pattern, "", body, flags=re.DOTALL)
@@ -92,7 +93,7 @@ def in_the_dark(colour: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours, 1 to 21 (WCAG 2.1)."""
+    """Returns the contrast ratio of two colours, 1 to 21 (WCAG 2.1)."""
     dark, light = sorted((_luminance(one), _luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 

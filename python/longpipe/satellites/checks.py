@@ -15,7 +15,8 @@ from longpipe.errors import ScenarioError, shown
 if TYPE_CHECKING:
     from longpipe.satellites.satellite import Elements
 
-# Age from which SGP4's positions of low satellites are off by tens of kilometres (Vallado et al. 2006, AIAA 2006-6753).
+# Age of elements from which SGP4's positions of low satellites are wrong by tens of kilometres (Vallado et al. 2006,
+# AIAA 2006-6753).
 OLD_DAYS: Final = 14
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 3
@@ -35,20 +36,22 @@ def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Sat
     code, place, _ = satellite.sgp4(satellite.jdsatepoch, satellite.jdsatepochF)
     code = code or satellite.error or (0 if all(map(math.isfinite, place)) else 7)
     if code:
-        raise ScenarioError(f"{where}: {_words(code)} at the epoch, by SGP4; needs elements of a satellite in orbit")
+        raise ScenarioError(
+            f"{where}: {_words(code)} at the epoch, according to SGP4; needs elements of a satellite in orbit"
+        )
 
 
 def error_codes(errors: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Returns the error code of each position: SGP4's own, 7 for one that is not a number, 0 for none."""
+    """Returns the error code of each position: SGP4's own, 7 for a position that is not a number, 0 for no error."""
     found: np.ndarray = np.where(errors != 0, errors, np.where(np.isfinite(places).all(axis=-1), 0, 7))
     return found
 
 
 def doubts_of_errors(names: Sequence[str], codes: np.ndarray) -> Iterator[str]:
-    """Yields a line per kind of error; `codes` has the first error of each satellite, 0 for none."""
+    """Yields a line per kind of error; `codes` contains the first error of each satellite, 0 for none."""
     for code, count in sorted(Counter(codes[codes != 0].tolist()).items()):
         which = [names[i] for i in np.nonzero(codes == code)[0][:_SHOWN]]
-        yield f"{count} of {len(names)} satellites left out: {_words(code)}, by SGP4 ({_named(which, count)})"
+        yield f"{count} of {len(names)} satellites left out: {_words(code)}, according to SGP4 ({_named(which, count)})"
 
 
 def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[str]:
@@ -58,7 +61,7 @@ def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[
     if old:
         which = [f"{elements[i].name}: {elements[i].epoch:%Y-%m-%d}" for i in old[:_SHOWN]]
         yield (
-            f"{len(old)} of {len(elements)} satellites have elements of more than {OLD_DAYS} days before or after "
+            f"{len(old)} of {len(elements)} satellites have elements that are more than {OLD_DAYS} days from "
             f"{begin:%Y-%m-%d}, up to {days[old[0]]:.0f} days ({_named(which, len(old))}); positions may be off by "
             "more than tens of km; needs elements of that time, or --begin near theirs"
         )

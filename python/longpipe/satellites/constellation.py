@@ -29,7 +29,7 @@ MINUTES_PER_DAY: Final = 1440.0
 # Eccentricity of shells, as in Hypatia: not exactly 0, because early SGP4 code could not handle circles.
 ECCENTRICITY: Final = 1e-7
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-# Default minimum elevation: that of Starlink's user terminals.
+# Default minimum elevation, as for Starlink's user terminals.
 LEAST_ELEVATION_DEG: Final = 25.0
 _NO_LINKS: Final = np.empty((0, 2), dtype=np.int64)
 
@@ -115,15 +115,15 @@ class Constellation:
     ) -> Constellation:
         """Returns the satellites of a file of TLEs or OMMs, or of a folder of Hypatia.
 
-        Those of a file have no links between them unless `link_range_m` is given [m]; a folder has links of its own.
-        Times count from `epoch`, by default the last epoch of the elements. `doubts` has warnings about elements that
-        are old then, and about satellites without a position. Raises ScenarioError if none has a position, and for a
-        range beside a folder.
+        Satellites of a file have no links between them unless `link_range_m` [m] is given; a folder defines its own
+        links. Times count from `epoch`, by default the last epoch of the elements. `doubts` contains warnings about
+        elements that are old at this time, and about satellites without a position. Raises ScenarioError if none has a
+        position, and for a range with a folder.
         """
         sgp4_api()
         elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
         if link_range_m is not None and len(links):
-            raise ScenarioError(f"{path}: a folder with links of its own; needs no range of links")
+            raise ScenarioError(f"{path}: a folder defines its own links; not together with a range of links")
         begin = max(one.epoch for one in elements) if epoch is None else epoch
         names = [one.name for one in elements]
         satellites = [one.satellite for one in elements]
@@ -144,6 +144,6 @@ class Constellation:
 
 
 def _julian(instant: datetime) -> tuple[float, float]:
-    """Returns the Julian date of a time: that of its midnight, and the fraction of the day."""
+    """Returns the Julian date of a time, as the date at its midnight and the fraction of the day."""
     since = instant.astimezone(UTC) - datetime(2000, 1, 1, tzinfo=UTC)
     return 2_451_544.5 + since.days, (since.seconds + since.microseconds / 1e6) / DAY_S

@@ -20,7 +20,7 @@ _KVN: Final = re.compile(r"(?:COMMENT\b[^\n]*\n\s*)*[A-Z][A-Z0-9_]*[ \t]*=")
 def read_elements(path: Path) -> list[Elements]:
     """Returns the satellites of a file. Raises ScenarioError with line or satellite, and field, of an error.
 
-    Elements without an SGP4 position at their own epoch are errors, too.
+    Elements without an SGP4 position at their own epoch are also errors.
     """
     text = read_text(path, NEEDS, legacy=True)
     found = list(_reader(text)(str(path), text))

@@ -18,7 +18,7 @@ _NEEDS: Final = "a line for each link, two numbers of satellites, as in 0 1"
 
 
 def read_folder(folder: Path) -> tuple[list[Elements], np.ndarray]:
-    """Returns the satellites of a folder, and the links between them, pairs of their numbers; none without isls.txt."""
+    """Returns the satellites of a folder, and the links between them as pairs of numbers (none without isls.txt)."""
     if not (folder / SATELLITES).exists():
         raise ScenarioError(
             f"{folder}: a folder without {SATELLITES}; needs a file of TLEs or OMMs, or a folder of Hypatia"

@@ -45,7 +45,7 @@ def knots(
         a, b = stations
         raise ScenarioError(
             f"{a.name} - {b.name}: no route over {constellation.name} at any instant; "
-            "needs stations that see satellites which links connect"
+            "needs stations whose visible satellites are connected by links"
         )
     return found, gaps
 

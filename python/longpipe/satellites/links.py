@@ -1,4 +1,4 @@
-"""Inter-satellite links where orbit files list none: all pairs within a range that have a line of sight."""
+"""Inter-satellite links for orbit files that list none: all pairs within a range that have a line of sight."""
 
 from __future__ import annotations
 

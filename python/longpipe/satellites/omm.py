@@ -31,7 +31,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
 }
 # Optional fields, which SGP4 does not use.
 _ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
-# Fields that a message has once: a second one belongs to another satellite.
+# Fields that occur once per message: a second one belongs to another satellite.
 _OF_ONE: Final = ("EPOCH", "MEAN_MOTION", "MEAN_ANOMALY")
 _ONLY: Final = {
     "CENTER_NAME": ("EARTH",),
@@ -44,7 +44,7 @@ _EPOCH: Final = re.compile(
 )
 # SGP4's origin of time.
 _ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
-# Maximum catalogue number of SGP4's library, which does not use it.
+# Maximum catalogue number that SGP4's library accepts; it is otherwise unused.
 _LARGEST_NUMBER: Final = 339_999
 _MOST_DEPTH: Final = 32
 _LONGEST_LINE: Final = 4096
@@ -88,7 +88,7 @@ def read_kvn(file: str, text: str) -> Iterator[Elements]:
             fields, begin = {}, number
         elif found[1] in fields and found[1] in _OF_ONE:
             raise ScenarioError(
-                f"{file}:{number}: {found[1]} again, after line {begin}; needs CCSDS_OMM_VERS before each satellite"
+                f"{file}:{number}: {found[1]} repeated, after line {begin}; needs CCSDS_OMM_VERS before each satellite"
             )
         begin = begin or number
         fields[found[1]] = found[2]
@@ -115,7 +115,7 @@ class _Document:
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._letters.append
         # Rejected, because nested entities can expand without bound.
-        self._parser.EntityDeclHandler = lambda *_about: self._refuse("an entity of its own")
+        self._parser.EntityDeclHandler = lambda *_about: self._refuse("an entity declaration")
 
     def segments(self, text: str) -> list[tuple[int, dict[str, str]]]:
         """Returns line and fields of each segment. Raises ScenarioError with the line of invalid XML."""
@@ -133,9 +133,9 @@ class _Document:
         self._depth += 1
         self._letters.clear()
         if self._depth == 1 and name.lower() == "html":
-            self._refuse("a page of the web, as servers answer in place of data")
+            self._refuse("an HTML page, as servers return instead of data")
         if self._depth > _MOST_DEPTH:
-            self._refuse(f"{self._depth} elements in each other")
+            self._refuse(f"{self._depth} nested elements")
         if name == "segment":
             self._found.append((self._parser.CurrentLineNumber, {}))
 
@@ -161,7 +161,7 @@ def _elements(where: str, fields: Fields) -> Elements:
         for name in ("INCLINATION", "RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY")
     }
     satellite = Satrec()
-    # Converts to radians and minutes, with the factors 1/2 and 1/6 of derivatives, as sgp4.omm.
+    # Converts to radians and minutes, with the factors 1/2 and 1/6 of derivatives, as in sgp4.omm.
     satellite.sgp4init(
         WGS72, "i", _catalogue_number(fields), since, number["BSTAR"],
         number["MEAN_MOTION_DOT"] / (1036800.0 / math.pi), number["MEAN_MOTION_DDOT"] / (2985984000.0 / 2.0 / math.pi),

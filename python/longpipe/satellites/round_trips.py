@@ -21,7 +21,7 @@ LIGHT_M_PER_S: Final = 299_792_458.0
 # Number of times whose positions are computed at once.
 AT_ONCE: Final = 50
 MOST_INSTANTS: Final = 10_000_000
-# Decimals of an RTT in a table [ns], for a resolution of a picosecond.
+# Number of decimals of an RTT in a table [ns]; they give a resolution of 1 ps.
 DECIMALS: Final = 3
 
 
@@ -29,8 +29,8 @@ DECIMALS: Final = 3
 class RoundTrips:
     """RTTs [s] by time and pair, infinite without a route, and numbers of links, 0 without a route.
 
-    `changes` has a row for each pair's first route and each change: time [s], pair, and satellites by number, an empty
-    tuple without a route.
+    `changes` contains a row for each pair's first route and for each change: time [s], pair, and satellites by number,
+    an empty tuple without a route.
     """
 
     constellation: Constellation
@@ -88,7 +88,7 @@ def instants(duration_s: float, step_s: float) -> np.ndarray:
             f"--duration, --step: {duration_s:g} s, {step_s:g} s; needs both above 0, and at most {MOST_INSTANTS} steps"
         )
     count = int(np.ceil(duration_s / step_s - 1e-9))
-    # .1 is not a binary fraction, but its inverse is exact.
+    # Multiply by the inverse: 0.1 is not a binary fraction, but its inverse is exact.
     inverse = round(1 / step_s)
     exact = inverse > 0 and abs(1 / step_s - inverse) < 1e-9 * inverse
     return np.arange(count) / inverse if exact else np.arange(count) * step_s
@@ -141,7 +141,7 @@ def round_trips(
         reasons = "".join(f" ({line})" for line in doubts if line not in constellation.doubts)
         raise ScenarioError(
             f"{stations[a].name} - {stations[b].name}: no route over {constellation.name} at any instant{more}; "
-            f"needs stations that see satellites which links connect{reasons}"
+            f"needs stations whose visible satellites are connected by links{reasons}"
         )
     return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes, doubts)
 

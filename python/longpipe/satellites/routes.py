@@ -59,7 +59,7 @@ class Router:
     def ways(self, before: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Returns the satellites of each route, padded with -1; `rows` are the rows of the sources in `before`."""
         here = before[rows, self.satellites + self.stations + targets]
-        # Backwards from the last satellite to the first, whose predecessor is the sender.
+        # Follow predecessors from the last satellite to the first, whose predecessor is the sender.
         steps = []
         while True:
             on = (here >= 0) & (here < self.satellites)

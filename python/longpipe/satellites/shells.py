@@ -24,10 +24,10 @@ Phasing = Literal["half"] | int
 class Shell:
     """Evenly spaced orbits with evenly spaced satellites.
 
-    `phasing` is "half" if each odd orbit is shifted by half the distance between two satellites, or F of Walker's
-    i:T/P/F: each orbit is shifted by F/T of a circle from the previous one. `spread_deg` is 360, or 180 for a Walker
-    star, whose last orbit has no links to the first. Links lead to the next satellite in the orbit and to that with the
-    same number in the next orbit (+grid); `linked` is false without links.
+    `phasing` is "half" if each odd orbit is shifted by half the distance between two satellites, or F in Walker's
+    notation i:T/P/F, where each orbit is shifted by F/T of a circle from the previous one. `spread_deg` is 360, or 180
+    for a Walker star, whose last orbit has no links to the first. Each satellite has links to the next one in its orbit
+    and to the one with the same number in the next orbit (+grid); `linked` is false if there are no links.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Shell:
     altitude_km: float
     inclination_deg: float
     phasing: Phasing = "half"
-    # By default from the altitude by Kepler's third law.
+    # By default it follows from the altitude by Kepler's third law.
     revolutions_per_day: float | None = None
     least_elevation_deg: float = 25.0
-    # Range of a satellite along flat ground [km], instead of an elevation: Hypatia's rule.
+    # Range of a satellite along flat ground [km], used instead of an elevation (Hypatia's rule).
     cone_km: float | None = None
     spread_deg: float = 360.0
     linked: bool = True
@@ -74,7 +74,7 @@ class Shell:
 
     @property
     def reach_m(self) -> float | None:
-        """Returns the longest ground link [m]; None if the elevation decides."""
+        """Returns the longest ground link [m]; None if the elevation limits it."""
         return None if self.cone_km is None else math.hypot(1e3 * self.cone_km, 1e3 * self.altitude_km)
 
     def anomaly_deg(self, orbit: int, number: int) -> float:
@@ -110,9 +110,10 @@ def _flat_cone_km(altitude_km: float, elevation_deg: float) -> float:
     return altitude_km / math.tan(math.radians(elevation_deg))
 
 
-# The first three as Hypatia has them (Kassing et al., IMC 2020), with the range of a link to the ground by its rule;
-# OneWeb by its filing with the FCC of 2016 (18 orbits of 40, 1200 km, 87.9 degrees, served from 55 degrees on; no links
-# between satellites in its first generation); Iridium by its own (6 orbits of 11, 780 km, 86.4 degrees, 8.2 degrees).
+# The first three are from Hypatia (Kassing et al., IMC 2020), with its rule for the range of ground links. OneWeb is
+# from its FCC filing of 2016 (18 orbits of 40 satellites, 1200 km, 87.9 degrees, elevation of at least 55 degrees; no
+# links between satellites in its first generation). Iridium is from its own filing (6 orbits of 11 satellites, 780 km,
+# 86.4 degrees, 8.2 degrees).
 SHELLS: Final[dict[str, Shell]] = {
     one.name: one
     for one in (

@@ -77,7 +77,7 @@ def station(text: str) -> Station:
         return place
     close = [known[name].name for name in difflib.get_close_matches(_plain(text), known, n=MOST_NEAREST, cutoff=0.5)]
     meant = f"nearest are {', '.join(close)}; " if close else ""
-    raise ScenarioError(f"station: {text!r} is not a city that is known; {meant}or give LATITUDE,LONGITUDE in degrees")
+    raise ScenarioError(f"station: {text!r} is not a known city; {meant}or give LATITUDE,LONGITUDE in degrees")
 
 
 @cache

@@ -51,7 +51,7 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
     lines = split_lines(file, text, NEEDS)
     name, first = "", None
     for number, whole in enumerate(lines, 1):
-        # Text copied from web pages contains no-break spaces and others.
+        # Text copied from web pages may contain no-break spaces and similar characters.
         line = _SPACES.sub(" ", whole).strip()
         where = f"{file}:{number}"
         if not line or line.startswith("#") or (number == 1 and _OF_HYPATIA.fullmatch(line)):
@@ -59,7 +59,7 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
         if first is not None:
             second = _checked(where, line, "2")
             if second[2:7] != first[2:7]:
-                raise ScenarioError(f"{where}: satellite {second[2:7]}; needs that of the line before, {first[2:7]}")
+                raise ScenarioError(f"{where}: satellite {second[2:7]}; needs that of the previous line, {first[2:7]}")
             yield _elements(where, name or first[2:7].strip(), first, second)
             name, first = "", None
         elif line.startswith("1 "):
@@ -89,7 +89,7 @@ def _checked(where: str, line: str, number: str) -> str:
             raise ScenarioError(f"{where}: {name} {value!r} in columns {begin + 1} to {end}; needs {needs}")
     counted = str(sum(int(letter) if letter in "0123456789" else letter == "-" for letter in line[: LINE - 1]) % 10)
     if line[LINE - 1 :] not in ("", counted):
-        raise ScenarioError(f"{where}: checksum {line[-1]!r}; needs {counted}, what the line adds up to")
+        raise ScenarioError(f"{where}: checksum {line[-1]!r}; needs {counted}, the sum of the line")
     return line[: LINE - 1] + counted
 
 

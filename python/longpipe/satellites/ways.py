@@ -27,10 +27,10 @@ Hop = tuple[Node, Node]
 
 @dataclass(frozen=True)
 class Ways:
-    """By pair: first route and route changes as (step, satellites), with () for no route.
+    """The first route and the route changes of each pair as (step, satellites), with () for no route.
 
-    `longest_s` is the longest one-way delay of each pair; `knots` has steps and delays [s] of each link. A link is
-    named by the direction in which a pair first uses it, and has the same delay in both directions.
+    `longest_s` is the longest one-way delay of each pair; `knots` contains the steps and delays [s] of each link. A
+    link is named by the direction in which a pair first uses it, and has the same delay in both directions.
     """
 
     changes: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]

@@ -254,7 +254,8 @@ class Scenario(Model):
     duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
     engine: Literal["trains", "reference"] = Field(
         default="trains",
-        description="What moves the cells, by whole frames where that is exact or one by one; both give the same bits",
+        description="Engine for cells: moves whole frames where that is exact, or cells one by one; both give "
+        "bit-identical results",
     )
     framing: Framing = Field(
         default="aal5",
@@ -264,28 +265,33 @@ class Scenario(Model):
         default=Dumbbell.unchecked(), description="Hosts, switches and links: dumbbell or graph"
     )
     switch: Part[Switch] = part(default=Switch.unchecked(), description="Output ports of switches")
-    tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="Both ends of every connection")
+    tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="TCP sender and receiver of every connection")
     traffic: Part[Traffic] = part(
         default=Greedy.unchecked(),
-        description="What applications send: greedy, transfer, stream, flow-arrivals, web or adaptive-video over TCP; "
+        description="Traffic of the applications: greedy, transfer, stream, flow-arrivals, web or adaptive-video over "
+        "TCP; "
         "as datagrams cbr, poisson, on-off, voice, video or arrivals",
     )
-    start: Part[Start] = part(default=FixedStart.unchecked(), description="When they begin: fixed, staggered or random")
+    start: Part[Start] = part(
+        default=FixedStart.unchecked(), description="Start times of the applications: fixed, staggered or random"
+    )
     stop: Part[Stop | None] = part(
-        default=None, description="When they write nothing more: at a time, or after some time; never if absent"
+        default=None,
+        description="Time at which the applications stop writing: at a given time, or some time after "
+        "their start; never if absent",
     )
     warm_up: Annotated[WarmUp, LATER] = Field(
         default=NONE,
-        description="Start of the run that counters and means leave out [time], or automatic: chosen by MSER-5",
+        description="Initial part of the run that counters and means exclude [time], or automatic: chosen by MSER-5",
     )
-    traces: Part[Traces] = part(default=Traces.unchecked(), description="What to record over time")
+    traces: Part[Traces] = part(default=Traces.unchecked(), description="Traces to record over time")
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
         if self.framing == "aal5" and self.traces.delay:
-            raise ScenarioError('traces.delay: true; needs framing = "ip": ports of cells keep no record of packets')
+            raise ScenarioError('traces.delay: true; needs framing = "ip": ATM ports keep no records of packets')
         if self.framing == "ip" and not self.has_buffer:
-            # The field stays unset, so that another framing gets its own default.
+            # The field stays unset because another framing has another default.
             switch = self.switch.model_copy(update={"buffer": BUFFER_OF_ROUTERS})
             switch.model_fields_set.discard("buffer")
             self.__dict__["switch"] = switch
@@ -325,7 +331,7 @@ class Scenario(Model):
         return "buffer" in self.switch.model_fields_set
 
     def _repr_html_(self) -> str:
-        """Returns the description that `longpipe run` prints, and all fields after a click, for notebooks."""
+        """Returns the text that `longpipe run` prints, with all fields in a collapsed section, for notebooks."""
         # Import only here, because it is needed only in notebooks.
         from longpipe.analysis.heads import heads
         from longpipe.notebook import folded, paragraph
@@ -344,7 +350,7 @@ class Scenario(Model):
     def with_(self, **changes: object) -> Self:
         """Returns a validated copy with changed dotted fields: `with_(**{"switch.buffer": "3000 cells"})`.
 
-        The bare name of the present kind, as `{"switch.policy": "red"}`, keeps its parameters.
+        The bare name of the current kind, as in `{"switch.policy": "red"}`, keeps its parameters.
         """
         fields = self._fields()
         if "network.group" in changes and "network.sources" not in changes:
@@ -396,10 +402,10 @@ _IDENTIFIED: Final = ("class", "file", "command", "serve", "version")
 
 
 def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Returns the changes in an order in which none replaces a part after a field of this part has changed.
+    """Returns the changes in an order in which no change replaces a part after another one has set a field of it.
 
-    A digest follows the name that it belongs to, because a new name removes the previous digest. A value of which
-    another change sets a field is copied, because it belongs to the caller.
+    A digest follows the name that it belongs to, because a new name removes the previous digest. A value is copied if
+    another change sets one of its fields, because it belongs to the caller.
     """
     changed = {path[:at] for path in changes for at, letter in enumerate(path) if letter == "."}
     copied = [(path, deepcopy(value) if path in changed else value) for path, value in changes.items()]
@@ -408,7 +414,7 @@ def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
 
 @cache
 def _chosen_by_kind() -> frozenset[str]:
-    """Returns the names of fields whose parts have kinds, and may be written as the name of a kind."""
+    """Returns the names of the fields that accept the name of a kind."""
     # Import only here, because few scenarios need it.
     from longpipe.scenario.reference import kind_of, parts, places
 
@@ -439,7 +445,8 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
         change_profile(table, value, Tcp().model_dump())
     elif not _is_kind_of(table.get(last), value):
         if last in _IDENTIFIED and table.get(last) != value:
-            # The digest of the previous class, file or program does not apply to this one.
+            # Returns whether a value is the bare name of a part's kind: a level `red` keeps the RED parameters of the
+            # file.
             table.pop("digest", None)
         table[last] = value
 

@@ -47,7 +47,7 @@ Rule = Annotated[BufferRule | ThroughputRule, Field(discriminator="kind"), kind_
 
 
 class AdaptiveVideo(Model):
-    """A server of video chunks and a player, which is at the flow's receiving end and requests one chunk at a time."""
+    """A server of video chunks and, at the flow's receiving end, a player that requests one chunk at a time."""
 
     kind: Literal["adaptive-video"] = "adaptive-video"
     ladder: tuple[Bitrate, ...] = Field(

@@ -14,7 +14,8 @@ class Aggregation(Model):
     kind: Literal["aggregation"] = "aggregation"
     interval: Annotated[SampleInterval | None, LATER] = Field(
         default=None,
-        description="Batches begin at its multiples [time], as in DOCSIS and LTE; when the line is free if absent",
+        description="Batches begin at multiples of this interval [time], as in DOCSIS and LTE; if absent, when the "
+        "line is free",
     )
     overhead: Delay = Field(
         default="0 s",
@@ -31,7 +32,7 @@ class Aggregation(Model):
     )
     max_duration: Annotated[SampleInterval | None, LATER] = Field(
         default=None,
-        description="Maximum time of a batch without overhead [time], Wi-Fi's TXOP; the rest of interval if absent",
+        description="Maximum time of a batch without overhead [time], Wi-Fi's TXOP; if absent, interval minus overhead",
     )
 
     constraints: ClassVar = (

@@ -29,7 +29,7 @@ class Model(BaseModel):
         """Adds the fields with defaults, units and sources to the class's docstring, for `help()`."""
         super().__pydantic_init_subclass__(**kwargs)
         for field in cls.model_fields.values():
-            # Valid by their type: a link of a graph has ten such defaults.
+            # These defaults are valid by their type; a link of a graph has ten of them.
             if field.default is None or isinstance(field.default, Model):
                 field.validate_default = False
         fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
@@ -59,8 +59,8 @@ class Model(BaseModel):
     def unchecked(cls, **values: Any) -> Self:  # noqa: ANN401 - values of its fields
         """Returns the model with values that are known to be valid, and defaults for all other fields.
 
-        A validator takes milliseconds to build. That of a whole scenario contains those of its parts, so that most
-        processes need no other one.
+        A validator takes milliseconds to build. The validator of a whole scenario contains those of its parts, so most
+        processes need only this one.
         """
         return cls.model_construct(**values)
 
@@ -77,8 +77,8 @@ class Model(BaseModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Returns a copy with some fields replaced, which are not validated.
 
-        Parts are immutable and therefore shared. Pydantic's own method takes seven times as long, which counts
-        because a dumbbell of 50 000 flows is 250 000 copies.
+        Parts are immutable and therefore shared. Pydantic's own method takes seven times as long, which matters because
+        a dumbbell of 50 000 flows needs 250 000 copies.
         """
         if deep:
             return super().model_copy(update=update, deep=True)
@@ -98,7 +98,7 @@ class Model(BaseModel):
             except ValidationError as error:
                 raise ScenarioError.from_pydantic(error, type(self)) from None
 
-        # Pydantic's own mark: nested models are validated in one pass, which keeps the whole path in each error.
+        # Pydantic's own marker: nested models are validated in one pass, which keeps the whole path in each error.
         __init__.__pydantic_base_init__ = True
 
 
@@ -147,7 +147,7 @@ class Quantity(Checked, Becomes):
     dimension: Dimension = dataclasses.field(kw_only=True)
     low: str = dataclasses.field(kw_only=True)
     high: str = dataclasses.field(kw_only=True)
-    # Whether 'auto' is accepted.
+    # Whether the quantity accepts 'auto'.
     auto: bool = dataclasses.field(default=False, kw_only=True)
 
 
@@ -251,7 +251,7 @@ def _check_buffer(value: object) -> str:
     return BUFFER.canonical(text)
 
 
-# Characters of a quantity that are preserved.
+# Length from which the text of a quantity is normalized before it is cached.
 LONGEST_QUANTITY: Final = 64
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12
@@ -261,14 +261,14 @@ AUTO: Final = "auto"
 MOST_WINDOW_SCALE: Final = 14
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-# 64 bits of picoseconds are 213 days.
+# 2^64 ps are 213 days.
 _LONGEST: Final = "2400 h"
 Duration = Annotated[str, _quantity(TIME, "1 ps", _LONGEST)]
-# Part of a duration, which may be empty.
+# A part of a duration, which may be 0.
 Span = Annotated[str, _quantity(TIME, "0 s", _LONGEST)]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 SymbolRate = Annotated[str, _quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
-# Exact to a billionth.
+# Fractions are exact to 1e-9.
 Decibels = Annotated[float, Field(ge=-100, le=100)]
 Lifetime = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
 Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
@@ -331,7 +331,7 @@ Buffer = Annotated[
     ),
 ]
 Probability = Annotated[float, Field(ge=0, le=1)]
-# Exactly as written.
+# The number is converted exactly as written.
 Share = Annotated[
     float, Field(ge=0, le=1), AfterValidator(_check_decimals), Becomes("ppb", lambda share: int(_parts(share)))
 ]

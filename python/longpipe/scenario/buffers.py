@@ -19,7 +19,7 @@ BufferUnit = Literal["cells", "packets", "bytes"]
 
 @dataclass(frozen=True)
 class Packet:
-    """Length of a full segment, in the units of buffers."""
+    """Length of a full segment in each unit of buffers."""
 
     mss_bytes: int
     cells: int
@@ -57,7 +57,7 @@ def buffer(field: str, text: str, framing: Framing, pipe: Pipe, largest: Packet)
         return _cells(field, text, number, unit, pipe, largest)
     if unit == "cells":
         needs = "needs packets, bytes, BDP or a time, as in '1 BDP'"
-        raise ScenarioError(f"{field}: {text}; IP routers have no cells, {needs}")
+        raise ScenarioError(f"{field}: {text}; IP routers do not queue cells, {needs}")
     if unit in SIZE.units:
         limit = int(number * SIZE.units[unit])
         if limit < largest.bytes:

@@ -10,9 +10,9 @@ import orjson
 from longpipe.scenario.points import Points
 
 _ROWS: Final = ("nodes", "links", "flows", "vbr")
-# A character that JSON escapes.
+# Characters that JSON escapes.
 _MARK: Final = "\0"
-# Rows per piece of text: more hold more text, or copies of more rows, at once.
+# Number of rows per piece of text. A larger number would keep more text, or copies of more rows, in memory at once.
 _PIECE: Final = 1024
 
 
@@ -22,7 +22,7 @@ def canonical_json(resolved: Mapping[str, Any]) -> str:
     Tables that several nodes, links or flows share are encoded once.
     """
     known: dict[int, orjson.Fragment] = {}
-    # Texts of tables with long series, which are inserted last: the encoder would copy them several times.
+    # Texts of tables with long series. They are inserted last, because the encoder would copy them several times.
     long: list[str] = []
 
     def encoded(table: dict[str, Any]) -> orjson.Fragment:
@@ -49,7 +49,7 @@ def canonical_json(resolved: Mapping[str, Any]) -> str:
 def _rows(rows: Sequence[dict[str, Any]], encoded: Callable[[dict[str, Any]], orjson.Fragment]) -> Iterator[str]:
     """Yields the JSON of rows in pieces, because copies of all rows would take much memory."""
     tables = [*{key: None for row in rows for key, value in row.items() if type(value) is dict}]
-    # Texts of a row's tables, by the identity of the tables: many rows of a large network share theirs.
+    # Texts of a row's tables, by the identity of the tables, because many rows of a large network share tables.
     known: dict[tuple[int, ...], dict[str, orjson.Fragment]] = {}
     yield "["
     for begin in range(0, len(rows), _PIECE):
@@ -59,7 +59,7 @@ def _rows(rows: Sequence[dict[str, Any]], encoded: Callable[[dict[str, Any]], or
             if (texts := known.get(own)) is None:
                 known[own] = texts = {name: encoded(row[name]) for name in tables if type(row.get(name)) is dict}
             copies.append({**row, **texts})
-        # Other values are integers, text or lists of integers, which both encoders write equally.
+        # Other values are integers, text or lists of integers, for which both encoders write the same text.
         text = orjson.dumps(copies, option=orjson.OPT_SORT_KEYS).decode()[1:-1]
         yield f",{text}" if begin else text
     yield "]"

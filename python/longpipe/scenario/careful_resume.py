@@ -14,7 +14,7 @@ class CarefulResumeOff(Model):
 
 
 class _Jump(Model):
-    """Options of both ways to know a path."""
+    """Options that are independent of the origin of the saved parameters."""
 
     max_jump: Threshold = Field(
         default="unlimited", description="Maximum window after the jump [bytes]; RFC 9959 section 4.3, max_jump"
@@ -27,8 +27,9 @@ class _Jump(Model):
     )
     pipe_size: Literal["sent-since", "all-acknowledged"] = Field(
         default="sent-since",
-        description="Data that PipeSize counts in addition to data in flight at the jump: acknowledged data that were "
-        "sent since (the RFC's example), or all data acknowledged since (the letter of its rules)",
+        description="Data that PipeSize includes in addition to the data in flight at the jump: data sent and "
+        "acknowledged since the jump (the RFC's example), or all data acknowledged since the jump (the text of its "
+        "rules)",
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
-# Maximum delay of a path; with the longest run it fits in 64 bits of picoseconds:
+# Maximum delay of a path. Added to the longest run it fits into 64 bits of picoseconds:
 # crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
@@ -35,7 +35,7 @@ def check(framing: Framing, network: Network, switch: Switch, topology: Topology
 
 
 def check_network(framing: Framing, network: Network, switch: Switch, topology: Topology) -> None:
-    """Raises ScenarioError for fields that exclude each other, TCP's aside."""
+    """Raises ScenarioError for fields that exclude each other, other than those of TCP."""
     _refuse(_network_problems(framing, network, switch, topology))
 
 
@@ -62,7 +62,7 @@ def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: 
     for i, tcp in distinct.values():
         if framing == "aal5" and tcp.ecn.kind != "off":
             field = tcp_field(network, i, topology.graph.flows[i], "ecn")
-            yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no marks of IP"
+            yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no ECN marks"
 
 
 def _path_problems(topology: Topology) -> Iterator[str]:
@@ -150,7 +150,7 @@ def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
 
 
 def _fields_of_flows(network: Network, part: str) -> dict[str, str]:
-    """Returns by name of a flow the field in which it, or its group, has a `part` of its own."""
+    """Returns, by the name of a flow, the field in which the flow or its group has its own `part`."""
     if isinstance(network, Dumbbell):
         groups = ((f"network.group[{i}].{part}", one) for i, one in enumerate(network.group or ()))
         return {name: field for field, one in groups if getattr(one, part) for name in one.flows}
@@ -170,7 +170,7 @@ def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
     for i, (source, route) in enumerate(zip(graph.vbr, topology.vbr_routes, strict=True)):
         field = "network.vbr" if isinstance(network, Dumbbell) else f"network.vbr[{i}]"
         if route[0] in used or first_links[route[0]] > 1:
-            raise ScenarioError(f"{field}.from: {source.from_!r} sends other cells too; needs a host of its own")
+            raise ScenarioError(f"{field}.from: {source.from_!r} sends other cells too; needs its own host")
         slowest = topology.slowest_rate(route)
         if source.rate is not None and RATE.parse(source.rate) > RATE.parse(slowest):
             raise ScenarioError(f"{field}.rate: {source.rate}; needs at most the rate of its slowest link, {slowest}")
@@ -197,7 +197,7 @@ def _link_field(network: Network, i: int, name: str) -> str:
 
 
 def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """Yields the problems of conditioners: of each, of their combination, and with framing or send jitter."""
+    """Yields the problems of each conditioner, of their combinations, and of their use with framing or send jitter."""
     jitter = _send_jitter(topology)
     for i, link in topology.special_links:
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
@@ -214,7 +214,7 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
 
 
 def _host_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """Yields the problems of queues at hosts' interfaces with framing or send jitter."""
+    """Yields the problems of queues at hosts' interfaces that depend on framing or send jitter."""
     jitter = _send_jitter(topology)
     for i, link in topology.special_links:
         if link.host_policy is None and link.host_buffer is None:
@@ -233,13 +233,13 @@ def _host_problems(framing: Framing, network: Network, topology: Topology) -> It
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:
-    """Returns the nodes with send jitter, and its bound as the scenario writes it; none without special links."""
+    """Returns the bound of the send jitter, as written in the scenario, by node; empty if no link needs this check."""
     nodes = topology.graph.nodes if topology.special_links else ()
     return {node.name: node.send_jitter for node in nodes if TIME.parse(node.send_jitter) > 0}
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:
-    """Returns why a policy cannot be used with a framing, as the text after its field's name; None if it can."""
+    """Returns why a policy cannot be used with a framing, as a text to follow the field's name, or None if it can."""
     if isinstance(policy, Red):
         if (framing == "aal5") == (policy.unit == "cells"):
             return None
@@ -263,6 +263,6 @@ def _framing_problems(framing: Framing, network: Network, switch: Switch, topolo
     if switch.scheduler.kind != "fifo":
         yield f"switch.scheduler: {switch.scheduler.kind}; serves cells, IP routers accept fifo"
     if switch.ties == "rotating":
-        yield "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"
+        yield "switch.ties: rotating; changes every cell time, IP routers accept port-order, random"
     if topology.graph.vbr:
         yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"

@@ -32,7 +32,7 @@ MOST_BITS: Final = 20
 MOST_MODCODS: Final = 1000
 OF_DVB_S2: Final = "dvb-s2"
 COLUMNS: Final = ("modcod", "esn0", "efficiency")
-# Mode of a carrier below the slowest threshold.
+# Mode of a carrier whose Es/N0 is below the lowest threshold.
 NONE: Final = "none"
 
 
@@ -46,7 +46,7 @@ class Modcod:
 
 
 def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
-    """Returns times [ps] with the rate from then on [bit/s] and the mode. Raises ScenarioError with place or line."""
+    """Returns the times [ps] of changes with the new rate [bit/s] and mode. Raises ScenarioError with place or line."""
     knots = es_n0(where, path)
     table = modcods(path.modcods)
     baud = SYMBOLS.parse(path.symbol_rate)
@@ -56,11 +56,13 @@ def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
         for at, index in steps
     ]
     if len(found) > MOST_STEPS:
-        raise ScenarioError(f"{where}: {len(found)} steps of the rate; needs at most {MOST_STEPS}: more hysteresis")
+        raise ScenarioError(
+            f"{where}: {len(found)} steps of the rate; needs at most {MOST_STEPS}, which more hysteresis gives"
+        )
     if not any(rate for _, rate, _ in found):
         best = max(level for _, level in knots) / PARTS
         least = f"{table[0].name}, {table[0].least / PARTS + path.margin:g} dB"
-        raise ScenarioError(f"{where}.esn0: at most {best:g} dB; needs the least step at some time, {least}")
+        raise ScenarioError(f"{where}.esn0: at most {best:g} dB; needs the lowest threshold, {least}, at some time")
     return found
 
 
@@ -112,7 +114,7 @@ def _table(table: Table) -> Iterator[Modcod]:
         efficiency = exact(cells["efficiency"])
         if efficiency is None or not 0 < efficiency <= MOST_BITS:
             shortened = cells["efficiency"][:20]
-            raise ScenarioError(f"{where}: efficiency {shortened}; needs up to {MOST_BITS} bits a symbol")
+            raise ScenarioError(f"{where}: efficiency {shortened}; needs up to {MOST_BITS} bits per symbol")
         yield Modcod(cells["modcod"], _level(f"{where}: esn0", cells["esn0"]), efficiency)
 
 
@@ -158,16 +160,16 @@ def _parts(decibels: float) -> int:
 
 @dataclass
 class _Chooser:
-    """Selects the mode over time, by number; -1 below the slowest."""
+    """Selects the mode over time, by number; -1 is below the lowest threshold."""
 
     thresholds: Sequence[int]
     hysteresis: int
     now: int
-    # Times, and the mode from each on.
+    # Times of changes, and the new modes.
     found: list[tuple[int, int]]
 
     def take(self, at: int, level: int) -> None:
-        """Changes to the fastest mode at a level (rounded down), with hysteresis if it is a faster one."""
+        """Changes to the fastest mode for a level (rounded down); changes to faster modes need hysteresis as well."""
         if self.now >= 0 and level < self.thresholds[self.now]:
             step = bisect_right(self.thresholds, level) - 1
         else:
@@ -179,7 +181,7 @@ class _Chooser:
             self.found.append((at, step))
 
     def pass_line(self, since: int, begin: int, after: int, end: int) -> None:
-        """Processes the line between two points, without both ends."""
+        """Processes the line between two points, excluding both ends."""
         while True:
             # Distance of the level from the threshold and from the next point, in the direction of change.
             if end < begin and self.now >= 0:
@@ -190,7 +192,7 @@ class _Chooser:
                 gap, whole, below = edge - begin, end - begin, False
             else:
                 return
-            # The first picosecond below the threshold, or at or above it.
+            # The first picosecond at which the level is below the threshold, or for a rising level at or above it.
             gap *= after - since
             at = since + (gap // whole + 1 if below else -(-gap // whole))
             if at >= after:
@@ -201,7 +203,7 @@ class _Chooser:
 def _steps(
     knots: Sequence[tuple[int, int]], thresholds: Sequence[int], hysteresis: int, between: str
 ) -> list[tuple[int, int]]:
-    """Returns times, the first one 0, and the mode from each on."""
+    """Returns the times of changes, the first of which is 0, and the new modes."""
     at_zero = [level for at, level in knots if at == 0] or [knots[0][1]]
     first = bisect_right(thresholds, at_zero[-1]) - 1
     chooser = _Chooser(thresholds, hysteresis, first, [(0, first)])

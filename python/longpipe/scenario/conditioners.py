@@ -17,16 +17,16 @@ _PEAK: Final = (
     Constraint(
         "mtu",
         "peak is not none and mtu is none",
-        "absent; needs the longest packet with a peak rate, as in '1500 B'",
+        "absent; with a peak rate it needs the longest packet, as in '1500 B'",
     ),
 )
 
 
 class Policer(Model):
-    """A token bucket that drops or marks what exceeds a rate, and delays nothing (Linux: `tc police`)."""
+    """A token bucket that drops or marks packets that exceed a rate, and never delays them (Linux: `tc police`)."""
 
     kind: Literal["policer"] = "policer"
-    rate: PolicedRate = Field(description="A token rate, by IP packets [bit/s], as in '10 Mbit/s'")
+    rate: PolicedRate = Field(description="A token rate, in terms of IP packets [bit/s], as in '10 Mbit/s'")
     burst: BucketSize = Field(description="A size of the bucket [bytes], as in '125 KB'")
     peak: Annotated[PolicedRate | None, LATER] = Field(
         default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
@@ -36,7 +36,8 @@ class Policer(Model):
     )
     exceed: Literal["drop", "mark"] = Field(
         default="drop",
-        description="Packets that exceed the rate are dropped; mark: ECN-capable ones are marked, others dropped",
+        description="Action on packets that exceed the rate: drop, or mark, which marks ECN-capable packets and drops "
+        "others",
     )
     per_flow: bool = Field(
         default=False, description="A bucket for each direction of each flow instead of one for all packets"
@@ -46,10 +47,10 @@ class Policer(Model):
 
 
 class Tbf(Model):
-    """A token bucket that delays what exceeds a rate, between the queue discipline and the line (Linux: `tbf`)."""
+    """A token bucket that delays packets above a rate, between the queue discipline and the line (Linux: `tbf`)."""
 
     kind: Literal["tbf"] = "tbf"
-    rate: PolicedRate = Field(description="A token rate, by IP packets [bit/s], as in '10 Mbit/s'")
+    rate: PolicedRate = Field(description="A token rate, in terms of IP packets [bit/s], as in '10 Mbit/s'")
     burst: BucketSize = Field(description="A size of the bucket [bytes], as in '16 KB'; longer packets are dropped")
     peak: Annotated[PolicedRate | None, LATER] = Field(
         default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
@@ -65,15 +66,15 @@ Conditioner = Annotated[Policer | Tbf | Jitter | Reordering | Duplication | Aggr
 
 
 def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
-    """Problems of a port's conditioners together, as (index in brackets, message)."""
+    """Returns the problems of a port's combination of conditioners, as (index in brackets, message)."""
     for kind in ("tbf", "jitter", "reordering", "duplication", "aggregation"):
         places = [place for place, one in enumerate(own) if one.kind == kind]
         if len(places) > 1:
             yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"
         if kind == "reordering" and places and not any(one.kind == "jitter" for one in own):
-            yield f"[{places[0]}]", "reordering; needs a jitter beside it, whose delay packets skip"
+            yield f"[{places[0]}]", "reordering; needs jitter at the same port, whose delay packets skip"
         if kind == "aggregation" and places and any(one.kind == "tbf" for one in own):
-            yield f"[{places[0]}]", "aggregation; needs no tbf beside it"
+            yield f"[{places[0]}]", "aggregation; not together with tbf at the same port"
 
 
 def core_conditioner(conditioner: Conditioner) -> dict[str, Any]:

@@ -45,27 +45,28 @@ class Bic(Variant):
 
 
 class Copa(Variant):
-    """Keeps 1/delta packets in the queue, estimated from RTTs (Arun and Balakrishnan, NSDI 2018)."""
+    """Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018)."""
 
     kind: Literal["copa"] = "copa"
     delta: Annotated[float, Field(ge=0.001, le=10)] = Field(
-        default=0.5, description="Inverse of the packets in the queue at equilibrium, δ; Arun, Balakrishnan 2018"
+        default=0.5,
+        description="Inverse of the number of packets in the queue at equilibrium, δ; Arun, Balakrishnan 2018",
     )
     competitive: bool = Field(
         default=False,
-        description="Reduce delta, by AIMD of its inverse, while the queue is not nearly empty for five RTTs, as other "
-        "connections cause; section 2.2. On short paths Copa's own queue may cause it",
+        description="Competitive mode: reduce delta, by AIMD of its inverse, if the queue was not nearly empty for "
+        "five RTTs, which indicates other connections; section 2.2. On short paths Copa's own queue may trigger it",
     )
 
 
 class Cubic(Variant):
-    """After slow start cwnd is a cubic function of the time since the last reduction (RFC 9438)."""
+    """After slow start, cwnd is a cubic function of the time since the last reduction (RFC 9438)."""
 
     kind: Literal["cubic"] = "cubic"
     scaling: float = Field(
         default=0.4, gt=0, le=1000, description="Scaling factor C of the cubic [segments/s³]; RFC 9438 section 5"
     )
-    beta: float = Field(default=0.7, gt=0, lt=1, description="Factor of cwnd at a loss; RFC 9438 β_cubic")
+    beta: float = Field(default=0.7, gt=0, lt=1, description="Factor by which a loss multiplies cwnd; RFC 9438 β_cubic")
     fast_convergence: bool = Field(
         default=True, description="Lower W_max further after a loss below the previous one; RFC 9438 section 4.7"
     )
@@ -93,12 +94,12 @@ class Dctcp(Variant):
 
 
 class HighSpeed(Variant):
-    """Larger windows grow faster and are reduced less, by the table of RFC 3649."""
+    """Larger windows grow faster and are reduced less, according to the table of RFC 3649."""
 
     kind: Literal["highspeed"] = "highspeed"
     rules: Annotated[Literal["rfc-3649", "linux"], LATER] = Field(
         default="rfc-3649",
-        description="Interpolate between table rows, or use whole rows and halve at the first loss, as Linux",
+        description="Interpolate between table rows, or like Linux use the rows only and halve cwnd at the first loss",
     )
 
 
@@ -132,10 +133,12 @@ class Ledbat(Variant):
         description="Maximum of cwnd above the data in flight [segments]; RFC 6817, ALLOWED_INCREASE",
     )
     base_history: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=10, description="Minutes whose minimum delay is the base delay; RFC 6817, BASE_HISTORY"
+        default=10, description="Number of minutes over whose minimum the base delay is taken; RFC 6817, BASE_HISTORY"
     )
     current_filter: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=4, description="Number of latest delays whose minimum counts; RFC 6817, CURRENT_FILTER (no value there)"
+        default=4,
+        description="Number of latest delays of which the minimum is the current delay; RFC 6817, "
+        "CURRENT_FILTER (no value there)",
     )
 
 
@@ -156,24 +159,25 @@ class Prague(Variant):
     kind: Literal["prague"] = "prague"
     rtt_target: ReferenceRtt = Field(
         default="25 ms",
-        description="RTT below which connections grow alike, whatever their RTT, up to 100 ms [time]; "
+        description="RTT below which connections grow at the same rate, independent of their RTT; up to 100 ms [time]; "
         "tcp_prague.c 0.7, prague_rtt_target",
     )
     transition: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         default=4,
-        description="RTTs after slow start before growth depends on the RTT; tcp_prague.c 0.7, prague_rtt_transition",
+        description="Number of RTTs after slow start after which growth becomes RTT-independent; tcp_prague.c 0.7, "
+        "prague_rtt_transition",
     )
 
 
 class Scalable(Variant):
-    """Growth and reduction proportional to cwnd, so that recovery takes as many RTTs at any rate (Kelly 2003)."""
+    """Growth and reduction proportional to cwnd, so recovery takes the same time in RTTs at any rate (Kelly 2003)."""
 
     kind: Literal["scalable"] = "scalable"
     increase: PositiveShare = Field(default=0.01, description="Increase of cwnd per ACK [segments]; Kelly 2003, a")
     decrease: PositiveShare = Field(default=0.125, description="Reduction of cwnd at a loss [fraction]; Kelly 2003, b")
     low_window: Segments = Field(
         default="16 segments",
-        description="Largest window that follows AIMD [segments]; not used by Linux's rules; Kelly 2003, lwnd",
+        description="Largest window that follows AIMD [segments]; no effect with Linux's rules; Kelly 2003, lwnd",
     )
     rules: Annotated[Literal["kelly-2003", "linux"], LATER] = Field(
         default="kelly-2003",
@@ -199,8 +203,9 @@ class VegasOptions(Model):
     )
     rules: Annotated[Literal["brakmo-1995", "linux"], LATER] = Field(
         default="brakmo-1995",
-        description="Rules of the paper, as in ns-2, or of Linux's tcp_vegas.c: uses the minimum RTT sample of each "
-        "RTT, and slow start doubles in every RTT; 'linux', with alpha 2 and beta 4, in the profile linux-6",
+        description="Rules of the paper, as in ns-2, or of Linux's tcp_vegas.c, which uses the minimum RTT sample of "
+        "each RTT and doubles cwnd in every RTT of slow start; 'linux', with alpha 2 and beta 4, in the profile "
+        "linux-6",
     )
 
     @model_validator(mode="after")

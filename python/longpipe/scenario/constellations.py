@@ -47,7 +47,7 @@ def crossings(graph: Graph, framing: Framing, duration: str, *, dumbbell: bool) 
     paths = {i: path for i, link in enumerate(graph.links) if (path := _as_graph(where[i], link)) is not None}
     where = {i: f"{where[i]}.path" for i in paths}
     if paths and framing == "aal5":
-        raise ScenarioError(f"{next(iter(where.values()))}: satellites; moves packets, needs framing 'ip'")
+        raise ScenarioError(f"{next(iter(where.values()))}: satellites; carries packets, needs framing 'ip'")
     skies: dict[tuple[str, str, str, str], Sky] = {}
     kinds = {node.name: node.kind for node in graph.nodes}
     for i, path in paths.items():
@@ -79,7 +79,9 @@ def _as_graph(where: str, link: Link) -> Satellites | None:
             raise ScenarioError(f"{where}.{name}.rerouting: {path.rerouting}; needs as = 'graph'")
         if path.as_ == "graph":
             if name == "return_path":
-                raise ScenarioError(f"{where}.return_path.as: graph; needs path to be one, which leads both ways")
+                raise ScenarioError(
+                    f"{where}.return_path.as: graph; needs a path that is a graph, too; it leads both ways"
+                )
             return path
     return None
 
@@ -88,18 +90,18 @@ def _check(where: str, path: Satellites, link: Link, kinds: Mapping[str, str]) -
     """Raises ScenarioError for fields that do not fit changing routes."""
     for node in link.between:
         if kinds.get(node) == "host":
-            raise ScenarioError(f"{where}.as: graph, at {node!r}, a host; needs switches, which stand for stations")
+            raise ScenarioError(f"{where}.as: graph, at {node!r}, a host; needs switches, which represent stations")
     for name in _ALONE:
         if getattr(link, name) is not None:
-            raise ScenarioError(f"{where}.as: graph, beside {name}; needs links that are alike both ways")
+            raise ScenarioError(f"{where}.as: graph, with {name}; needs links that are equal in both directions")
     if link.loss.kind != "none" or link.return_loss.kind != "none":
-        raise ScenarioError(f"{where}.as: graph, beside a loss; needs losses of other links, or as = 'link'")
+        raise ScenarioError(f"{where}.as: graph, with a loss; needs losses of other links, or as = 'link'")
     if path.at == "start":
-        raise ScenarioError(f"{where}.at: start; in a graph needs end")
+        raise ScenarioError(f"{where}.at: start; a graph needs end")
     if path.order == "fifo":
-        raise ScenarioError(f"{where}.order: fifo; in a graph needs free, for routes differ in length")
+        raise ScenarioError(f"{where}.order: fifo; a graph needs free, because routes differ in length")
     if path.outages.model_copy(update={"arriving": "hold"}) != Outages():
-        raise ScenarioError(f"{where}.outages: in a graph needs nothing but arriving, for times without a route")
+        raise ScenarioError(f"{where}.outages: a graph accepts only arriving, for times without a route")
 
 
 def _ways(where: str, sky: Sky, duration_ps: int) -> Ways:

@@ -15,8 +15,8 @@ from longpipe.scenario.traffic import StaggeredStart, Start
 from longpipe.units import TIME
 
 Row = dict[str, Any]
-# Number of a row's first copy among all rows, and the distance from copy to copy; 0 for a row that does not belong to a
-# group.
+# Number of a row's first copy among all rows, and the distance between its copies, which is 0 for a row outside of
+# groups.
 Place = tuple[int, int]
 # Nodes of a dumbbell between its sources and its sinks.
 _SWITCHES: Final = 2
@@ -89,13 +89,13 @@ def _check_starts(field: str, first: Row, names: Sequence[str], step_ps: int, du
     """Raises ScenarioError for the first of staggered flows that would begin after the run."""
     if step_ps:
         begin_ps = first["start"]["at_ps"]
-        # This is rounded up to the first flow that would not begin before the end.
+        # The number is rounded up to the first flow that would not begin before the end.
         late = min(-((begin_ps - TIME.parse(duration)) // step_ps), len(names) - 1)
         check_begin(duration, lambda: f"{field} of flow {names[late]!r}", begin_ps + late * step_ps)
 
 
 def _places(groups: Sequence[int | None], counts: Sequence[int], width: int = 1) -> list[Place]:
-    """Returns the places of rows; `width` rows in a row, the directions of a link, are copied together."""
+    """Returns the places of rows; `width` consecutive rows, such as the directions of a link, are copied together."""
     found: list[Place] = []
     place = 0
     for number in range(0, len(groups), width):
@@ -134,7 +134,7 @@ def _flows(
     links: Sequence[Place],
     flows: Sequence[Place],
 ) -> Iterator[Row]:
-    """Yields the copies of each flow; `copies` has their names and the time between their starts [ps]."""
+    """Yields the copies of each flow; `copies` contains their names and the time between their starts [ps]."""
     for row, (own, step_ps) in zip(rows, copies, strict=True):
         there, back = ([links[k] for k in row[way]] for way in ("route", "return_route"))
         # The first part of a split flow has a suffix.

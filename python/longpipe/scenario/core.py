@@ -12,7 +12,7 @@ Convert = Callable[[Any], Any] | None
 
 
 def core_fields(part: Model, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Returns the fields of a part and its nested parts, ready for JSON, except those in `without`."""
+    """Returns the fields of a part and its nested parts, ready for JSON, excluding those in `without`."""
     values, (fields, later) = part.__dict__, _fields(type(part), without)
     if later:
         left_out = {name for name, default in later if values[name] == default}
@@ -38,7 +38,7 @@ def _fields(
 
 
 def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Convert]:  # noqa: ANN401 - a type, as typing has them
-    """Returns suffix and conversion of a type: those of its parts first, then of the whole."""
+    """Returns suffix and conversion of a type; the conversion applies to its parts first, then to the whole."""
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)
         metadata = (*metadata, *more)

@@ -16,17 +16,17 @@ from longpipe.units import RATE
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-# Values of a link's fields other than its nodes.
+# Values of all fields of a link except its nodes.
 _own_of_link: Final = itemgetter(*(name for name in Link.model_fields if name != "between"))
 
 
 def directed_links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
     """Yields both directions of each link of the graph, each with its port.
 
-    Links that differ only in their nodes share all other fields, which are converted once.
+    All fields other than the nodes are converted once for all links in which they are equal.
     """
     directions, kinds, position = _Directions(scenario, topology, largest), topology.kinds, topology.position
-    # Values are compared by identity, because the graph keeps them and equal text is mostly one object.
+    # Values are compared by identity, because the graph keeps them alive and equal strings are usually the same object.
     made: dict[tuple[str, str, tuple[int, ...]], list[dict[str, Any]]] = {}
     for i, link in enumerate(topology.graph.links):
         a, b = link.between
@@ -38,7 +38,7 @@ def directed_links(scenario: "Scenario", topology: Topology, largest: Packet) ->
 
 
 class _Directions:
-    """Fields of directed links, without their nodes. Links share equal parts, each of which is encoded once."""
+    """Fields of directed links, without their nodes. Links share equal parts, which are therefore encoded once."""
 
     def __init__(self, scenario: "Scenario", topology: Topology, largest: Packet) -> None:
         self._switch, self._topology = scenario.switch, topology

@@ -14,12 +14,12 @@ class EcnOff(Model):
 
 
 class EcnClassic(Model):
-    """ACKs carry ECE until the sender sets CWR; one reduction per window (RFC 3168)."""
+    """Classic ECN: ACKs carry ECE until the sender sets CWR; one reduction per window (RFC 3168)."""
 
     kind: Literal["classic"] = "classic"
     abe: bool = Field(
         default=False,
-        description="Alternative backoff: a mark reduces the window to .85 (CUBIC) or .8 (Reno) of it; RFC 8511",
+        description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511",
     )
 
 
@@ -34,12 +34,12 @@ class EcnDctcp(Model):
 
 
 class EcnAccurate(Model):
-    """Accurate ECN: ACKs count CE packets in three bits; a first and each second CE is reported at once (RFC 9768)."""
+    """Accurate ECN: ACKs count CE packets in 3 bits; the first and every second CE is reported at once (RFC 9768)."""
 
     kind: Literal["accurate"] = "accurate"
     abe: bool = Field(
         default=False,
-        description="Alternative backoff: a mark reduces the window to .85 (CUBIC) or .8 (Reno) of it; RFC 8511",
+        description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511",
     )
     ect: Literal[0, 1] = Field(
         default=0,

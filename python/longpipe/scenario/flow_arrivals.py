@@ -1,4 +1,4 @@
-"""Flows that arrive, transfer their data over a connection of their own, and leave."""
+"""Flows that arrive, transfer their data over their own connection, and leave."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _LONGEST_GAP_PS: Final = TIME.parse("100000 s")
 
 
 class FlowArrivals(Model):
-    """Flows that arrive one after another, each with a TCP connection of its own that ends with its data.
+    """Flows that arrive one after another, each with its own TCP connection, which ends with its data.
 
     They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
     share `load`, or at the times in a `file`, a CSV file with the columns time (after the start, in seconds or with a
@@ -26,7 +26,7 @@ class FlowArrivals(Model):
 
     kind: Literal["flow-arrivals"] = "flow-arrivals"
     load: float | None = Field(
-        default=None, gt=0, le=10, description="Share of the slowest link's rate that the flows need, with headers"
+        default=None, gt=0, le=10, description="Offered load, as a share of the slowest link's rate, including headers"
     )
     rate: float | None = Field(
         default=None, gt=0, le=1e9, description="Mean number of flows per second, in place of a load"
@@ -47,19 +47,19 @@ class FlowArrivals(Model):
         default=1000,
         ge=1,
         le=100_000,
-        description="Maximum number of flows at one time, for which memory is set aside; a flow beyond it waits until "
-        "another one ends",
+        description="Maximum number of simultaneous flows, for which memory is reserved; further flows wait until one "
+        "ends",
     )
 
     def problem(self) -> tuple[str, str] | None:
         """Returns the field and the problem of a combination of fields that is not valid."""
         if self.file is not None:
             name = next((name for name in ("load", "rate", "sizes") if getattr(self, name) is not None), None)
-            return None if name is None else (name, "set; needs to be absent with a file, which has times and sizes")
+            return None if name is None else (name, "set; not together with a file, which contains times and sizes")
         if self.load is None and self.rate is None:
             return "load", "absent; needs load, rate or file"
         if self.load is not None and self.rate is not None:
-            return "rate", f"{self.rate:g} beside load, {self.load:g}; needs one of them"
+            return "rate", f"{self.rate:g} together with load, {self.load:g}; needs one of them"
         if self.sizes is None:
             return "sizes", "absent; needs fixed, pareto, web-search or file"
         return None
@@ -78,7 +78,7 @@ def core_flow_arrivals(
     if arrivals.file is not None:
         flows = times_and_sizes(arrivals.file, LARGEST, "at least 1")
         return {**common, "arrivals": {"kind": "list", "flows_ps": flows}}
-    # `problem` has refused flows without a rate or without sizes.
+    # `problem` has already rejected flows without a rate or without sizes.
     sizes = cast("Sizes", arrivals.sizes)
     name = "load" if arrivals.rate is None else "rate"
     rate = shown = cast("float", getattr(arrivals, name))
@@ -87,7 +87,7 @@ def core_flow_arrivals(
             raise ScenarioError(f"{field}.sizes: 0 bytes for every flow; needs a larger size, or rate in place of load")
         rate *= slowest_bps / (8 * length)
     exact_ps = 1e12 / rate if rate else math.inf
-    # The limit only keeps the number finite, because longer gaps are refused.
+    # The limit only keeps the number finite; longer gaps are rejected below.
     gap_ps = round(min(exact_ps, 2.0 * _LONGEST_GAP_PS))
     if not max(1, least_gap_ps) <= gap_ps <= _LONGEST_GAP_PS:
         least, gap_s = TIME.format(max(1, least_gap_ps)), exact_ps / 1e12

@@ -16,7 +16,7 @@ from longpipe.scenario.base import FileSize, Model, kind_or_table
 from longpipe.scenario.rows import Column
 from longpipe.units import SIZE
 
-# Sizes [bytes] and the share of flows up to each, linear between these points: the web search cluster of DCTCP
+# Sizes [bytes] and the share of flows up to each, linear between these points: the web search workload of DCTCP
 # (Alizadeh et al. 2010, figure 4), with the points that HPCC (Li et al. 2019) and later papers use.
 WEB_SEARCH: Final = (
     (0, "0"),
@@ -35,7 +35,7 @@ WEB_SEARCH: Final = (
 BILLION: Final = 10**9
 MOST_POINTS: Final = 100_000
 LARGEST: Final = SIZE.parse("1000 GB")
-# Terms of the sum over a Pareto tail, which an integral continues.
+# Number of terms of the sum over a Pareto tail; an integral approximates the rest.
 _TERMS: Final = 1000
 
 
@@ -93,7 +93,7 @@ class ParetoSizes(_Sizes):
 
 
 class WebSearchSizes(_Sizes):
-    """Flows of a web search cluster, with a mean of 1.7 MB (Alizadeh et al. 2010)."""
+    """Flow sizes of a web search cluster, with a mean of 1.7 MB (Alizadeh et al. 2010)."""
 
     kind: Literal["web-search"] = "web-search"
 
@@ -160,7 +160,7 @@ def _points(file: str) -> Points:
     table = read_table(file, "a CSV file of bytes and share")
     heads = [head.casefold().strip() for head in table.heads]
     if sorted(heads) != ["bytes", "share"]:
-        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a head with bytes and share")
+        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a header with bytes and share")
     if not 1 < len(table.lines) <= MOST_POINTS + 1:
         raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MOST_POINTS}")
     sizes = Column(file, "bytes", SIZE, "B", LARGEST)

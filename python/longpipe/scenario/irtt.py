@@ -15,17 +15,17 @@ from longpipe.units import TIME
 _PS_PER_NS = 10**3
 _NEEDS = "what `irtt client -o` writes"
 _LATEST_NS = 100 * 86_400 * 10**9
-# An hour of probes every 10 ms, as in the LENS data set, takes 300 MB after decompression.
+# Maximum length after decompression: an hour of probes every 10 ms, as in the LENS data set, takes 300 MB.
 _MOST_BYTES = 1 << 30
 
 
 def is_of_irtt(file: str) -> bool:
-    """Returns whether a file name is one of irtt's."""
+    """Returns whether a file name has the form of irtt's output files."""
     return file.lower().endswith((".json", ".json.gz"))
 
 
 def knots(file: str, longest_ps: int) -> Points:
-    """Returns times since the first request and half of the RTTs [ps], without lost probes. Raises ScenarioError."""
+    """Returns times since the first request and half of each RTT [ps], without lost probes. Raises ScenarioError."""
     requests = _requests(file)
     if not 1 <= len(requests) <= MOST_STEPS:
         raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MOST_STEPS}")

@@ -20,7 +20,7 @@ SCALE: Final = 8192
 LEAST, MOST = -32768, 32767
 # Maximum number of entries of a table in tc (`MAXDIST`) and in the kernel (`NETEM_DIST_MAX`).
 MOST_ENTRIES: Final = 16384
-# An entry as strtol reads it, within 16 bits.
+# An entry in the syntax of strtol, within 16 bits.
 _ENTRY: Final = re.compile(r"[+-]?[0-9]{1,9}")
 # Maximum jitter that netem's arithmetic supports.
 MOST_JITTER: Final = "2 s"
@@ -43,10 +43,11 @@ class Jitter(Model):
     )
     correlation: Probability = Field(
         default=0.0,
-        description="Weight of the previous 32-bit draw in each draw, as in netem; hidden below 1 s",
+        description="Weight of the previous 32-bit draw in each draw, as in netem; without effect at a jitter below 1 "
+        "s",
     )
     order: Literal["free", "fifo"] = Field(
-        default="free", description="Packets may overtake each other; fifo: they keep their order"
+        default="free", description="Whether packets may overtake each other (free) or keep their order (fifo)"
     )
 
     constraints: ClassVar = (
@@ -54,7 +55,7 @@ class Jitter(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
+        """Yields cross-field problems, as (field, message)."""
         yield from super().problems()
         try:
             table_of(self.distribution)
@@ -63,13 +64,13 @@ class Jitter(Model):
 
 
 class Reordering(Model):
-    """Packets that skip the delay of the jitter of the same link (Linux: `netem reorder`)."""
+    """Reordering by packets that skip the delay of the same link's jitter (Linux: `netem reorder`)."""
 
     kind: Literal["reordering"] = "reordering"
     probability: Probability = Field(description="A probability that a packet is sent at once, as in .25")
     correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
     gap: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=1, description="Packets from one that was sent at once to the next that may be [packets]"
+        default=1, description="Minimum distance between packets that may be sent at once [packets]; netem's gap"
     )
 
 
@@ -112,7 +113,9 @@ def _read(file: str) -> tuple[int, ...]:
                 raise ScenarioError(f"{file}:{number}: {shown(word)}; needs {needs}")
             table.append(int(word))
             if len(table) > MOST_ENTRIES:
-                raise ScenarioError(f"{file}:{number}: more than {MOST_ENTRIES} integers; needs as many at most, as tc")
+                raise ScenarioError(
+                    f"{file}:{number}: more than {MOST_ENTRIES} integers; needs at most this number, as tc"
+                )
     if not table:
         raise ScenarioError(f"{file}: no integers; needs {needs}")
     return tuple(table)
@@ -130,7 +133,7 @@ def _normal() -> tuple[int, ...]:
 
 @cache
 def _unbounded_normal() -> tuple[int, ...]:
-    """Steps of 5e-5 standard deviations, each in the cell of the distribution function that it falls into."""
+    """Computes steps of 5e-5 standard deviations, each in the cell of the distribution function that contains it."""
     # Import only here, because few scenarios need it.
     from statistics import NormalDist
 
@@ -151,5 +154,5 @@ def _pareto() -> tuple[int, ...]:
 
 @cache
 def _pareto_normal() -> tuple[int, ...]:
-    """iproute2's `netem/paretonormal.c`: a quarter normal and three quarters Pareto, truncated towards 0."""
+    """Returns iproute2's `netem/paretonormal.c`: a quarter normal and three quarters Pareto, truncated towards 0."""
     return _bounded((normal + 3 * pareto) / 4 for normal, pareto in zip(_unbounded_normal(), _pareto(), strict=True))

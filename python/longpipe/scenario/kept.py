@@ -1,4 +1,4 @@
-"""Cache of resolved scenarios, because resolving takes as long as building, and most are used several times."""
+"""Cache of resolved scenarios, because resolving one takes as long as building it, and most are used repeatedly."""
 
 import gc
 import hashlib
@@ -13,7 +13,7 @@ from longpipe.scenario.canonical import canonical_json
 
 S = TypeVar("S")
 
-# Maximum number of nodes, links and flows in the cache; the latest scenario always stays.
+# Maximum number of nodes, links and flows in the cache; the latest scenario always remains in it.
 MOST_PARTS: Final = 100_000
 
 
@@ -48,7 +48,7 @@ class Resolved:
 
 
 class Kept(Generic[S]):
-    """Cache of live scenarios by identity, because comparing two takes as long as resolving them."""
+    """Cache of live scenarios by identity, because comparing two scenarios takes as long as resolving them."""
 
     def __init__(self, resolve: Callable[[S], dict[str, Any]]) -> None:
         """Creates a cache with the function that resolves a scenario."""
@@ -73,13 +73,13 @@ class Kept(Generic[S]):
         return resolved
 
     def get(self, scenario: S) -> Resolved:
-        """The resolved scenario."""
+        """Returns the resolved scenario."""
         if (found := self._resolved.get(id(scenario))) is None:
             found = self.put(scenario)
         return found
 
     def digest(self, scenario: S) -> str:
-        """SHA-256 of the canonical JSON, which is kept after the resolved scenario is evicted."""
+        """Returns the SHA-256 of the canonical JSON; it is kept after the resolved scenario is evicted."""
         if (found := self._digests.get(id(scenario))) is None:
             found = hashlib.sha256(self.get(scenario).json.encode()).hexdigest()
             self._digests[id(scenario)] = found

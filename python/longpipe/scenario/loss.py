@@ -1,4 +1,4 @@
-"""Injected losses of a link, independent of its buffer: of packets on entry to its port, or by bit errors."""
+"""Injected losses of a link, independent of its buffer: losses of packets on entry to its port, or bit errors."""
 
 from typing import Annotated, Literal
 
@@ -41,7 +41,7 @@ class BernoulliLoss(Model):
 
 
 class LossOverTime(Model):
-    """Loses each packet independently with a time-varying probability, 0 before the first listed time."""
+    """Loses each packet independently with a time-varying probability, which is 0 before the first listed time."""
 
     kind: Literal["over-time"] = "over-time"
     steps: tuple[tuple[Instant, Probability], ...] = Field(
@@ -50,7 +50,7 @@ class LossOverTime(Model):
 
 
 class GilbertElliottTimeLoss(Model):
-    """Gilbert-Elliott model in time: states of exponential duration, so that bursts do not depend on load."""
+    """Gilbert-Elliott model in time: states have exponential durations, so bursts do not depend on the load."""
 
     kind: Literal["gilbert-elliott-in-time"] = "gilbert-elliott-in-time"
     good: SampleInterval = Field(description="A mean time in the good state [time]")

@@ -29,7 +29,7 @@ class Module(OwnControl):
     digest: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of the source and of longpipe's header; filled in, and compared if it is there",
+        description="SHA-256 of the source and of longpipe's header; computed if absent, otherwise compared",
     )
 
     @property
@@ -52,7 +52,7 @@ class Module(OwnControl):
 
 
 def core_module(module: Module, hz: int) -> dict[str, Any]:
-    """Returns a controller from a file as the core has it: by its digest, so that a run does not depend on a path.
+    """Converts a controller from a file for the core, which identifies it by its digest, not by its path.
 
     `hz` is the rate of the kernel's clock ticks, unless the module states its own.
     """

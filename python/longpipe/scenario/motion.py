@@ -1,4 +1,4 @@
-"""Time-varying links: rate, delay, outages and order from a list, a file, a carrier's Es/N0 or satellites."""
+"""Time-varying links: rate, delay, outages and packet order from a list, a file, a carrier's Es/N0 or satellites."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -15,7 +15,8 @@ Between = Annotated[
 ReadAt = Annotated[
     Literal["end", "start"],
     Field(
-        description="When the delay of a packet is read: at the end of its transmission, or at the start as in ns-3 "
+        description="Time at which a packet samples the delay: at the end of its transmission, or at the start as in "
+        "ns-3 "
         "and Hypatia"
     ),
 ]
@@ -25,7 +26,7 @@ CELLS_OVER_TIME: Final = ("tail-drop", "partial-packet-discard", "epd", "selecti
 
 
 class Outages(Model):
-    """Times at which the link transmits nothing, and the fate of packets."""
+    """Times at which the link does not transmit, and the fate of its packets."""
 
     intervals: tuple[tuple[Instant, Instant], ...] = Field(
         default=(), description="Begin and end of each outage [time], as in [['10 s', '10.5 s']]; ordered and disjoint"
@@ -43,7 +44,8 @@ class Outages(Model):
     )
     in_service: Literal["hold", "drop", "deliver"] = Field(
         default="hold",
-        description="Fate of the packet in transmission at the start: hold (keeps the bits sent), drop or deliver",
+        description="Fate of the packet that is in transmission when an outage begins: hold (keeps the bits sent), "
+        "drop or deliver",
     )
     in_flight: Literal["deliver", "drop"] = Field(
         default="deliver", description="Fate of packets on the wire when an outage begins: deliver or drop"
@@ -56,7 +58,8 @@ class Moving(Model):
     kind: Literal["moving"] = "moving"
     delay: tuple[tuple[Instant, Delay], ...] = Field(
         default=(),
-        description="Points of the delay [time], as in [['0 s', '20 ms'], ['15 s', '28 ms']]; two at once are a jump",
+        description="Points of the delay [time], as in [['0 s', '20 ms'], ['15 s', '28 ms']]; two points at one time "
+        "are a jump",
     )
     between: Between = "linear"
     at: ReadAt = "end"
@@ -66,7 +69,7 @@ class Moving(Model):
     rate_cycle: Duration | None = Field(
         default=None, description="Period after which the steps repeat [time]; no repetition if absent"
     )
-    outages: Outages = Field(default=Outages.unchecked(), description="Times without transmission")
+    outages: Outages = Field(default=Outages.unchecked(), description="Outages")
     order: Order = Field(
         default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
     )
@@ -81,11 +84,11 @@ class File(Model):
     )
     bytes: int = Field(default=1504, ge=1, le=1_000_000, description="Bytes per line of a schedule; mahimahi")
     header: int = Field(
-        default=4, ge=0, le=10_000, description="Additional bytes that each packet uses of a schedule; mahimahi"
+        default=4, ge=0, le=10_000, description="Additional bytes of a schedule that each packet uses; mahimahi"
     )
     between: Between = "hold"
     at: ReadAt = "end"
-    outages: Outages = Field(default=Outages.unchecked(), description="Times without transmission; not with a schedule")
+    outages: Outages = Field(default=Outages.unchecked(), description="Outages; not with a schedule")
     order: Order = Field(
         default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
     )
@@ -97,7 +100,8 @@ class Coded(Model):
     kind: Literal["coded"] = "coded"
     symbol_rate: SymbolRate = Field(description="A symbol rate of the carrier [baud]")
     esn0: tuple[tuple[Instant, Decibels], ...] = Field(
-        default=(), description="Points of Es/N0 [dB], as in [['0 s', 12.5], ['60 s', 3.0]]; two at once are a jump"
+        default=(),
+        description="Points of Es/N0 [dB], as in [['0 s', 12.5], ['60 s', 3.0]]; two points at one time are a jump",
     )
     file: str | None = Field(
         default=None,
@@ -109,10 +113,11 @@ class Coded(Model):
         default="linear", description="Es/N0 between two points: linear interpolation, or hold the earlier one"
     )
     margin: Annotated[float, Field(ge=0, le=30)] = Field(
-        default=0.0, description="Increase of all thresholds [dB], for implementation losses and late reports"
+        default=0.0,
+        description="Increase of all thresholds [dB], for implementation losses and outdated channel reports",
     )
     hysteresis: Annotated[float, Field(ge=0, le=30)] = Field(
-        default=0.3, description="Excess of Es/N0 over a threshold that a faster mode needs [dB]"
+        default=0.3, description="Hysteresis: margin above its threshold that a change to a faster mode needs [dB]"
     )
     modcods: str = Field(
         default="dvb-s2",
@@ -121,7 +126,7 @@ class Coded(Model):
         description="The 28 modes of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
     )
     outages: Outages = Field(
-        default=Outages.unchecked(), description="Times without transmission, other than those below the slowest mode"
+        default=Outages.unchecked(), description="Outages, in addition to times with Es/N0 below the lowest threshold"
     )
 
 
@@ -141,7 +146,7 @@ SecondStation = Annotated[
 RouteStep = Annotated[
     Duration, Field(description="Interval at which the route is computed [time]; the delay is linear in between")
 ]
-RouteOutages = Annotated[Outages, Field(description="Times without transmission, other than those without a route")]
+RouteOutages = Annotated[Outages, Field(description="Outages, in addition to times without a route")]
 RouteOrder = Annotated[
     Order, Field(description="After a route change, packets keep their own delays (free) or their order (fifo)")
 ]
@@ -196,8 +201,9 @@ class OwnSatellites(Model):
     )
     link_range: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
         default=None,
-        description="Longest link between two satellites [km]; there is one whenever they are as close and the line "
-        "between them is 80 km or more above the Earth. Without it a route goes up and down once",
+        description="Longest link between two satellites [km]; two satellites are linked whenever they are at most "
+        "this far apart and the line between them stays at least 80 km above the Earth. If absent, a route uses a "
+        "single satellite",
     )
     step: RouteStep = "1 s"
     between: Between = "linear"

@@ -19,7 +19,7 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 
 
 class Group(Model):
-    """Flows of a dumbbell with equal settings, called name1 to nameN, or name if there is one.
+    """Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.
 
     Settings that the group does not have are the scenario's.
     """
@@ -36,7 +36,8 @@ class Group(Model):
         le=255,
         validation_alias=AliasChoices("class", "class_"),
         serialization_alias="class",
-        description="Class of its packets in both directions: 0 is the first at ports with classes; DSCP at CAKE",
+        description="Class of its packets in both directions: at ports with classes 0 is the first one; at CAKE it is "
+        "the DSCP",
     )
     access_delay: Delay | None = Field(
         default=None, description="Propagation source to switch1 [time]; network.access_delay if absent"
@@ -45,7 +46,7 @@ class Group(Model):
         default=None, description="Propagation switch2 to sink [time]; network.exit_delay if absent"
     )
     direction: Literal["forth", "back"] = Field(
-        default="forth", description="Direction of the data: from source to sink (forth) or from sink to source (back)"
+        default="forth", description="Direction of the data: from source to sink (forth), or from sink to source (back)"
     )
 
     @property
@@ -89,7 +90,8 @@ class Dumbbell(Model):
         default=None, description="Policy of switch2 to switch1; switch.policy if absent"
     )
     send_jitter: Delay = Field(
-        default="0 s", description="Hosts delay each packet by a uniform random time below this [time]"
+        default="0 s",
+        description="Send jitter: each host delays each packet by a uniform random time below this [time]",
     )
     host_policy: Part[Policy | None] = part(
         default=None, description="Queue discipline of the hosts' interfaces; tail drop if absent"
@@ -136,7 +138,8 @@ class Dumbbell(Model):
 
     @model_serializer(mode="wrap")
     def _groups_say_how_many(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # The number of sources follows from the groups, so that changing a group's count is a single change.
+        # The number of sources follows from the groups, so a user who changes a group's count has to change only one
+        # field.
         return {name: v for name, v in handler(self).items() if self.group is None or name != "sources"}
 
     @model_validator(mode="before")
@@ -154,7 +157,8 @@ class Node(Model):
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique")
     kind: Literal["host", "switch"] = Field(description="A kind: host or switch")
     send_jitter: Delay = Field(
-        default="0 s", description="A host delays each packet by a uniform random time below this [time]"
+        default="0 s",
+        description="Send jitter of a host: it delays each packet by a uniform random time below this [time]",
     )
     pep: Part[Pep | None] = part(
         default=None,
@@ -243,7 +247,8 @@ class Flow(Model):
         le=255,
         validation_alias=AliasChoices("class", "class_"),
         serialization_alias="class",
-        description="Class of its packets in both directions: 0 is the first at ports with classes; DSCP at CAKE",
+        description="Class of its packets in both directions: at ports with classes 0 is the first one; at CAKE it is "
+        "the DSCP",
     )
 
 

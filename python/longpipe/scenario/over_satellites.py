@@ -22,7 +22,7 @@ Knots = tuple[tuple[int, int], ...]
 
 
 class _Route(NamedTuple):
-    """Stations, and times of the run [ps]; `begin_ps` is after the epoch of the constellation."""
+    """Stations, and times of the run [ps]: `begin_ps` is after the epoch of the constellation."""
 
     where: str
     first: str
@@ -43,7 +43,7 @@ class _File(NamedTuple):
 
 
 def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: int) -> tuple[Knots, Knots]:
-    """Returns the points of a link's delay, and the times without a route.
+    """Returns the points of a link's delay and the times without a route.
 
     Raises ScenarioError for an unknown shell or station, a file that cannot be read, too many steps, and stations
     without a route at the start.
@@ -65,7 +65,7 @@ def _stamp(file: str) -> tuple[int, int]:
     try:
         found = Path(file).stat()
     except (OSError, ValueError):
-        # Reading the file reports the error.
+        # If the file is missing, reading it reports the error.
         return (0, 0)
     return (found.st_size, found.st_mtime_ns)
 

@@ -1,4 +1,4 @@
-"""TCP fields of a part of a scenario that differ from the scenario's."""
+"""TCP fields of a flow, group or proxy that differ from the scenario's."""
 
 from typing import Annotated, Any
 

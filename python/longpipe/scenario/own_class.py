@@ -28,7 +28,7 @@ class Python(OwnControl):
     digest: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of the class's code, or of its version; filled in, and compared if it is there",
+        description="SHA-256 of the class's code, or of its version; computed if absent, otherwise compared",
     )
 
     @model_validator(mode="before")
@@ -63,12 +63,12 @@ class Python(OwnControl):
 
 
 def class_as_table() -> BeforeValidator:
-    """Accepts a class itself for the table that names it."""
+    """Accepts the class itself in place of the table that names it."""
     return BeforeValidator(lambda value: {"kind": "python", "class": value} if isinstance(value, type) else value)
 
 
 def core_class(control: Python, hz: int) -> dict[str, Any]:
-    """Returns a class as the core has it: as a module, by its digest."""
+    """Converts a class for the core, which treats it as a module with its digest."""
     return {
         "kind": "module",
         "digest": control.digest,

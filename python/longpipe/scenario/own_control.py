@@ -17,7 +17,7 @@ def _scalar(value: object) -> object:
     return value
 
 
-# A parameter or setting of the user's code.
+# Type of a parameter or setting of the user's code.
 Value = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, BeforeValidator(_scalar)]
 
 
@@ -31,10 +31,10 @@ def _text(value: object) -> str:
 
 
 class Known(Protocol):
-    """The controllers that this process knows: `longpipe.controls.objects` or `longpipe.controls.classes`."""
+    """Registry of the controllers of this process: `longpipe.controls.objects` or `longpipe.controls.classes`."""
 
     def content(self, digest: str, /) -> bytes | None:
-        """Returns the content of the controller with a digest; None if this process does not know it."""
+        """Returns the content of the controller with a digest; or None if it is not registered."""
 
     def remember(self, digest: str, name: str, content: bytes, /) -> None:
         """Stores a controller that came from another process."""
@@ -49,7 +49,8 @@ class OwnControl(Variant):
     pickled_as: ClassVar[str]
 
     if TYPE_CHECKING:
-        # Each kind declares these fields itself, because they follow its own ones and have other descriptions.
+        # Each kind declares these fields itself, because they come after its own fields and have different
+        # descriptions.
         digest: str | None
         parameters: dict[str, Value]
 
@@ -62,13 +63,13 @@ class OwnControl(Variant):
     def _find(self) -> str:
         """Returns the digest of the controller. Raises ScenarioError if it is not found.
 
-        Raises ValueError for parameters that it does not accept.
+        Raises ValueError for parameters that the controller does not accept.
         """
 
     @staticmethod
     @abstractmethod
     def _known() -> Known:
-        """Imports and returns the known controllers of this kind, which few scenarios need."""
+        """Returns the registry of this kind; imported only here, because few scenarios need it."""
 
     @model_validator(mode="after")
     def _found(self) -> Self:
@@ -80,7 +81,7 @@ class OwnControl(Variant):
                 raise
             return self
         if self.digest not in (None, digest):
-            needs = f"needs the {self.noun} as it was, or no digest; {self.own_name} has {digest[:12]}... now"
+            needs = f"needs the unchanged {self.noun}, or no digest; {self.own_name} has {digest[:12]}... now"
             raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
         self.__dict__["digest"] = digest
         self.model_fields_set.add("digest")

@@ -23,13 +23,13 @@ class OwnStack(Model):
         "protocol of docs/own-stacks.md over its standard input and output",
     )
     file: str | None = Field(
-        default=None, min_length=1, max_length=4096, description="A shared object, in place of a command"
+        default=None, min_length=1, max_length=4096, description="A shared object, instead of a command"
     )
     stack: str | None = Field(
         default=None,
         min_length=1,
         max_length=100,
-        description="Name of the stack, which a shared object with several needs; the name of the file if absent",
+        description="Name of the stack, required for a shared object with several; the file's name if absent",
     )
     settings: dict[str, Value] = Field(
         default_factory=dict, max_length=64, description="Settings for the stack by name, as {window = 20}"
@@ -38,7 +38,7 @@ class OwnStack(Model):
         default=None,
         min_length=1,
         max_length=100,
-        description="Version of a command: its runs are identified by this instead of the files that it names",
+        description="Version of a command, which then identifies its runs instead of the files that it names",
     )
     longest_packet: PathMtu = Field(
         default="1480 B", description="Largest IP packet that the stack may send, with 28 bytes of headers [bytes]"
@@ -46,7 +46,7 @@ class OwnStack(Model):
     digest: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of the object, or of the command and its files; filled in, and compared if it is there",
+        description="SHA-256 of the object, or of the command and its files; computed if absent, otherwise compared",
     )
 
     @model_validator(mode="after")
@@ -63,7 +63,7 @@ class OwnStack(Model):
                 raise ValueError(f"{'command' if self.file is None else 'file'}: {error}") from None
             return self
         if self.digest not in (None, digest):
-            needs = f"needs the stack as it was, or no digest; it has {digest[:12]}... now"
+            needs = f"needs the unchanged stack, or no digest; it has {digest[:12]}... now"
             raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
         self.__dict__["digest"] = digest
         self.model_fields_set.add("digest")
@@ -82,13 +82,13 @@ class OwnStack(Model):
 
     @property
     def name(self) -> str:
-        """Returns the name of the stack in results."""
+        """Returns the name of the stack that results show."""
         if self.stack is not None:
             return self.stack
         if self.file is not None:
             return Path(self.file).stem
         words = self.command or ("",)
-        # `python mine.py` is named after its script.
+        # The stack `python mine.py` is named after its script.
         scripts = [word for word in words[1:2] if Path(word).suffix]
         return Path(scripts[0] if scripts else words[0]).stem
 
@@ -118,5 +118,5 @@ def core_own_stack(stack: OwnStack) -> dict[str, Any]:
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:
-    """Returns TCP fields of a flow with a stack. They only determine the length of its packets."""
+    """Returns the TCP fields of a flow with a stack, which only determine the length of its packets."""
     return stack_tcp_of(SIZE.parse(stack.longest_packet), None)

@@ -13,7 +13,7 @@ class Pep(Model):
     """A proxy that terminates each passing TCP connection and forwards its data over a second one (RFC 3135)."""
 
     buffer: SplitBuffer = Field(
-        description="Buffer per connection for data that the second connection has not had acknowledged [bytes], as "
+        description="Buffer per connection for data that are not yet acknowledged on the second connection [bytes], as "
         "in '1 MB'",
     )
     tcp: Part[OwnTcp] = part(default=None, description="TCP fields of the proxy's sender that differ from the flow's")

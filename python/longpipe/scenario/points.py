@@ -1,4 +1,4 @@
-"""Long series of a resolved scenario as columns: a pair of numbers takes 16 bytes, and 144 as a list in a list."""
+"""Long series of a resolved scenario as columns: a pair of numbers takes 16 bytes instead of 144 in nested lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Points(Sequence[list[Any]]):
-    """Rows of a time [ps] and another integer, or with `second = "d"` a float; each row reads as a list of both."""
+    """Rows of a time [ps] and another integer, or with `second = "d"` a float; each row is read as a list of both."""
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -12,7 +12,7 @@ Profile = Literal["classic", "linux-6"]
 
 CLASSIC: Final[Profile] = "classic"
 
-# Fields of each profile whose defaults differ from the classic ones.
+# Fields of each profile that have other defaults than the classic profile.
 PROFILES: Final[dict[str, dict[str, Any]]] = {
     CLASSIC: {},
     # Defaults of Linux 6 over Ethernet. A granularity of 200 ms gives RTO = SRTT + max(4 RTTVAR, 200 ms).
@@ -29,8 +29,8 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
-# Options of congestion controllers that have rules of their own in a profile, unless the scenario sets them.
-# Linux's Vegas keeps 2 to 4 segments in queues (tcp_vegas.c).
+# Options that a profile sets for a congestion controller unless the scenario sets them. Linux's Vegas keeps 2 to 4
+# segments in queues (tcp_vegas.c).
 RULES: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "linux-6": {
         "cubic": {"rules": "linux"},
@@ -45,7 +45,7 @@ _RULED: Final[Mapping[str, type[Variant]]] = {
 
 
 def is_ruled(profile: str, chosen: Variant) -> bool:
-    """Returns whether a congestion controller follows the rules that the profile sets for it, or has none."""
+    """Returns whether a congestion controller follows the profile's rules for it, or the profile has none for it."""
     options = RULES.get(profile, {}).get(chosen.kind, {})
     return "rules" not in options or getattr(chosen, "rules", None) == options["rules"]
 
@@ -53,7 +53,7 @@ def is_ruled(profile: str, chosen: Variant) -> bool:
 def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
     """Returns a connection's fields with the defaults of its profile; specified fields and options have precedence.
 
-    A specified `initial_rtt` replaces the profile's handshake, because each gives the first RTT sample.
+    A specified `initial_rtt` replaces the profile's handshake, because each of them provides the first RTT sample.
     """
     if not isinstance(fields, dict):
         return fields
@@ -98,16 +98,16 @@ def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: 
 
 
 def _said(chosen: object) -> dict[str, Any]:
-    """Returns the options that were specified."""
+    """Returns the options of a part that the user specified."""
     if isinstance(chosen, Model):
         return {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
     return dict(chosen) if isinstance(chosen, dict) else {}
 
 
 def _said_beside(vegas: object) -> dict[str, Any]:
-    """Returns the options of `tcp.vegas` that were written; defaults count only in a table by Linux's rules.
+    """Returns the specified options of `tcp.vegas`; in a table with Linux's rules, defaults count as specified.
 
-    A scenario that was written to a file has the defaults in it, whichever controller it uses.
+    Files written by longpipe contain the defaults of this table, whichever controller the scenario uses.
     """
     said = _said(vegas)
     fields = VegasOptions.model_fields
@@ -117,7 +117,7 @@ def _said_beside(vegas: object) -> dict[str, Any]:
 
 
 def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> None:
-    """Changes the profile of a written connection; fields that differ from the previous profile stay.
+    """Changes the profile of a written connection; fields that differ from the previous profile are kept.
 
     `defaults` are the defaults of all fields without a profile.
     """

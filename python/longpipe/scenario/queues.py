@@ -49,16 +49,19 @@ class Red(Model):
         default=True, description="Raise the probability linearly from max_p at 'max' to 1 at twice 'max'"
     )
     adaptive: bool = Field(
-        default=False, description="Adapt max_p to keep the average queue half-way; Floyd, Gummadi and Shenker 2001"
+        default=False,
+        description="Adaptive RED: adapt max_p to keep the average queue half-way between min and max; "
+        "Floyd, Gummadi and Shenker 2001",
     )
     gap: Literal["uniform", "wait", "drawn"] = Field(
         default="uniform",
         description="Distribution of the number of packets between drops: uniform over 1 to 1/p (Floyd and Jacobson "
-        "1993), 'wait' 1/p to 2/p as ns-2, 'drawn' once for each gap as Linux",
+        "1993), 'wait' over 1/p to 2/p as in ns-2, 'drawn' once for each gap as in Linux",
     )
     mean_packet: SegmentSize = Field(
         default="1000 B",
-        description="Mean packet size, to age the average of an idle port and to scale by bytes [bytes]",
+        description="Mean packet size, used to age the average of an idle port and to scale the probability by packet "
+        "size [bytes]",
     )
     ecn: Ecn = False
     per_vc: Annotated[bool, LATER] = Field(
@@ -104,7 +107,8 @@ class Pie(Model):
         "with weight 1/4); RFC 8033 section 5.2",
     )
     rules: Literal["rfc-8033", "linux", "ns-3"] = Field(
-        default="rfc-8033", description="Implementation to follow for bursts and for very short and very long delays"
+        default="rfc-8033",
+        description="Implementation whose rules apply to bursts and to very short and very long delays",
     )
     derandomize: bool = Field(default=True, description="Spread drops out (derandomize); RFC 8033 section 5.4")
     ecn: Ecn = False
@@ -176,6 +180,7 @@ class FqCodel(CodelOptions):
     )
     rules: Literal["rfc-8290", "linux"] = Field(
         default="rfc-8290",
-        description="Implementation to follow: in Linux CoDel compares the backlog of all flows, and a new flow that "
-        "became empty joins the old flows only if there are any; RFC 8290 compares the flow's own, and it always joins",
+        description="Implementation to follow. Linux: CoDel compares the backlog of all flows, and a new flow that "
+        "became empty joins the old flows only if there are any. RFC 8290: CoDel compares the flow's own backlog, "
+        "and such a flow always joins them",
     )

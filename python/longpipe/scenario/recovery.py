@@ -12,7 +12,7 @@ Pipe = Literal["window", "outstanding"]
 
 Guard = Annotated[
     bool,
-    Field(description="No second fast retransmit for data sent before the last recovery; RFC 2582 section 5"),
+    Field(description="Avoid a second fast retransmit for data sent before the last recovery; RFC 2582 section 5"),
 ]
 
 
@@ -44,7 +44,8 @@ class RenoOptions(Model):
     )
     guard_timeouts_only: bool = Field(
         default=False,
-        description="Apply 'guard' only after a timeout, so that fast retransmits may follow each other; ns-2 of 2000",
+        description="Apply 'guard' only after a timeout, so that several fast retransmits may occur in a row; ns-2 of "
+        "2000",
     )
     inflate_always: bool = Field(
         default=False,
@@ -98,7 +99,8 @@ class SackOptions(Model):
     )
     pipe: Pipe = Field(
         default="window",
-        description="Initial PIPE at a fast retransmit: the window or the outstanding data, minus the duplicate ACKs; "
+        description="Initial PIPE at a fast retransmit: the window or the outstanding data, less one segment per "
+        "duplicate ACK; "
         "ATM Forum/98-0876 section 3.2",
     )
     guard: Guard = True

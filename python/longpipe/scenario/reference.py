@@ -27,9 +27,9 @@ PLAIN: Final = Style(part=lambda _, name: name, value=str)
 
 
 _BOUNDS: Final = {Gt: "more than {0.gt}", Ge: "at least {0.ge}", Lt: "less than {0.lt}", Le: "at most {0.le}"}
-# A unit in brackets, except in an example.
+# Matches a unit in brackets that is not part of an example.
 _UNIT: Final = re.compile(r"(?<!as in) \[(?P<unit>[a-z][^\]'={}]*)\]", re.IGNORECASE)
-# A source at the end of a description, after an optional note.
+# Matches a source at the end of a description, after an optional note.
 _SOURCE: Final = re.compile(
     r"; (?:(?P<note>[^;(]*?), )?(?:as )?"
     r"(?P<source>(?:ATM Forum|RFC \d|BSD|Brakmo|Hoe 1996|Gilbert|ITU-T|left open).*)"
@@ -83,7 +83,7 @@ def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]
 
 
 def places() -> dict[type[BaseModel], str]:
-    """Returns the dotted name of each part; of several, the one with the fewest parts, then letters."""
+    """Returns the dotted name of each part; of several, the one with the fewest components, then the shortest."""
     places: dict[type[BaseModel], str] = {Scenario: ""}
     level = places
     while level:
@@ -100,7 +100,7 @@ def places() -> dict[type[BaseModel], str]:
 
 
 def named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Returns fields by their names in a file, without the kind, which is in the section's title."""
+    """Returns fields by their names in a file, without the kind, which the section's title contains."""
     fields = {f.serialization_alias or name: f for name, f in model.model_fields.items()}
     return fields if kind_of(model) is None else {name: field for name, field in fields.items() if name != "kind"}
 
@@ -116,7 +116,7 @@ def described(description: str) -> tuple[str, str, str]:
 
 
 def default_of(field: FieldInfo, style: Style = PLAIN) -> str:
-    """Returns a field's default as in a file."""
+    """Returns a field's default as written in a file."""
     value: Any = field.default
     if value is PydanticUndefined:
         return REQUIRED

@@ -50,7 +50,7 @@ class Repeating(Protocol):
 
 
 def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> None:
-    """Raises ScenarioError for an interval of which more than a billion fit into the run, and for endless bursts."""
+    """Raises ScenarioError for an interval that fits into the run more than a billion times, and for endless bursts."""
     least_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
     for field, text, interval_ps in _intervals(scenario, topology, tcps):
         if interval_ps < least_ps:
@@ -71,7 +71,7 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
 
 
 def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
-    """Yields each repeated event: the field, its value, and the shortest interval [ps]."""
+    """Yields the field, its value, and the shortest interval [ps] of each repeated event."""
     for field, policy in policies(scenario.network, scenario.switch, topology):
         if isinstance(policy, Pie | DualPi2):
             yield f"{field}.update", policy.update, TIME.parse(policy.update)
@@ -90,7 +90,7 @@ def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> 
 
 
 def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
-    """Yields the repeated events of flows: requests, chunks and frames of video, and their timeouts over TCP."""
+    """Yields the repeated events of flows: requests, video chunks, video frames, and timeouts of TCP."""
     for field, traffic, mss in _traffics(scenario, topology, tcps):
         if isinstance(traffic, Stream):
             yield f"{field}.write", traffic.write or f"{mss}, the MSS,", _write_ps(traffic, mss)
@@ -127,13 +127,13 @@ def _traffics(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
 
 
 def _unlike(flows: Sequence[Flow], tcps: Sequence[Tcp]) -> list[int]:
-    """Returns the number of the last of all flows that share both traffic and TCP; flows of a group do."""
+    """Returns the number of the last flow for each combination of traffic and TCP; flows of a group share both."""
     both = ((id(flow.traffic), id(tcp)) for flow, tcp in zip(flows, tcps, strict=True))
     return sorted({key: i for i, key in enumerate(both)}.values())
 
 
 def _write_ps(stream: Stream, mss: str) -> int:
-    """Returns the time from one write to the next, rounded down [ps]."""
+    """Returns the time between two writes, rounded down [ps]."""
     return 8 * SIZE.parse(stream.write or mss) * 10**12 // RATE.parse(stream.rate)
 
 
@@ -142,7 +142,8 @@ def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: 
     cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
     if cycle_ps < packet_ps:
         raise ScenarioError(
-            f"{field}.on: {bursts.on} and {bursts.off} off; needs {TIME.format(packet_ps)} in all, the time of a "
+            f"{field}.on: {bursts.on} and {bursts.off} off; needs at least {TIME.format(packet_ps)} in all, the time "
+            f"of a "
             f"{of} at the rate"
         )
     if isinstance(bursts.times, Pareto):

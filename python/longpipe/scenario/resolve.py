@@ -46,7 +46,7 @@ from longpipe.units import RATE, TIME
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-# Fields that the core does not have, or that it has in another form.
+# Fields that the core does not have or represents differently.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
 _OF_FLOWS: Final = ("name", "from_", "to", "route", "return_route", "tcp", "traffic", "start", "stop")
@@ -55,7 +55,7 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:
-    """Returns the scenario as the core requires it. Raises ScenarioError where fields contradict each other."""
+    """Returns the scenario as the core requires it. Raises ScenarioError if fields contradict each other."""
     network = scenario.network
     if isinstance(network, Dumbbell):
         first = scenario.model_copy(update={"network": first_of_each(network)})
@@ -68,13 +68,13 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
 
 
 def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
-    """Returns the scenario with all flows of its network, which have these numbers where starts are staggered."""
+    """Returns the scenario with all flows of its network; staggered starts use these numbers of the flows."""
     graph, moving, over = _moved(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
     tcps = _merged(scenario, topology.graph.flows)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
-        # The window follows from the links, which have to be valid.
+        # The window is computed from the links, which have to be valid.
         check_network(scenario.framing, scenario.network, scenario.switch, topology)
         tcps = fitted(tcps, topology, list(directed_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
@@ -95,13 +95,13 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
         "vbr": list(_vbr(scenario, topology)),
     }
     if any(flow.get("foreign") for flow in resolved["flows"]):
-        # External packets need an event each.
+        # Every external packet needs an event.
         resolved["engine"] = "reference"
     return spread(resolved, over) if over.paths else resolved
 
 
 def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
-    """Returns the graph with the maximum delay of each time-varying link, these links' series, and satellite paths."""
+    """Returns the graph with maximum delays of time-varying links, the series of these links, and satellite paths."""
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
     known: dict[int, Series] = {}
@@ -134,44 +134,48 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
 
 
 def _check_cells(where: str, motion: dict[str, Any]) -> None:
-    """Raises ScenarioError for a variation that links of cells cannot have."""
+    """Raises ScenarioError for a variation that ATM links do not support."""
     if motion.get("service", {}).get("kind") == "opportunities":
-        raise ScenarioError(f"{where}: a schedule, whose opportunities carry packets; needs framing 'ip'")
+        raise ScenarioError(f"{where}: a schedule of packet transmissions; needs framing 'ip'")
     if motion["order"] != "fifo":
-        raise ScenarioError(f"{where}.order: free; needs 'fifo' under AAL5, where a circuit's cells keep their order")
+        raise ScenarioError(
+            f"{where}.order: free; needs 'fifo' under AAL5, because the cells of a circuit keep their order"
+        )
 
 
 def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
     """Raises ScenarioError if a VBR source, whose peak rate must always be available, crosses a time-varying link."""
     for source, route in zip(topology.graph.vbr, topology.vbr_routes, strict=True):
         if any(link in moving for link in route):
-            raise ScenarioError(f"network.vbr: {source.name} crosses a path; needs static links")
+            raise ScenarioError(f"network.vbr: {source.name} crosses a time-varying link; needs static links")
 
 
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
     """Returns the additional fields of a time-varying link in the core."""
     if framing == "aal5" and link["policy"]["kind"] not in CELLS_OVER_TIME:
-        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(CELLS_OVER_TIME)}")
+        raise ScenarioError(f"policy: {link['policy']['kind']}; with a path needs {', '.join(CELLS_OVER_TIME)}")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
-        raise ScenarioError("loss: bit-errors; beside a path needs losses of another kind")
+        raise ScenarioError("loss: bit-errors; with a path needs losses of another kind")
     scheduled = series.motion.get("service", {}).get("kind") == "opportunities"
     if scheduled and any(one["kind"] == "aggregation" for one in link.get("conditioners", ())):
-        raise ScenarioError("conditioners: aggregation; beside a schedule, whose opportunities are batches, needs none")
+        raise ScenarioError("conditioners: aggregation; not together with a schedule, whose transmissions are batches")
     if series.loss is None:
         return {"motion": series.motion}
     if link["loss"]["kind"] != "none":
-        raise ScenarioError(f"loss: {link['loss']['kind']}; is in the file of its path, too: needs one of them")
+        raise ScenarioError(
+            f"loss: {link['loss']['kind']}; the file of its path also contains losses; needs one of them"
+        )
     return {"motion": series.motion, "loss": series.loss}
 
 
 def _largest(tcps: Sequence[Tcp]) -> Packet:
-    """Returns the longest full segment of all flows."""
+    """Returns the full segment of the flow with the longest one."""
     distinct = {id(tcp): tcp for tcp in tcps}
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
 
 
 def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
-    """Returns the TCP of each flow; flows with the same own parameters share one object. Real stacks do not use it."""
+    """Returns the TCP of each flow; flows with equal own parameters share one object. Real stacks do not use it."""
     tcp = scenario.tcp
     owns = {id(flow.tcp): flow.tcp for flow in flows}
     merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
@@ -189,7 +193,7 @@ def _tcp_of(traffic: Traffic, tcp: Tcp) -> Tcp:
 def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     fields = {name: getattr(own, name) for name in own.model_fields_set}
     if "congestion" in fields:
-        # Fields of the controller that the flow does not set follow its profile: its own, otherwise the scenario's.
+        # Fields of the controller that the flow does not set follow the flow's profile, or else the scenario's.
         chosen = by_rules(fields.get("profile", tcp.profile), own.congestion, fields.get("vegas", tcp.vegas))
         fields["congestion"] = chosen
         if isinstance(chosen, Vegas):
@@ -203,7 +207,7 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
 
 
 def _nodes(nodes: Iterable[Node]) -> Iterator[dict[str, Any]]:
-    """Yields the nodes of the graph; those that differ only in their names are converted once."""
+    """Yields the nodes of the graph; nodes that differ only in their names are converted once."""
     made: dict[tuple[str, str], dict[str, Any]] = {}
     for node in nodes:
         key = (node.kind, node.send_jitter)
@@ -218,7 +222,7 @@ def _flows(
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     starts = _Starts(scenario, numbers)
-    # Fields of flows with the same TCP, traffic and class.
+    # The fields are shared by flows with the same TCP, traffic and class.
     made: dict[tuple[int, int, int], dict[str, Any]] = {}
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         traffic = flow.traffic or scenario.traffic
@@ -300,7 +304,7 @@ class _Starts:
         self._made: dict[int, dict[str, Any]] = {}
 
     def of_flow(self, i: int, flow: Flow) -> dict[str, Any]:
-        """Returns the start of flow i of the network; raises ScenarioError if it is after the end of the run."""
+        """Returns the start of flow i of the network. Raises ScenarioError if it is not before the end of the run."""
         start = flow.start or self._scenario.start
         if isinstance(start, StaggeredStart):
             at_ps = TIME.parse(start.first) + self._numbers[i] * TIME.parse(start.interval)
@@ -322,9 +326,9 @@ def _stop(scenario: "Scenario", i: int, flow: Flow, stop: Stop, resolved: dict[s
     field = "stop" if flow.stop is None else f"{flow_field(scenario.network, i)}.stop"
     of_flow = f"{field} of flow {flow.name!r}"
     if "onward" in resolved or "relayed" in resolved:
-        raise ScenarioError(f"{of_flow}: set; needs a flow that no proxy splits")
+        raise ScenarioError(f"{of_flow}: set; needs a flow without a split-TCP proxy")
     if "foreign" in resolved:
-        raise ScenarioError(f"{of_flow}: set; needs traffic without a real stack, whose size ends it")
+        raise ScenarioError(f"{of_flow}: set; needs traffic without a real stack, which ends after its size")
     return core_fields(stop)
 
 

@@ -13,7 +13,8 @@ MOST_KEPT: Final = 4_000_000
 class _Tree:
     """A breadth-first search through switches from one node, continued as far as callers need.
 
-    `taken` contains the nodes taken from the queue, with their order; `before` the node from which each was reached.
+    `taken` contains the nodes taken from the queue, with their order; `before` contains the node from which each was
+    reached.
     """
 
     queue: list[str]
@@ -74,7 +75,7 @@ class ShortestRoutes:
         if known := [(taken[name], name) for name in ends if name in taken]:
             return min(known)[1]
         wanted = set(ends)
-        # Visited nodes remain in the list, in front of the nodes still to visit.
+        # Visited nodes remain in the list, before the nodes still to be visited.
         while len(taken) < len(tree.queue):
             here = tree.queue[len(taken)]
             taken[here] = len(taken)

@@ -15,7 +15,7 @@ from longpipe.scenario.points import Points
 from longpipe.units import SIZE, TIME, Dimension
 
 PS: Final = 10**12
-# Bare times from 1973 on are Unix times in seconds or, by their size, in ms, us or ns.
+# Bare times from 1973 on are Unix times in seconds or, depending on their magnitude, in ms, us or ns.
 _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
 _FARTHEST_PS: Final = 10**11 * PS
@@ -39,7 +39,7 @@ class Column:
     dimension: Dimension
     bare: str
     most: int
-    # Divisor of the values, 2 for RTTs.
+    # Divisor of the values; 2 converts RTTs to delays.
     divisor: int = 1
     unit: str = ""
     is_bare: bool = False
@@ -108,13 +108,13 @@ class Column:
 
 @dataclass
 class Times:
-    """Times of a series [ps], relative to the first row; for datagrams only if they are Unix times."""
+    """Times of a series [ps], relative to the first row; for datagrams this applies only to Unix times."""
 
     file: str
     head: str
     unit: str
     latest: int
-    # Whether all times count from the first row; otherwise only Unix times do.
+    # Whether all times are relative to the first row; otherwise only Unix times are.
     from_first: bool
     strictly: bool = True
     begin: int | None = None
@@ -173,7 +173,7 @@ class Times:
         return round(number * TIME.units[unit])
 
     def note(self) -> str:
-        """Returns number of rows, span and origin of times, for a note."""
+        """Returns the number of rows and the span and origin of the times, for a note."""
         text = f"{self.rows} {'row' if self.rows == 1 else 'rows'} to {TIME.format(max(0, self.last))}"
         if not self.begin:
             return text
@@ -183,7 +183,7 @@ class Times:
 
 @dataclass
 class SeriesTable:
-    """A table with a column of times and named others: `columns` by name, `at` their index in a row."""
+    """A table with a column of times and other named columns: `columns` by name, `at` their index in a row."""
 
     table: Table
     times: Times
@@ -251,7 +251,8 @@ def series_table(
 def times_and_sizes(file: str, largest: int, needs: str) -> Points:
     """Returns the times [ps] and sizes [bytes] of a CSV file; Unix times count from the first row.
 
-    Raises ScenarioError with the line of a time or size outside its range; `needs` describes the sizes if one is 0.
+    Raises ScenarioError with the line of a time or size outside its range; `needs` describes the accepted sizes if a
+    size is 0.
     """
     table = read_table(file, "a CSV file of time and bytes")
     names = {"time": TIME, "bytes": SIZE}

@@ -31,12 +31,12 @@ class Sfq(Model):
     queues: Queues = Field(default=1024, description="Number of queues to which flows are hashed; Linux sch_sfq")
     perturb: QueueTime | None = Field(
         default=None,
-        description="Interval of changes of the hash [time]; queued packets stay where they are; never if absent",
+        description="Interval of changes of the hash [time]; queued packets stay in their queue; never if absent",
     )
 
 
 class Fq(Model):
-    """Linux's fair queue: a queue per flow with a byte credit, new flows first (sch_fq); pacing is the senders'."""
+    """Linux's fair queue (sch_fq): a queue per flow with a byte credit, new flows first; pacing is left to senders."""
 
     kind: Literal["fq"] = "fq"
     quantum: TurnBytes = "3028 B"
@@ -49,7 +49,7 @@ class Fq(Model):
     )
     refill_delay: Delay = Field(
         default="40 ms",
-        description="A flow that was idle for longer gets a full quantum [time]; Linux sch_fq flow_refill_delay",
+        description="Idle time after which a flow gets a full quantum [time]; Linux sch_fq flow_refill_delay",
     )
 
 
@@ -75,7 +75,7 @@ class Step(Model):
 
     kind: Literal["step"] = "step"
     threshold: Delay = Field(
-        default="1 ms", description="Delay from which packets are marked [time]; Linux sch_dualpi2"
+        default="1 ms", description="Delay at and above which packets are marked [time]; Linux sch_dualpi2"
     )
 
 
@@ -84,23 +84,23 @@ class Ramp(Model):
 
     kind: Literal["ramp"] = "ramp"
     min: Delay = Field(
-        default="800 us", description="Delay up to which nothing is marked [time]; RFC 9332 appendix A.1 minTh"
+        default="800 us", description="Delay up to which no packet is marked [time]; RFC 9332 appendix A.1 minTh"
     )
     max: Delay = Field(
         default="1200 us",
-        description="Delay from which everything is marked [time]; RFC 9332 appendix A.1, minTh + range",
+        description="Delay from which every packet is marked [time]; RFC 9332 appendix A.1, minTh + range",
     )
 
 
 class TimeShifted(Model):
-    """Serves in the order of arrival, where low-latency packets count as having arrived earlier by a shift."""
+    """Serves in order of arrival; low-latency packets count as if they had arrived earlier by a shift."""
 
     kind: Literal["time-shifted"] = "time-shifted"
     shift: Delay = Field(default="50 ms", description="The shift [time]; RFC 9332 appendix A.1 tshift")
 
 
 class Shares(Model):
-    """Gives the classic queue a share of the bytes while both queues are backlogged."""
+    """Guarantees the classic queue a share of the bytes while both queues are backlogged."""
 
     kind: Literal["weighted"] = "weighted"
     classic: float = Field(
@@ -131,11 +131,12 @@ class DualPi2(Model):
         default=1,
         ge=0,
         le=10**9,
-        description="No native marking while at most this many are queued [packets]; RFC 9332 Th_len",
+        description="Backlog of the low-latency queue up to which there is no native marking [packets]; RFC 9332 "
+        "Th_len",
     )
     scheduler: Annotated[TimeShifted | Shares, Field(discriminator="kind"), kind_or_table()] = Field(
         default=TimeShifted.unchecked(),
-        description="Scheduler between both queues: time-shifted or weighted; RFC 9332 appendix A.1",
+        description="Scheduler of the two queues: time-shifted or weighted; RFC 9332 appendix A.1",
     )
     ecn: bool = Field(
         default=True, description="Mark ECN-capable packets of the classic queue instead of dropping them; RFC 9332"
@@ -171,40 +172,44 @@ class Cake(Model):
     kind: Literal["cake"] = "cake"
     rate: Rate | None = Field(
         default=None,
-        description="Rate of the shaper, by lengths with overhead and framing; unlimited if absent; sch_cake bandwidth",
+        description="Rate of the shaper, for lengths with overhead and framing; unlimited if absent; sch_cake "
+        "bandwidth",
     )
     overhead: int = Field(
         default=0, ge=-64, le=256, description="Bytes added to the length of each IP packet [bytes]; sch_cake overhead"
     )
     framing: Literal["none", "atm", "ptm"] = Field(
         default="none",
-        description="Framing of the line: 'atm' cells of 53 bytes for each 48, 'ptm' a byte for each 64; sch_cake",
+        description="Framing of the line: 'atm', 53-byte cells of 48 bytes of payload, or 'ptm', one more byte for "
+        "each 64; sch_cake",
     )
     mpu: int = Field(
         default=0, ge=0, le=256, description="Minimum length of a packet with its overhead [bytes]; sch_cake mpu"
     )
     rtt: QueueTime = Field(
         default="100 ms",
-        description="RTT for which COBALT is set up: its interval, and 20 times its target [time]; sch_cake rtt",
+        description="RTT for which COBALT is configured: its interval, and 20 times its target [time]; sch_cake rtt",
     )
     tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] = Field(
-        default="diffserv3", description="Tins with priority up to shares of the rate, by DSCP; sch_cake"
+        default="diffserv3",
+        description="Priority tins, selected by DSCP; each has priority up to its share of the rate; sch_cake",
     )
     isolation: Literal[
         "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
     ] = Field(
         default="triple-isolate",
-        description="What shares a tin's rate: flows, hosts, or hosts and then their flows; sch_cake",
+        description="Entities among which a tin's rate is shared: flows, hosts, or hosts and then their flows; "
+        "sch_cake",
     )
     ack_filter: Literal["off", "on", "aggressive"] = Field(
         default="off", description="Remove ACKs that later ones in the queue make redundant; sch_cake ack-filter"
     )
     ingress: bool = Field(
         default=False,
-        description="Dropped packets count as sent, because the bottleneck is before this queue; sch_cake ingress",
+        description="Count dropped packets as sent, for a bottleneck upstream of this queue; sch_cake ingress",
     )
 
 
-# Disciplines that choose between packets, for IP only.
+# Disciplines that schedule packets at dequeue, for IP only.
 Choosing = Drr | Sfq | Fq | StrictPriority | WeightedPriority | DualPi2 | AckFilter | HeadDrop | Cake
 CHOOSING: tuple[type[Model], ...] = get_args(Choosing)

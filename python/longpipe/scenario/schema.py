@@ -7,7 +7,7 @@ from typing import Any, Final
 from longpipe import _core
 from longpipe.scenario import Scenario
 
-# Texts, which do not affect scenarios.
+# Keys of texts, which do not affect scenarios.
 _WORDS: Final = frozenset({"description", "title"})
 
 
@@ -22,7 +22,7 @@ def schema_version() -> str:
 
 
 def _silent(schema: Any, *, names: bool = False) -> Any:  # noqa: ANN401 - any JSON value
-    """Returns the schema without texts; `names` if its keys are field names, one of which may be "title"."""
+    """Returns the schema without texts; `names` means that its keys are field names, one of which may be "title"."""
     if isinstance(schema, list):
         return [_silent(item) for item in schema]
     if not isinstance(schema, dict):

@@ -91,7 +91,7 @@ def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites,
     outages = path.outages
     if intervals := _intervals(f"{where}.outages", outages, parts.outages_ps, duration_ps):
         if parts.service is not None and parts.service["kind"] == "opportunities":
-            raise ScenarioError(f"{where}.outages: beside a schedule; needs a schedule with gaps of its own")
+            raise ScenarioError(f"{where}.outages: together with a schedule; needs a schedule with its own gaps")
         policies = {name: getattr(outages, name) for name in ("arriving", "waiting", "in_service", "in_flight")}
         motion["outages"] = {"intervals_ps": intervals, **policies}
     return Series(motion, parts.loss)
@@ -116,7 +116,7 @@ def _steps(where: str, steps: Points, cycle_ps: int | None = None) -> dict[str, 
     if steps[0][0] != 0:
         raise ScenarioError(f"{where}: begins at {TIME.format(steps[0][0])}; needs a first step at 0 s")
     if not any(rate for _, rate in steps):
-        raise ScenarioError(f"{where}: 0 bit/s all the time; needs a rate above 0 at some time")
+        raise ScenarioError(f"{where}: always 0 bit/s; needs a rate above 0 at some time")
     return {"kind": "steps", "steps": steps, **({} if cycle_ps is None else {"cycle_ps": cycle_ps})}
 
 
@@ -128,14 +128,14 @@ def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
 
 
 def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> Points:
-    """Returns outages of a list, of handovers and of missing routes, ordered and merged."""
+    """Returns the outages from a list, from handovers and from missing routes, ordered and merged."""
     for since, until in outages.intervals:
         if TIME.parse(until) <= TIME.parse(since):
             raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the start")
     listed = sorted([TIME.parse(since), TIME.parse(until)] for since, until in outages.intervals)
     found = Points()
     latest: list[int] | None = None
-    # Merged one by one, because lists of a million intervals take much memory.
+    # The outages are merged one by one, because lists of a million intervals take much memory.
     for begin, end in heapq.merge(own, listed, _repeated(where, outages, duration_ps)):
         if latest is not None and begin <= latest[1]:
             latest[1] = max(end, latest[1])
@@ -172,9 +172,11 @@ def _of_file(path: File) -> _Parts:
 
 
 def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
-    """Parses a schedule: one time [ms] per line, nondecreasing; the last one is the period."""
+    """Parses a schedule with one time [ms] per line, in nondecreasing order; the last time is the period."""
     if not text or len(text) > MOST_LINES:
-        raise ScenarioError(f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
+        raise ScenarioError(
+            f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a time in milliseconds"
+        )
     instants = array("Q")
     last = 0
     for number, line in enumerate(text, 1):

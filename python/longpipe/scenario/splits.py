@@ -20,11 +20,11 @@ from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.web import Web
 from longpipe.units import SIZE, UNLIMITED
 
-# Link between a switch and its proxy, which are one machine.
+# Link between a switch and its proxy, which model one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
-# Traffic that proxies do not split: datagrams, connections with requests in the other direction, data that are
-# written over time, arriving flows, and real stacks.
+# Traffic that proxies do not split: datagrams, connections with requests in the other direction, data that are written
+# over time, arriving flows, and real stacks.
 UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, AdaptiveVideo, Stack, OwnStack)
 # A connection needs space for a segment while another segment is not yet acknowledged.
 _LEAST_SEGMENTS: Final = 2
@@ -32,9 +32,9 @@ _LEAST_SEGMENTS: Final = 2
 
 @dataclass(frozen=True)
 class Split:
-    """A graph with the parts of split connections after its own flows, each of which is the last of its parts.
+    """A graph with the other parts of split connections after its own flows; an own flow is the last part.
 
-    `of` has the flow of each additional part, `fields` additional core fields of flows, by index.
+    `of` contains the flow of each additional part, `fields` the additional core fields of flows, by index.
     """
 
     graph: Graph
@@ -47,7 +47,7 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
     peps = {node.name: node.pep for node in graph.nodes if node.pep is not None}
     for i, node in enumerate(graph.nodes):
         if node.pep is not None and node.kind == "host":
-            raise ScenarioError(f"network.nodes[{i}].pep: at a host; splits what passes, needs a switch")
+            raise ScenarioError(f"network.nodes[{i}].pep: at a host; splits passing connections, needs a switch")
     if not peps:
         return Split(graph)
     nodes = [node.model_copy(update={"pep": None}) for node in graph.nodes]
@@ -66,7 +66,7 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
             continue
         if [name for name in back if name in at] != at[::-1]:
             field = f"{flow_field(network, i)}.return_route"
-            raise ScenarioError(f"{field}: {' -> '.join(back)}; needs to pass {' and '.join(at[::-1])} too")
+            raise ScenarioError(f"{field}: {' -> '.join(back)}; also needs to pass {' and '.join(at[::-1])}")
         owns = [flow.tcp]
         for name in at:
             own = peps[name].tcp

@@ -46,11 +46,12 @@ class _Build:
     over: Crossings
     nodes: list[dict[str, Any]]
     links: list[dict[str, Any]]
-    # New numbers of the remaining links, by old number.
+    # New numbers of the remaining links, by their old numbers.
     kept: dict[int, int]
     positions: dict[str, int] = field(default_factory=dict)
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    # By link with satellite routes: times [ps], and the links from then on in both directions; empty without a route.
+    # By link with satellite routes: the times [ps] of changes, and the new links in both directions; empty without a
+    # route.
     ways: dict[int, list[tuple[int, list[int], list[int]]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,7 +83,7 @@ class _Build:
         return self.positions[name]
 
     def link(self, a: str, b: str, fields: dict[str, Any]) -> int:
-        """Returns the link from one node to another, which is created if necessary."""
+        """Returns the link between two nodes, which is created if necessary."""
         if (a, b) not in self.numbers:
             self.numbers[a, b] = len(self.links)
             self.links.append({"from": self.node(a), "to": self.node(b), **fields})
@@ -100,7 +101,7 @@ class _Build:
         if len(holds) > 1 or len(policies) > 1:
             named = " and ".join(self.over.where[i] for i in taken)
             raise ScenarioError(
-                f"{named}: flow {flow['name']!r} takes both; need one rerouting and one outages.arriving"
+                f"{named}: flow {flow['name']!r} takes both; they need the same rerouting and outages.arriving"
             )
         gaps: Gaps = []
         found: list[tuple[int, list[int], list[int]]] = []
@@ -126,7 +127,7 @@ class _Build:
         return next(way for way in reversed(self.ways[i]) if way[0] <= at_ps)
 
     def _way(self, way: Sequence[int], at_ps: int) -> list[int]:
-        """Returns the links of a route at a time, up to a link without route."""
+        """Returns the links of a route at a given time, up to the first link without a route."""
         found: list[int] = []
         for k in way:
             if k // 2 not in self.ways:
@@ -145,7 +146,7 @@ class _Build:
             twice = next(node for place, node in enumerate(nodes) if node in nodes[:place])
             raise ScenarioError(
                 f"flow {flow!r}: passes {self.nodes[twice]['name']} twice at {TIME.format(at_ps)}; "
-                "needs routes that meet no satellite again"
+                "needs routes that pass each satellite at most once"
             )
 
     def hold(self, flows: list[dict[str, Any]], gaps: list[Gaps]) -> None:
@@ -161,13 +162,13 @@ class _Build:
             if other is not None:
                 name = self.nodes[self.links[k]["from"]]["name"]
                 raise ScenarioError(
-                    f"{where}: hold; {name!r} sends for {flows[own[0]]['name']!r} and {other!r}, which have no "
-                    "route at different times: needs drop, or hosts of their own"
+                    f"{where}: hold; {name!r} sends for {flows[own[0]]['name']!r} and {other!r}, which lack a route at "
+                    f"different times: needs drop, or separate hosts"
                 )
             if not intervals:
                 continue
             if "motion" in self.links[k]:
-                raise ScenarioError(f"{where}: hold; the host's own link moves, too: needs drop")
+                raise ScenarioError(f"{where}: hold; the host's own link is also time-varying: needs drop")
             waits = {"arriving": "hold", "waiting": "hold", "in_service": "deliver", "in_flight": "deliver"}
             motion = {"order": "fifo", "outages": {"intervals_ps": intervals, **waits}}
             self.links[k] = {**self.links[k], "motion": motion}

@@ -14,16 +14,16 @@ from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
 from longpipe.units import RATE, SIZE
 
-# Versions in crates/stacks/Cargo.toml: results depend on them.
+# Versions of the stacks, as in crates/stacks/Cargo.toml. Results depend on them.
 VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m": "0.25.0"}
-# The stack that is user-mode Linux; its version is that of the installed kernel.
+# Name of the stack of user-mode Linux, whose version is that of the installed kernel.
 LINUX: Final = "linux"
 # Version in a resolved scenario on a machine without user-mode Linux, where it cannot run.
 NO_KERNEL: Final = "not installed"
-# The stack of media, which has one control and one workload.
+# Name of the stack for media, which has one congestion control and one workload.
 MEDIA: Final = "str0m"
 # Congestion controls that each stack has; the BBR of quinn is version 1, that of noq version 3, gcc is Google's for
-# media. Those of Linux are the modules of Debian's package.
+# media. For Linux, the modules of Debian's package are available.
 CONTROLS: Final[Mapping[str, tuple[str, ...]]] = {
     "quinn": ("cubic", "reno", "bbr"),
     "noq": ("cubic", "reno", "bbr3"),
@@ -32,10 +32,9 @@ CONTROLS: Final[Mapping[str, tuple[str, ...]]] = {
         "cubic", "reno", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable",
         "vegas", "veno", "westwood", "yeah",
     ),
-}  # fmt: skip
-# Receive window of a stream in both stacks, by their default [bytes].
+}  # fmt: skip # Default receive window of a stream in both stacks [bytes].
 _WINDOW: Final = 1_250_000
-# Largest IP packet of the QUIC stacks by default, and of Linux, whose devices have Ethernet's MTU [bytes].
+# Default largest IP packet of the QUIC stacks, and of Linux, whose devices have Ethernet's MTU [bytes].
 _LONGEST: Final = "1480 B"
 _ETHERNET: Final = "1500 B"
 # Fields that apply to one kind of stack only: QUIC, media, or Linux.
@@ -65,33 +64,37 @@ class Stack(Model):
         "nv", "scalable", "vegas", "veno", "westwood", "yeah",
     ] = Field(
         default="cubic",
-        description="Its congestion control; bbr is quinn's or Linux's (version 1), bbr3 is noq's, gcc is the only "
-        "one of str0m, and its default; those that follow are Linux's",
+        description="Congestion control of the stack; bbr is version 1, of quinn and Linux; bbr3 is noq's; gcc is "
+            "str0m's only one and its default; the names after gcc are Linux's",
     )  # fmt: skip
     workload: Literal["bulk", "streams", "requests", "media"] = Field(
         default="bulk",
-        description="Application: bulk sends one stream, streams many at once; requests has the receiver connect and "
-        "ask, one request after another; media is the only one of str0m, and its default: video that follows the "
-        "estimated bandwidth, and audio",
+        description="Application: bulk sends one stream, streams many at once; with requests, the receiver connects "
+        "and sends one request after another; media is str0m's only application and its default: video that adapts "
+        "to the estimated bandwidth, and audio",
     )
     size: FileSize | None = Field(
         default=None,
-        description="Data in all, or of each response [bytes], as in '20 MB'; without end if absent",
+        description="Total data, or for requests the length of each response [bytes], as in '20 MB'; unlimited if "
+        "absent",
     )
-    streams: int = Field(default=10, ge=1, le=100_000, description="Number of streams that share size, for streams")
+    streams: int = Field(
+        default=10, ge=1, le=100_000, description="Number of streams among which size is divided, for streams"
+    )
     requests: int = Field(default=10, ge=1, le=1_000_000, description="Number of requests, for requests")
     request: FileSize = Field(default="200 B", description="Length of a request [bytes]")
     window: FlowWindow | None = Field(
         default=None,
-        description="Flow-control windows and send buffer [bytes]; the stack's own if absent, 1.25 MB for a stream",
+        description="Flow-control windows and send buffer [bytes]; if absent, the stack's default, 1.25 MB for a "
+        "stream",
     )
     longest_packet: PathMtu | None = Field(
         default=None,
-        description="Length up to which a QUIC stack searches for the longest IP packet, from 1228 B on, 1480 B if "
-        "absent; MTU of Linux, 1500 B if absent [bytes]",
+        description="Upper limit of a QUIC stack's path MTU discovery, which starts at 1228 B; 1480 B if absent; for "
+        "Linux its MTU, 1500 B if absent [bytes]",
     )
     crypto: Literal["tls", "null"] = Field(
-        default="tls", description="TLS 1.3 with AES-128-GCM, or null: packets of the same lengths without it"
+        default="tls", description="TLS 1.3 with AES-128-GCM, or null, without encryption but with equal packet lengths"
     )
     ecn: bool = Field(default=False, description="Whether Linux negotiates ECN; dctcp always does")
     command: CommandLine | None = Field(
@@ -233,14 +236,14 @@ def _library_settings(stack: Stack) -> dict[str, str]:
 
 
 def stack_tcp(stack: Stack) -> Tcp:
-    """Returns TCP fields of a flow with a stack. They only tell the length of its packets and its window."""
+    """Returns TCP fields of a flow with a stack. They only determine the length of its packets and its window."""
     longest = stack.longest_packet or (_ETHERNET if stack.stack == LINUX else _LONGEST)
     return stack_tcp_of(SIZE.parse(longest), None if stack.window is None else SIZE.parse(stack.window))
 
 
 @lru_cache
 def stack_tcp_of(mtu: int, window: int | None) -> Tcp:
-    """Returns TCP fields for IP packets of up to `mtu` bytes and a window [bytes], the stacks' default if None."""
+    """Returns TCP fields for IP packets of up to `mtu` bytes and a window [bytes], the default if None."""
     window, mss = _WINDOW if window is None else window, mtu - packet_bytes(0, timestamps=False)
     return Tcp(mss=f"{mss} B", receiver_window=f"{max(window, 2 * mss)} B", timer=Fine())
 

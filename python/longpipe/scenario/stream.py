@@ -9,7 +9,7 @@ from longpipe.scenario.datagrams import BurstTimes, Exponential
 
 
 class WriteBursts(Model):
-    """Times in which an application writes at its rate (on), and in which it does not write (off)."""
+    """Periods in which an application writes at its rate (on) or does not write (off)."""
 
     on: BurstTime = Field(default="500 ms", description="Mean duration of an on period [time]; ns-2 manual")
     off: Delay = Field(default="500 ms", description="Mean duration of an off period [time]; ns-2 manual")

@@ -78,7 +78,7 @@ FOR_PACKETS: Final = tuple(kind for kind in kinds(Policy) if kind not in ("parti
 
 
 class Fifo(Model):
-    """A single queue, for UBR only."""
+    """A single queue for UBR only."""
 
     kind: Literal["fifo"] = "fifo"
 

@@ -30,7 +30,7 @@ from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
 from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
 from longpipe.units import SIZE
 
-# The first kinds have fields of their own in `Tcp`, which keep their options while another kind is chosen.
+# The first kinds have their own fields in `Tcp`, which keep their options while another kind is selected.
 OPTIONS: Final[dict[str, type[Model]]] = {
     "aimd": AimdOptions,
     "newreno": NewRenoOptions,
@@ -51,8 +51,8 @@ class Tcp(Model):
 
     profile: Profile = Field(
         default=CLASSIC,
-        description="Defaults of the other fields: 'classic', the default of each field, or 'linux-6', those of Linux "
-        "6: CUBIC, RACK-TLP, timestamps, an initial window of 10 segments",
+        description="Defaults of the other fields: 'classic' for the listed default of each field, or 'linux-6' for "
+        "those of Linux 6: CUBIC, RACK-TLP, timestamps, an initial window of 10 segments",
     )
     recovery: Part[Recovery] = part(default=Reno.unchecked(), description="Loss recovery, by name or with its options")
     congestion: Part[Congestion] = part(
@@ -63,7 +63,7 @@ class Tcp(Model):
     )
     receiver_window: Window = Field(
         default="64 KiB",
-        description="Advertised window [bytes], or 'auto': twice the BDP and buffer of the path; "
+        description="Advertised window [bytes], or 'auto': twice the sum of the path's BDP and buffer; "
         "ATM Forum/96-1761 section 3.1 (LAN; 600 KB on the WAN)",
     )
     window_scale: WindowScale = Field(
@@ -95,7 +95,7 @@ class Tcp(Model):
     )
     vegas: Part[VegasOptions] = part(default=VegasOptions.unchecked(), description="Options of Vegas")
     idle_restart: bool = Field(
-        default=False, description="Return to the initial window after an idle RTO; RFC 5681 section 4.1"
+        default=False, description="Return to the initial window after an idle period of one RTO; RFC 5681 section 4.1"
     )
     initial_rtt: Annotated[Delay, LATER] = Field(
         default="0 s",
@@ -105,7 +105,7 @@ class Tcp(Model):
     preconnect: Annotated[Delay, LATER] = Field(
         default="0 s",
         description="Time for which the connection is established and idle before its first segment [time]; Westwood "
-        "and BBR by Linux's code measure from the handshake",
+        "and BBR of Linux measure from the handshake",
     )
     handshake: Annotated[bool, LATER] = Field(
         default=False,
@@ -115,7 +115,7 @@ class Tcp(Model):
     pacing: Annotated[bool, LATER] = Field(
         default=False,
         description="Pace segments at 2 cwnd/SRTT in early slow start and 1.2 cwnd/SRTT later, as in Linux; if false, "
-        "ACKs clock them; BBR always paces, at its own rate",
+        "transmission is ACK-clocked; BBR always paces, at its own rate",
     )
     pacing_burst: Annotated[PacingBurst, LATER] = Field(
         default="unlimited",
@@ -131,7 +131,8 @@ class Tcp(Model):
     )
     careful_resume: Part[Annotated[CarefulResume, LATER]] = part(
         default=CarefulResumeOff.unchecked(),
-        description="Start with the window of an earlier connection: off, previous or saved; RFC 9959",
+        description="Careful Resume, a start with the window of an earlier connection: off, previous or saved; RFC "
+        "9959",
     )
     tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions.unchecked(), description="Options of Tahoe")
     reno: Part[RenoOptions] = part(default=RenoOptions.unchecked(), description="Options of Reno")
@@ -139,7 +140,7 @@ class Tcp(Model):
     sack: Part[SackOptions] = part(default=SackOptions.unchecked(), description="Options of SACK")
     timer: Part[Timer] = part(default=Coarse.unchecked(), description="Retransmission timer: coarse or fine")
     ack: Part[Ack] = part(
-        default=Immediate.unchecked(), description="When the receiver acknowledges: immediate, delayed or linux"
+        default=Immediate.unchecked(), description="ACK policy of the receiver: immediate, delayed or linux"
     )
     ecn: Part[Annotated[Ecn, LATER]] = part(
         default=EcnOff.unchecked(),
@@ -148,12 +149,12 @@ class Tcp(Model):
 
     @property
     def least_window_scale(self) -> int:
-        """The smallest shift with which the receiver window fits into its 16-bit field."""
+        """Returns the smallest shift with which the receiver window fits into its 16-bit field."""
         return min(max(0, SIZE.parse(self.receiver_window).bit_length() - 16), MOST_WINDOW_SCALE)
 
     @property
     def timestamps(self) -> bool:
-        """Whether segments carry timestamps (RFC 7323)."""
+        """Returns whether segments carry timestamps (RFC 7323)."""
         return isinstance(self.timer, Fine) and self.timer.timestamps
 
     constraints: ClassVar = (
@@ -170,12 +171,12 @@ class Tcp(Model):
         Constraint(
             "initial_rtt",
             "handshake is true and initial_rtt > '0 s'",
-            "{initial_rtt}; needs 0 s with a handshake, which measures it",
+            "{initial_rtt}; needs 0 s with a handshake, which measures the RTT",
         ),
         Constraint(
             "preconnect",
             "handshake is true and preconnect > '0 s'",
-            "{preconnect}; needs 0 s with a handshake, which data follow at once",
+            "{preconnect}; needs 0 s with a handshake, because data follow it at once",
         ),
         Constraint(
             "ecn",
@@ -214,14 +215,14 @@ class Tcp(Model):
             Constraint(
                 "careful_resume",
                 f"careful_resume.kind is not 'off' and congestion.kind is '{kind}'",
-                f"{{careful_resume.kind}} with {kind}; needs a control that sets a window alone, such as 'cubic'",
+                f"{{careful_resume.kind}} with {kind}; needs a control that only sets a window, such as 'cubic'",
             )
             for kind in sorted((*MODELS, "module", "python"))
         ),
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yields field and message of each violated constraint across fields, those of the timer included."""
+        """Yields field and message of each violated constraint across fields, including those of the timer."""
         yield from super().problems()
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem
@@ -233,7 +234,7 @@ class Tcp(Model):
 
     @model_validator(mode="after")
     def _options_agree(self) -> Self:
-        """Copies written options between the table of the chosen kind and the field of its name, so that both agree."""
+        """Copies written options between the table of the chosen kind and the field of its name, so that they agree."""
         for field in ("recovery", "congestion"):
             chosen: Variant = getattr(self, field)
             if chosen.kind not in OPTIONS:

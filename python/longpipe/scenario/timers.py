@@ -71,10 +71,11 @@ class Coarse(Model):
     initial_rto: Ticks = Field(default="30 ticks", description="RTO before the first RTT sample [ticks]; 3 s, RFC 1122")
     count_from_one: bool = Field(
         default=True,
-        description="Count the first RTT sample one tick higher, as BSD; if false, samples are at least one tick",
+        description="Count the first RTT sample as one tick more, as in BSD; if false, samples are at least one tick",
     )
     expires_on_tick: bool = Field(
-        default=True, description="Expire on a tick, as BSD; if false, exactly one RTO after the timer was set, as ns-2"
+        default=True,
+        description="Expire on a tick, as in BSD; if false, exactly one RTO after the timer was set, as in ns-2",
     )
 
     constraints: ClassVar = (
@@ -136,21 +137,21 @@ class LinuxAcks(Model):
     kind: Literal["linux"] = "linux"
     timeout: AckDelay = Field(
         default="40 ms",
-        description="Minimum timeout of a delayed ACK, in ticks of `tcp.hz` and until the next one [time]; it doubles "
-        "when no second segment comes, up to the RTT; Linux TCP_ATO_MIN",
+        description="Minimum timeout of a delayed ACK, rounded up to the next tick of `tcp.hz` [time]; doubles up to "
+        "the RTT whenever no second segment arrives; Linux TCP_ATO_MIN",
     )
     quick: int = Field(
         default=16, ge=0, le=1_000_000, description="Number of initial segments with immediate ACKs (quick ACKs); Linux"
     )
     sack_delay: Annotated[SackDelay, LATER] = Field(
         default="0 s",
-        description="ACK compression: after four ACKs at a new hole, hold SACKs back for this time, at most RTT/20, 44 "
+        description="ACK compression: after four ACKs at a new hole, delay SACKs by this time, at most RTT/20, 44 "
         "segments and a third range [time]; 1.1 ms in Linux including timer slack; '0 s' disables it",
     )
     least_round_trip: Annotated[bool, LATER] = Field(
         default=False,
-        description="Receiver-side RTT estimate: takes a smaller sample at once, and moves by 1/8 towards a larger "
-        "one; Linux 6.1.176",
+        description="Filter of the receiver-side RTT estimate: adopts a smaller sample at once, and moves by 1/8 of "
+        "the difference towards a larger one; Linux 6.1.176",
     )
     write_every: Annotated[WriteInterval, LATER] = Field(
         default="0 s",

@@ -19,7 +19,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         return network
     numbers = range(1, network.sources + 1)
 
-    # Copies of a checked model, because there may be ten thousand.
+    # Copy a checked model, because there may be ten thousand nodes.
     pep = network.pep
     switches = [
         Node.unchecked(name=name, kind="switch", pep=pep if pep and pep.at == name else None)
@@ -84,7 +84,7 @@ def _host_links(network: Dumbbell) -> Iterator[tuple[Link, Link]]:
 
 
 def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
-    """Returns name and own fields of each flow of a dumbbell."""
+    """Returns the name and the own fields of each flow of a dumbbell."""
     if network.group is None:
         return [(f"flow{i}", {}) for i in range(1, network.sources + 1)]
     flows: list[tuple[str, dict[str, object]]] = []
@@ -134,7 +134,7 @@ class Topology:
             neighbours[a].append(b)
             neighbours[b].append(a)
         self._shortest = ShortestRoutes(self.kinds, neighbours)
-        # Flows between equal hosts have equal routes.
+        # Flows between the same hosts have the same route.
         known: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
         self.routes = []
         for i, flow in enumerate(graph.flows):
@@ -168,7 +168,7 @@ class Topology:
 
     @cached_property
     def special_links(self) -> list[tuple[int, Link]]:
-        """Returns the links, with their numbers, that have a policy, a buffer of hosts, conditioners or losses."""
+        """Returns the links, with their numbers, that have a policy, a host buffer, conditioners or losses."""
         return [(i, link) for i, link in enumerate(self.graph.links) if _rare_of(link.__dict__) != _DEFAULTS]
 
     def slowest_rate(self, route: Iterable[int]) -> str:
@@ -189,7 +189,7 @@ class Topology:
         else:
             there = self._along(self._fewest_hops(f"network.flows[{i}]", flow.from_, flow.to))
         if flow.return_route is None:
-            # The two directions of a link differ in the last bit.
+            # The numbers of a link's two directions differ in the last bit.
             return there, [k ^ 1 for k in reversed(there)]
         return there, self._links(f"network.flows[{i}].return_route", flow.return_route, flow.to, flow.from_)
 
@@ -215,13 +215,13 @@ class Topology:
         for a, b in pairwise(route):
             if (a, b) not in self.index:
                 shown = " -> ".join(route)
-                raise ScenarioError(f"{field}: {shown}; does not connect, there is no link between {a!r} and {b!r}")
+                raise ScenarioError(f"{field}: {shown}; is not connected, there is no link between {a!r} and {b!r}")
         if len(set(route)) < len(route):
             raise ScenarioError(f"{field}: {' -> '.join(route)}; needs to visit each node once")
         for name in route[1:-1]:
             if self.kinds[name] == "host":
                 shown = " -> ".join(route)
-                raise ScenarioError(f"{field}: {shown}; {name!r} is a host, only switches pass cells on")
+                raise ScenarioError(f"{field}: {shown}; {name!r} is a host, only switches forward")
 
     def _node_problems(self) -> Iterator[str]:
         if not self.graph.nodes:
@@ -241,9 +241,9 @@ class Topology:
                 if name not in kinds:
                     yield f"network.links[{i}].between: {name!r} is not a node; {nearest(name, kinds, MOST_NAMED)}"
             if a == b:
-                yield f"network.links[{i}].between: {a!r} twice; needs two different nodes"
+                yield f"network.links[{i}].between: both are {a!r}; needs two different nodes"
             elif (pair := (a, b) if a < b else (b, a)) in seen:
-                yield f"network.links[{i}].between: {a} and {b} are linked already; needs each pair once"
+                yield f"network.links[{i}].between: {a} and {b} are already linked; needs each pair once"
             else:
                 seen.add(pair)
             if kinds.get(a) == kinds.get(b) == "host" and (
@@ -268,7 +268,7 @@ class Topology:
                 if last not in hosts:
                     yield f"{field}[{i}].to: {last!r} is not a host; {nearest(last, hosts, MOST_NAMED)}"
                 if first == last:
-                    yield f"{field}[{i}].to: {last!r} is the sender too; needs another host"
+                    yield f"{field}[{i}].to: {last!r} is also the sender; needs another host"
 
 
 def duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
@@ -278,4 +278,4 @@ def duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if first.setdefault(name, i) != i:
-            yield f"{field}[{i}].name: {name!r} is the name of {field}[{first[name]}]; needs a name of its own"
+            yield f"{field}[{i}].name: {name!r} is the name of {field}[{first[name]}]; needs a unique name"

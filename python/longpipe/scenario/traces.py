@@ -20,7 +20,7 @@ NAMES: Final[dict[str, Dimension | None]] = {"time": TIME, "rate": RATE, "delay"
 ROUND_TRIPS: Final = ("time_s", "from", "to", "rtt_ns", "links")
 # RTTs of the LENS data set of Starlink (Zhao and Pan, MMSys 2024): Unix times in ns, delays in ms.
 LENS: Final = ("timestamp", "rtt", "uplink", "downlink")
-# Bounds outside of which bare numbers are questioned: 152 bit/s, or a delay of 20 s.
+# Bounds outside of which numbers without a unit cause a warning: 152 bit/s, or a delay of 20 s.
 _SLOW_BPS: Final = RATE.parse("100 kbit/s")
 _LONG_PS: Final = TIME.parse("2 s")
 _NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
@@ -28,7 +28,7 @@ _NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
 
 @dataclass
 class Trace:
-    """Content of a file: rate steps, delay points, loss steps and outages, by time [ps]."""
+    """Content of a file: rate steps, delay points, loss steps and outages, each with its time [ps]."""
 
     rate: Points = field(default_factory=Points)
     delay: Points = field(default_factory=Points)
@@ -45,7 +45,7 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
         return _of_round_trips(table, latest_ps, longest_ps)
     rows, units = series_table(table, latest_ps, NAMES, most_rows=MOST_STEPS)
     if "rtt" in units and "delay" in units:
-        raise ScenarioError(f"{file}:1: columns rtt and delay; needs one of them, for a delay is half of a round trip")
+        raise ScenarioError(f"{file}:1: columns rtt and delay; needs one of them, because the delay is half of the RTT")
     most = {"rate": fastest_bps, "delay": longest_ps, "rtt": longest_ps}
     columns = {
         name: Column(file, name, dimension, dimension.base if name == "rate" else "s", most[name],
@@ -79,7 +79,7 @@ def _doubts(columns: dict[str, Column]) -> Iterator[str]:
 
 def _of_loss(file: str, found: Trace) -> Iterator[str]:
     if found.loss and min(share for _, share in found.loss) == 1:
-        yield f"{file}: loss is 1 in all rows, so that nothing arrives; if percent is meant, name the column 'loss [%]'"
+        yield f"{file}: loss is 1 in all rows, so nothing arrives; if percent is meant, name the column 'loss [%]'"
 
 
 def _span_of_loss(found: Trace) -> Iterator[str]:
@@ -148,6 +148,8 @@ def _of_lens(table: Table, latest_ps: int, longest_ps: int) -> Trace:
             # The delay before the first RTT equals the first one.
             found.delay.append([now if found.delay else 0, trips.read(line, cells[1])])
     if not found.delay:
-        raise ScenarioError(f"{file}: all {lost} round trips were lost; needs one that was not")
-    keep(file, Notes(f"{file}: {times.note()}; {trips.span()}; lost round trips, which say nothing new: {lost}"))
+        raise ScenarioError(f"{file}: all {lost} round trips were lost; needs at least one that was not")
+    keep(
+        file, Notes(f"{file}: {times.note()}; {trips.span()}; lost round trips, which keep the previous delay: {lost}")
+    )
     return found

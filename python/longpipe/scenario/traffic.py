@@ -15,7 +15,7 @@ from longpipe.scenario.web import Web
 
 
 class Greedy(Model):
-    """An application that always has data."""
+    """An application that always has data to send."""
 
     kind: Literal["greedy"] = "greedy"
 
@@ -43,7 +43,7 @@ class StaggeredStart(Model):
 
 
 class RandomStart(Model):
-    """Each flow starts uniformly distributed over an interval, from its own random stream."""
+    """The start of each flow is uniformly distributed over an interval, drawn from the flow's own random stream."""
 
     kind: Literal["random"] = "random"
     from_: Instant = Field(
@@ -56,14 +56,14 @@ class RandomStart(Model):
 
 
 class StopAt(Model):
-    """Flows write no more data from a time on; data that were sent before are still delivered."""
+    """All flows stop writing at a given time; data that were sent before are still delivered."""
 
     kind: Literal["at"] = "at"
     at: Instant = Field(description="Time of the stop [time], as in '60 s'; after the start")
 
 
 class StopAfter(Model):
-    """Each flow writes no more data some time after its start; data that were sent before are still delivered."""
+    """Each flow stops writing a given time after its start; data that were sent before are still delivered."""
 
     kind: Literal["after"] = "after"
     after: Lifetime = Field(description="Time from the flow's start to its stop [time], as in '60 s'")
@@ -98,7 +98,7 @@ class Traces(Model):
     cwnd: bool = Field(default=False, description="cwnd and ssthresh of each flow at each change")
     queue: bool = Field(
         default=False,
-        description="Queue of each switch port [cells or packets], sampled at the first cell of each frame",
+        description="Queue of each switch port [cells or packets], sampled when the first cell of each frame arrives",
     )
     vc_queue: bool = Field(
         default=False, description="Queue of each switch port by flow [cells or packets], sampled at regular intervals"
@@ -108,11 +108,11 @@ class Traces(Model):
     rtt: bool = Field(default=False, description="RTT samples and RTO of each sender")
     delay: Annotated[bool, LATER] = Field(
         default=False,
-        description="Queueing delay of each packet at each router port, and its quantiles in the results; IP only",
+        description="Queueing delay of each packet at each router port, and quantiles in the results; IP only",
     )
     drops: Annotated[bool, LATER] = Field(
         default=False,
-        description="Lost packets with port, flow, first data byte and cause, and packets that router ports marked",
+        description="Lost packets with port, flow, first data byte and cause, and packets marked by router ports",
     )
     control: Annotated[bool, LATER] = Field(
         default=False,
@@ -129,5 +129,5 @@ class Traces(Model):
     )
     flight: Annotated[bool, LATER] = Field(
         default=False,
-        description="Bytes in flight of each sender, and what keeps it from sending more, at each change",
+        description="Bytes in flight of each sender, and what limits it, at each change",
     )

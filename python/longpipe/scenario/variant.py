@@ -17,10 +17,11 @@ class Variant(Model):
         return hash(self.kind)
 
 
-# The first kinds are resolved by name, together with the options of all of them, because the digests of stored runs
-# depend on it. Later kinds are tables.
+# The first kinds are resolved to their name and the options of all these kinds, because the digests of stored runs
+# depend on this form. Later kinds are resolved to tables.
 FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
-# Congestion controls with their own pacing rate, which need a report of each loss, and the recovery that provides it.
+# Congestion controls with their own pacing rate, which need a report of each loss; and the recovery that provides these
+# reports.
 MODELS: Final = frozenset({"bbr", "bbr3", "copa", "prague"})
 RECOVERY_OF_MODELS: Final = "rack"
 

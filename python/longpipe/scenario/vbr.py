@@ -6,7 +6,7 @@ from longpipe.scenario.base import Model, Name, PositiveShare, Rate, VbrPeriod, 
 
 
 class OnOff(Model):
-    """A source of VBR cells: sends for a period, then pauses, starting at its phase; its cells are never dropped."""
+    """A source of VBR cells that alternately sends and pauses, beginning at its phase; its cells are never dropped."""
 
     period: VbrPeriod = Field(default="300 ms", description="Duration of a burst [time]; ATM Forum/97-0424 section 5.1")
     duty: PositiveShare = Field(
@@ -14,12 +14,12 @@ class OnOff(Model):
     )
     phase: VbrPhase = Field(default="0 s", description="Start of the first burst [time]")
     rate: Rate | None = Field(
-        default=None, description="Rate of a burst [bit/s]; that of its slowest link if absent, ATM Forum/97-0424"
+        default=None, description="Rate of a burst [bit/s]; if absent, the rate of its slowest link, ATM Forum/97-0424"
     )
 
 
 class VbrFlow(OnOff):
-    """A VBR source of a graph, with a host of its own."""
+    """A VBR source of a graph, with its own host."""
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique among these")
     from_: Name = Field(

@@ -40,14 +40,16 @@ class Web(Model):
     )
     requests_mean: Mean = Field(
         default=5,
-        description="Mean number of requests per batch, Poisson before the cut; ATM Forum/98-0876 section 5.3",
+        description="Mean number of requests per batch, Poisson-distributed before it is restricted; ATM Forum/98-0876 "
+        "section 5.3",
     )
     requests_most: int = Field(
         default=9, ge=1, le=1000, description="Maximum number of requests per batch; ATM Forum/98-0876 section 5.3"
     )
     size_mean: Mean = Field(
         default=5,
-        description="Mean index of a file's size within its class, 1 to 9, Poisson before the cut; "
+        description="Mean index of a file's size within its class, 1 to 9, Poisson-distributed before it is "
+        "restricted; "
         "ATM Forum/98-0876 section 5.2",
     )
     cut: PoissonCut = Field(
@@ -62,7 +64,8 @@ class Web(Model):
     )
     kilobyte: Annotated[Literal[1000, 1024], Becomes("bytes", int)] = Field(
         default=1024,
-        description="1 KB [bytes], 1000 or 1024; class 0 has the sizes 0.1 to 0.9 KB, class 1 has 1 to 9 KB, and so "
+        description="Length of 1 KB [bytes], 1000 or 1024; class 0 has the sizes 0.1 to 0.9 KB, class 1 has 1 to 9 KB, "
+        "and so "
         "on; left open by ATM Forum/98-0876",
     )
 

@@ -11,15 +11,15 @@ from longpipe.units import SIZE
 
 # Maximum of the window field without RFC 7323.
 SMALLEST: Final = SIZE.parse("64 KiB")
-# Factor on the BDP: data of one BDP are in flight, and during the RTT in which a loss is repaired as much again is sent
-# above the hole.
+# Factor on the BDP: one BDP of data is in flight, and another one is sent above the hole during the RTT in which a loss
+# is repaired.
 TIMES_PATH: Final = 2
 
 Links = Sequence[Mapping[str, Any]]
 
 
 def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
-    """Returns each flow's TCP with a window in bytes; "auto" is twice the sum of BDP and largest buffer.
+    """Returns each flow's TCP with a window in bytes; "auto" becomes twice the sum of BDP and largest buffer.
 
     An unlimited buffer counts as one BDP. The window is between 64 KiB and 1 GiB. `links` are resolved.
     """
@@ -37,7 +37,7 @@ def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
 def _window(packet: Packet, links: Links, there: Sequence[int], back: Sequence[int]) -> int:
     delay_ps = sum(links[k]["delay_ps"] for k in (*there, *back))
     pipe = min(links[k]["rate_bps"] for k in there) * delay_ps // (8 * 10**12)
-    # This excludes the host's own port, whose unlimited queue the window need not fill.
+    # This excludes the host's own port: its queue is unlimited, so the window need not fill it.
     buffers = [pipe if links[k]["buffer"] is None else bytes_of(links[k]["buffer"], packet.bytes) for k in there[1:]]
     wanted = TIMES_PATH * (pipe + max(buffers, default=0))
     return int(min(max(SMALLEST, wanted), SIZE.parse(LARGEST_WINDOW)))

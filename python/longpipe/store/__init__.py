@@ -1,7 +1,7 @@
 """Finished runs in a database, stored as soon as they end, with traces in Parquet files next to it.
 
 address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs in flight, studies
-             └─ schema, migrations: the tables, and how those of older versions become them
+             └─ schema, migrations: the tables, and the conversion from older versions
 """
 
 from typing import TYPE_CHECKING

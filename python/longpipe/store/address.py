@@ -18,10 +18,10 @@ from longpipe.store.rows import is_current
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-# Time limit for another process's write, and for the answer of a server [s].
+# Time limit for a write of another process, and for the answer of a server [s].
 _LOCK_S: Final = 60
 _CONNECT_S: Final = 10
-# File systems of networks, which lack the shared memory that write-ahead logs need.
+# Network file systems, which lack the shared memory that write-ahead logs need.
 _NETWORKS: Final = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p", "afs")
 _KINDS: Final = ("sqlite", "postgresql")
 # Execution option of transactions that write.
@@ -73,7 +73,7 @@ class Address:
         return Path(self._database or "")
 
     def is_protected(self) -> bool:
-        """Returns whether it is a file that this process may read but not write."""
+        """Returns whether the store is a file that this process may read but not write."""
         return (
             self.is_sqlite
             and self.path.is_file()
@@ -81,7 +81,7 @@ class Address:
         )
 
     def has_log(self) -> bool:
-        """Returns whether SQLite's write-ahead log exists: a process uses the store, or ended without closing it."""
+        """Returns whether SQLite's write-ahead log exists: some process uses it, or ended without closing it."""
         if not self.is_sqlite or self.is_memory:
             return False
         logs = (self.path.with_name(f"{self.path.name}-{kind}") for kind in ("wal", "journal"))
@@ -113,7 +113,7 @@ class Address:
         return engine
 
     def driver(self, *, readonly: bool) -> sqlite3.Connection | None:
-        """Opens an SQLite file by Python's own driver if it is a sound store of this version, otherwise returns None.
+        """Opens an SQLite file with Python's own driver; returns None unless it is an intact store of this version.
 
         None also if a write-ahead log is missing or left over, which takes further checks.
         """
@@ -144,7 +144,7 @@ class Address:
         """Returns the argument for the driver: a path, or a URI, without its options; and the options."""
         if not readonly:
             return str(self.path), {}
-        # A read-only file without a log needs no locks, for which no file could be created.
+        # A read-only file without a log needs no locks; no file could be created for them.
         log = self.path.with_name(f"{self.path.name}-wal")
         immutable = not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         return f"file:{self.path.resolve()}", {"mode": "ro", "uri": "true", **({"immutable": "1"} if immutable else {})}
@@ -188,7 +188,7 @@ def _url(where: str | Path | None) -> sa.URL:
     try:
         return sa.make_url(where).set(drivername="sqlite" if kind == "sqlite" else "postgresql")
     except (ArgumentError, ValueError):
-        raise ScenarioError(f"store: {kind}://...: can't be read; {accepted}") from None
+        raise ScenarioError(f"store: {kind}://...: cannot be read; {accepted}") from None
 
 
 def _manage_transactions(engine: sa.Engine) -> None:
@@ -208,7 +208,7 @@ def _manage_transactions(engine: sa.Engine) -> None:
 def _set_up(connection: sqlite3.Connection) -> None:
     # Otherwise the driver starts transactions itself.
     connection.isolation_level = None
-    # With a write-ahead log this is safe against kill -9; a power loss may cost the last runs only.
+    # With a write-ahead log this is safe against kill -9; a power loss may lose only the last runs.
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
 

@@ -13,7 +13,7 @@ from longpipe.store.errors import DamagedError
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-# The columns that the checksum of a row of `runs` covers.
+# Columns that the checksum of a row of `runs` covers.
 RUN: Final = ("digest", "seed", "engine", "name", "finished_at", "seconds", "machine", "measures", "parts")
 FAILURE: Final = ("digest", "seed", "engine", "name", "message", "failed_at")
 SCENARIO: Final = ("digest", "resolved", "fields")
@@ -52,7 +52,7 @@ def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:
         if of_row(row, columns) == row["checksum"]:
             return
     except (TypeError, KeyError):
-        # A number that has become text, or a column with another name.
+        # A number may have become text, or a column may have another name.
         pass
     raise DamagedError(what)
 
@@ -64,7 +64,7 @@ def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
 
 
 def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) -> None:
-    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices; servers check it."""
+    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices; servers check that."""
     if connection.dialect.name != "sqlite":
         return
     for what in [table.name for table in tables] or ["1"]:
@@ -83,7 +83,7 @@ def rows_of(connection: sa.Connection, query: sa.Executable) -> list[Any]:
         raise
     except (ValueError, TypeError, OverflowError):
         # SQLAlchemy's error for a time that cannot be parsed.
-        raise DamagedError("a value is none of its column") from None
+        raise DamagedError("a value does not fit its column") from None
 
 
 def _bytes(value: object) -> str:

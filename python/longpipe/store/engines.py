@@ -12,14 +12,13 @@ from longpipe import _core
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-# Engine 9 changed the receive-window autotuning of Linux's ACKs.
-# Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
-# Engine 7 changed recovery by RACK and RFC 6675, Linux's congestion controllers, four queues, and the definitions of
-# efficiency and limits with datagrams or VBR in addition to TCP.
-# Engine 6 changed BBR only; engine 5 BIC, and RACK's response to marks; engine 4 Vegas only; engine 3 RACK's timers,
-# and slow start as in Linux. Engine 2 changed CUBIC only; since then efficiency accounts for timestamps and short
-# segments. Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1,
-# but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
+# Engine 9 changed the receive-window autotuning of Linux's ACKs. Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN,
+# and the scoreboard's inputs to congestion controllers. Engine 7 changed recovery by RACK and RFC 6675, Linux's
+# congestion controllers, four queues, and the definitions of efficiency and limits with datagrams or VBR in addition to
+# TCP. Engine 6 changed BBR only; engine 5 BIC, and RACK's response to marks; engine 4 Vegas only; engine 3 RACK's
+# timers, and slow start as in Linux. Engine 2 changed CUBIC only; since engine 2, efficiency accounts for timestamps
+# and short segments. Builds before engine numbers are named by a hash of their sources. Two of these builds have the
+# results of engine 1, but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
 _NOW: Final = "9"
 _EIGHTH: Final = "8"
 _SEVENTH: Final = "7"
@@ -31,7 +30,7 @@ _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
-# Scenarios with ECN.
+# Matches scenarios with ECN.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery and the congestion controls that engine 3 changed.
 _CHANGED_BY_3: Final = (
@@ -48,15 +47,16 @@ _CHANGED_BY_7: Final = (
 _CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
 # Matches ACKs by Linux's rules.
 _ACKS_OF_LINUX: Final = r'"ack": (\{[^{}]*"kind": )?"linux"'
-# Matches a value that engine 8 changed, or ACKs by Linux's rules; DCTCP's ECN has the name of the control.
+# Matches a value that engine 8 changed, or ACKs by Linux's rules; DCTCP's kind of ECN has the same name as the
+# congestion control.
 _OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LINUX}')
-# Matches a value that engine 7 changed; or VBR, a time-varying path or a proxy, with which engine 7 computes efficiency
-# by another denominator.
+# Matches a value that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
+# with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 
 
 def _is_web_of_cells(text: str) -> bool:
-    """Returns whether web files are sent as cells: bytes in short segments, which engine 7 counts, are unknown."""
+    """Returns whether web files are sent as cells; then bytes in short segments, which engine 7 counts, are unknown."""
     return '"kind": "web"' in text and '"framing": "aal5"' in text
 
 
@@ -74,12 +74,12 @@ _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
 
 
 def engine_version() -> str:
-    """Returns the engine's number as text: runs of another engine are never used, whatever the package's version."""
+    """Returns the engine's number as text: only runs of the same engine are used, whatever the package's version."""
     return _core.__engine__
 
 
 def earlier_names(engine: str) -> tuple[str, ...]:
-    """Returns the names that older builds used for this engine, the best first."""
+    """Returns the names that older builds used for this engine, in order of preference."""
     return (
         (_EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
     )
@@ -99,7 +99,7 @@ def holds(name: str, fields: Mapping[str, Any]) -> bool:
 
 
 def adopt(connection: sa.Connection) -> None:
-    """Assigns this engine's number to runs stored under earlier names, as far as they are valid."""
+    """Assigns this engine's number to runs stored under earlier names, if they are valid."""
     import sqlalchemy as sa
 
     from longpipe.store.schema import FAILURES, RUNS, STUDIES
@@ -127,6 +127,6 @@ def _holding(connection: sa.Connection, name: str) -> Iterable[str]:
     failed = sa.exists().where(FAILURES.c.digest == SCENARIOS.c.digest, FAILURES.c.engine == name)
     query = sa.select(SCENARIOS.c.digest, SCENARIOS.c.fields).where(of_name | failed)
     for digest, fields in connection.execute(query):
-        # A scenario from a store of version 1 has no fields, so that its network is unknown.
+        # A scenario from a store of version 1 has no fields, so its network is unknown.
         if holds(name, json.loads(fields)) if fields is not None else name != _HASTY:
             yield digest

@@ -4,7 +4,7 @@ from typing import Final
 
 from longpipe.errors import RunError
 
-READ_ONLY: Final = "is read-only; needs a store that can be written, or a copy of it"
+READ_ONLY: Final = "is read-only; needs a writable store, or a copy of it"
 # Messages of drivers, and their explanation.
 _KNOWN: Final = {
     "attempt to write a readonly database": READ_ONLY,
@@ -13,8 +13,8 @@ _KNOWN: Final = {
     "no space left on device": "the disk is full; needs space",
     "disk i/o error": "the disk failed or is full; needs space",
 }
-# Messages of SQLite about a damaged file. Those without a name concern a table or column that a store of this version
-# must have.
+# Messages of SQLite about a damaged file. Messages without a name concern a table or column that a store of this
+# version must have.
 _DAMAGE: Final = ("malformed", "no such table", "no such column", "could not decode", "utf-8")
 # SQLAlchemy's errors also contain the statement and its values, of any length.
 _LONGEST: Final = 300
@@ -29,7 +29,7 @@ class DamagedError(StoreError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"damaged: {what}; restore the store from a copy, or name another one, in which the runs are done again"
+            f"damaged: {what}; restore the store from a copy, or name another one, in which the runs are repeated"
         )
         self.what = what
 

@@ -1,4 +1,4 @@
-"""Leases of runs, so that two processes never do a run twice, and those of a dead process are taken over."""
+"""Leases of runs, so that no run is executed by two processes, and runs of a dead process are taken over."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -43,12 +43,12 @@ class Leases:
     def __exit__(self, *_: object) -> None:
         if self._heart is not None:
             self._heart.stop()
-        # Otherwise other processes detect that the owner has ended.
+        # If this fails, other processes detect that the owner has ended.
         with suppress(StoreError), self._write() as connection:
             self._release(connection)
             connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))
             self._bury(connection)
-            # Runs that failed at first and were finished later.
+            # Delete failures of runs that were finished later.
             was_finished = sa.exists().where(
                 *(RUNS.c[name] == FAILURES.c[name] for name in ("digest", "seed", "engine"))
             )
@@ -57,13 +57,13 @@ class Leases:
     def take(self, keys: Sequence[Key], *, fresh: bool = False) -> tuple[set[Key], set[Key]]:
         """Takes free leases. Returns the runs that are now ours, and the finished ones (none with `fresh`).
 
-        The rest is another process' for now.
+        All other runs are leased by other processes at present.
         """
         with self._write() as connection:
             taken = self._insert(connection, keys)
             if len(taken) < len(keys) and self._bury(connection):
                 taken |= self._insert(connection, [key for key in keys if key not in taken])
-            # Checked after taking the lease, so that a run that another process has just finished is seen.
+            # This is checked after taking the leases, so that runs are found that another process has just finished.
             done = set() if fresh else finished(connection, keys, self._engine)
             needless = taken & done
             if needless:
@@ -71,7 +71,7 @@ class Leases:
         return taken - done, done
 
     def give_back(self) -> None:
-        """Releases all leases, because other processes may wait for runs that this campaign would repeat."""
+        """Releases all leases, because other processes may be waiting for these runs."""
         with self._write() as connection:
             self._release(connection)
 
@@ -127,7 +127,7 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
         chunk = wanted[begin : begin + _CHUNK]
-        # One statement, so that both tables are read at one time.
+        # A single statement reads both tables at the same time.
         query = sa.union_all(
             *(
                 sa.select(sa.literal(number), table.c.digest, table.c.seed).where(_are(table, chunk, engine_version))

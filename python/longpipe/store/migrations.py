@@ -105,7 +105,7 @@ def _from_1(connection: sa.Connection) -> None:
     for rows in _batches(connection, sa.select(runs).order_by(runs.c.finished_at)):
         for row in rows:
             summary = row.pop("summary")
-            # The digest includes the engine kind.
+            # The digest includes the kind of engine.
             del row["engine"]
             row["engine"] = row.pop("build")
             (run,) = connection.execute(sa.insert(schema.RUNS).values(row).returning(schema.RUNS.c.id)).one()

@@ -26,7 +26,7 @@ def machine() -> str:
 
 @dataclass(frozen=True)
 class Owner:
-    """Returns the identity of a process, by default this one, for its leases."""
+    """Identity of a process, by default this one, for its leases."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     machine: str = field(default_factory=machine)
@@ -45,7 +45,7 @@ def is_dead(owner: Owner, heartbeat: float, now: float) -> bool:
             process = psutil.Process(owner.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 return True
-            # Tolerant, because start times depend on the clock, and reused process numbers are rare.
+            # The comparison is tolerant, because start times depend on the clock and reused process numbers are rare.
             if abs(process.create_time() - owner.began) < 1.0:
                 return owner.pid == os.getpid() and owner.id not in _LIVING
         except psutil.NoSuchProcess:

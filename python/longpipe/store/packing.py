@@ -1,4 +1,4 @@
-"""Serialization of finished runs, as workers send and stores keep them."""
+"""Serialization of finished runs for transfer from workers and for storage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Packed:
     """A run without its files: `summary` (zlib over JSON), `measures` (JSON), and a Parquet file for each trace.
 
-    `seconds` is the duration of the simulation, `machine` its location: runs that differ only in these are equal.
+    `seconds` is the duration of the simulation, `machine` where it ran; runs that differ only in these are equal.
     """
 
     summary: bytes
@@ -55,7 +55,7 @@ def measures(result: Result) -> str:
 
 
 def compressed(text: bytes) -> bytes:
-    """Compresses JSON text, to about a tenth."""
+    """Compresses JSON text, to about a tenth of its length."""
     return zlib.compress(text, level=1)
 
 
@@ -66,7 +66,7 @@ def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
 
 def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     """Returns the run from the JSON of its summary."""
-    # Parts that earlier versions did not store are missing.
+    # Runs from earlier versions lack parts that those did not store.
     for part in PARTS & columns.keys():
         columns[part] = {
             RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in found] if None in found else found

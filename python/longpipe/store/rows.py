@@ -1,7 +1,7 @@
-"""Rows of single runs, by SQL text that SQLite and PostgreSQL share.
+"""Rows of single runs, read and written with SQL text that SQLite and PostgreSQL share.
 
-A single run needs no more of a store than this; SQLAlchemy, which campaigns, studies and migrations use, takes longer
-to load than a short run.
+A single run needs no more of a store than this module. SQLAlchemy, which campaigns, studies and migrations use, takes
+longer to load than a short run.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Transaction(Protocol):
 
 
 class OfDriver:
-    """A transaction of Python's own driver of SQLite."""
+    """A transaction of Python's own driver for SQLite."""
 
     kind = "sqlite"
 
@@ -127,7 +127,7 @@ def is_current(connection: sqlite3.Connection) -> bool:
 def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str) -> dict[tuple[str, str], Values]:
     """Returns the rows of finished runs with their summaries, by digest and seed as text.
 
-    A row whose values are None is that of a finished run that is missing. Raises DamagedError for an invalid time.
+    If a finished run is missing, the values of its row are None. Raises DamagedError for an invalid time.
     """
     values = {"engine": engine}
     for number, (digest, seed) in enumerate(keys):
@@ -155,7 +155,7 @@ def save(transaction: Transaction, run: Values, summary: bytes) -> None:
     """Stores a finished run; replaces an earlier one."""
     written = dict(run)
     if transaction.kind == "sqlite":
-        # SQLite has no type for times.
+        # Times are converted to text, because SQLite has no type for them.
         written["finished_at"] = run["finished_at"].isoformat(" ", "microseconds")
     ((number,),) = transaction.rows(_SAVE_RUN, written)
     transaction.rows(_SAVE_SUMMARY, {"run": number, "summary": summary})
@@ -166,4 +166,4 @@ def _time(text: Any) -> datetime:  # noqa: ANN401 - whatever a damaged file hold
     try:
         return datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise DamagedError("a value is none of its column") from None
+        raise DamagedError("a value does not fit its column") from None

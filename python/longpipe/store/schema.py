@@ -8,7 +8,7 @@ METADATA: Final = sa.MetaData()
 
 
 def _checksum() -> sa.Column[str]:
-    """Returns the column with the checksum of the row's other columns, whose order `checksums` defines."""
+    """Returns the column for the checksum of the row's other columns, in the order that `checksums` defines."""
     return sa.Column("checksum", sa.String(16))
 
 
@@ -37,7 +37,7 @@ _RUN: Final = ("digest", "seed", "engine")
 
 
 def _run(*, key: bool) -> tuple[sa.Column[str], ...]:
-    """Returns the key columns of a run, as a table's primary key or not."""
+    """Returns the key columns of a run, which may be a table's primary key."""
     # A seed is an unsigned 64-bit number, which SQL integers cannot hold.
     return tuple(
         sa.Column(name, sa.String(size), primary_key=key, nullable=False)
@@ -55,15 +55,15 @@ RUNS: Final = sa.Table(
     # Duration of the simulation [s], and the machine.
     sa.Column("seconds", sa.Float),
     sa.Column("machine", sa.String(255)),
-    # `analysis.measures.measure` of the run, JSON.
+    # `analysis.measures.measure` of the run, as JSON.
     sa.Column("measures", sa.Text),
-    # Checksums of its summary and of its trace files, JSON.
+    # Checksums of its summary and of its trace files, as JSON.
     sa.Column("parts", sa.Text),
     _checksum(),
     sa.UniqueConstraint(*_RUN),
 )
 
-# Separate from the runs, so that lists of runs need not read them; zlib over JSON.
+# Summaries are separate from the runs, so that lists of runs need not read them; zlib over JSON.
 SUMMARIES: Final = sa.Table(
     "summaries",
     METADATA,
@@ -81,8 +81,8 @@ OWNERS: Final = sa.Table(
     sa.Column("id", sa.String(32), primary_key=True),
     sa.Column("machine", sa.String(400), nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
-    # Start time of the process, which distinguishes it from a later one with its number, and its latest heartbeat [s
-    # since 1970].
+    # Start time of the process, which distinguishes it from a later process with the same number, and its latest
+    # heartbeat [s since 1970].
     sa.Column("began", sa.Float, nullable=False),
     sa.Column("heartbeat", sa.Float, nullable=False),
 )
@@ -126,7 +126,7 @@ STUDY_POINTS: Final = sa.Table(
     sa.Column("study", sa.ForeignKey("studies.name", ondelete="CASCADE"), primary_key=True),
     sa.Column("point", sa.Integer, primary_key=True),
     sa.Column("digest", sa.ForeignKey("scenarios.digest"), nullable=False),
-    # Level of each factor, and the block, if any: JSON.
+    # Level of each factor, and the block, if any, as JSON.
     sa.Column("levels", sa.Text, nullable=False),
 )
 
@@ -139,5 +139,5 @@ STUDY_RUNS: Final = sa.Table(
     sa.Column("seed", sa.String(20), nullable=False),
 )
 
-# Tables whose rows some queries only count.
+# Tables of which some queries only count the rows.
 COUNTED: Final = (STUDIES, STUDY_POINTS, STUDY_RUNS, RUNS, RECEIPTS, FAILURES, LEASES)

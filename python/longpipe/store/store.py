@@ -27,7 +27,7 @@ from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, r
 from longpipe.store.rows import VERSION
 from longpipe.store.traces import Traces
 
-# Commands that only list studies do not need Pydantic, and single runs no SQLAlchemy.
+# Commands that only list studies do not need Pydantic, and single runs do not need SQLAlchemy.
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from longpipe.store.leases import Key, Leases
     from longpipe.store.packing import Packed
 
-# Lock number for processes that turn the same PostgreSQL database into a store: any number that others do not use.
+# Number of the lock for processes that create a store in the same PostgreSQL database; any number that nothing else
+# uses.
 _TURN = 0x6C6F6E67
-# Runs per query: few enough for memory, many enough that the overhead of a query is small.
+# Number of runs per query: small enough for memory, large enough that the overhead of a query is small.
 RUNS_AT_ONCE: Final = 100
 
 
@@ -73,11 +74,11 @@ def digest_of(scenario: Scenario) -> str:
 
 
 class Store:
-    """Runs by scenario digest, seed and engine, with their traces; files asked for by web traffic are not kept.
+    """Runs by scenario digest, seed and engine, with their traces; files requested by web traffic are not kept.
 
     `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name?traces=DIR"), or
-    None for memory. A store of an earlier version is brought to the present one. With `readonly` nothing is written;
-    without `create` nothing is made where there is no store. Raises ScenarioError if it can't be opened.
+    None for memory. A store of an earlier version is migrated to the current one. With `readonly` nothing is written;
+    without `create` a missing store is not created. Raises ScenarioError if the store cannot be opened.
     """
 
     def __init__(self, where: str | Path | None = None, *, readonly: bool = False, create: bool = True) -> None:
@@ -85,7 +86,7 @@ class Store:
         self._known: set[str] = set()
         self._is_consistent = False
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        # Access by SQLAlchemy, and by Python's own driver, which suffices for single runs in an SQLite file.
+        # Access through SQLAlchemy, and through Python's own driver, which suffices for single runs in an SQLite file.
         self._engine: sa.Engine | None = None
         self._driver: sqlite3.Connection | None = None
         self._lock = threading.RLock()
@@ -93,7 +94,7 @@ class Store:
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
         try:
             if not (readonly or create):
-                # Checks whether there is a store.
+                # This checks whether there is a store.
                 self._open(readonly=True)
                 self.close()
             self._open(readonly=readonly)
@@ -156,7 +157,9 @@ class Store:
         wanted, asked = tee(jobs)
         for (scenario, seed), result in zip(wanted, self.load_all(asked, engine=engine), strict=True):
             if result is None:
-                raise StoreError(f"store {self.name}: scenario {scenario.name!r}, seed {seed} has left it; run again")
+                raise StoreError(
+                    f"store {self.name}: scenario {scenario.name!r}, seed {seed} has disappeared from it; run it again"
+                )
             yield result
 
     def has(self, scenario: Scenario, seed: int) -> bool:
@@ -164,7 +167,7 @@ class Store:
         return bool(self.finished([(scenario, seed)]))
 
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
-        """Returns digest and seed, as text, of the runs among these that this engine has finished."""
+        """Returns digest and seed, as text, of those given runs that this engine has finished."""
         from longpipe.store.leases import finished
 
         keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
@@ -258,7 +261,7 @@ class Store:
             )
             found, finished_once = connection.execute(sa.select(runs, receipts)).one()
             if found != finished_once:
-                raise DamagedError(f"{found} runs for {finished_once} that were finished")
+                raise DamagedError(f"{found} runs, but {finished_once} were finished")
             return int(found)
 
     def check_integrity(self, connection: sa.Connection) -> None:
@@ -298,7 +301,7 @@ class Store:
 
     @contextmanager
     def _transaction_of_rows(self, *, write: bool = False) -> Iterator[rows.Transaction]:
-        """Starts a transaction for `rows`, without SQLAlchemy where the store has not needed it yet."""
+        """Starts a transaction for `rows`, without SQLAlchemy if the store has not needed it yet."""
         if self._driver is None or self._engine is not None:
             with self.writing() if write else self.reading() as connection:
                 yield rows.OfSqlAlchemy(connection)
@@ -323,14 +326,14 @@ class Store:
         except Exception as error:
             if not isinstance(error, _database_errors()):
                 raise
-            # Scenarios stored by this transaction are not in the database after an error.
+            # After an error, the database lacks the scenarios that this transaction stored.
             self._known.clear()
             told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
             raise StoreError(f"store {self.name}: {told}") from None
 
     @property
     def _database(self) -> sa.Engine:
-        # Heartbeats of leases need it on another thread.
+        # The heartbeats of leases use the connection on another thread.
         with self._lock:
             if self._engine is None:
                 self._engine = self._address.engine(readonly=self._readonly)
@@ -338,7 +341,7 @@ class Store:
 
     @property
     def _reader(self) -> sa.Engine:
-        # Every statement of a read transaction sees the same rows; in SQLite this is always so.
+        # All statements of a read transaction see the same rows; SQLite guarantees this by default.
         is_sqlite = self._database.dialect.name == "sqlite"
         return self._database if is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
 
@@ -368,7 +371,7 @@ class Store:
                 self._make()
                 return
             if found is None:
-                raise ScenarioError(f"store: {self.name}: no runs in it; needs the store of an earlier run")
+                raise ScenarioError(f"store: {self.name}: contains no runs; needs the store of an earlier run")
         except BaseException:
             self.close()
             raise
@@ -431,10 +434,10 @@ class Store:
 
         found = migrations.version(connection)
         if found == migrations.FOREIGN:
-            raise ScenarioError(f"store: {self.name}: holds other tables; needs a store of longpipe, or a new file")
+            raise ScenarioError(f"store: {self.name}: contains other tables; needs a store of longpipe, or a new file")
         if found is not None and found > VERSION:
             raise ScenarioError(
-                f"store: {self.name}: version {found}, of longpipe {migrations.written_by(connection)}; "
+                f"store: {self.name}: version {found}, by longpipe {migrations.written_by(connection)}; "
                 f"this is longpipe {_core.__version__}, which reads versions 1 to {VERSION}"
             )
         return found

@@ -36,7 +36,7 @@ _OF_FAILURE: Final = ("name", "failed_at", "checksum")
 # State of a finished run that is missing.
 _GONE: Final = "gone"
 
-# Run of a study: point, replication, seed.
+# A run of a study: point, replication, seed.
 Row = tuple[int, int, int]
 
 # Maximum number of names in a message.
@@ -91,7 +91,7 @@ def require(store: Store, name: str) -> StudyRecord:
 def put(
     store: Store, name: str, design: str, points: Iterable[tuple[Scenario, Mapping[str, Any]]], runs: Iterable[Row]
 ) -> None:
-    """Stores a study; replaces an earlier one with this name, whose runs remain. Its engine is this one.
+    """Stores a study; replaces an earlier one with this name, but not its runs. Its engine is the present one.
 
     `points` are scenarios and their levels, `runs` the number of a point from 1, the replication from 1, and the seed.
     """
@@ -152,7 +152,7 @@ def overview(store: Store) -> list[Overview]:
         for row in found:
             checksums.check(row, checksums.STUDY, f"study {row['name']!r}")
             if row["planned"] != row["runs"]:
-                raise DamagedError(f"study {row['name']!r} has {row['planned']} of its {row['runs']} runs")
+                raise DamagedError(f"study {row['name']!r} has only {row['planned']} of its {row['runs']} runs")
             _check_plan(connection, row["name"], row["plan"])
             _check_receipts(row["name"], row["finished"], row["receipts"])
     return [Overview(**{field.name: row[field.name] for field in fields(Overview)}) for row in found]
@@ -175,7 +175,7 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
         _check_plan(connection, record.name, record.plan)
         _check_receipts(record.name, 0, found.get(_GONE, 0))
         if sum(found.values()) != record.runs:
-            raise DamagedError(f"study {record.name!r} has {sum(found.values())} of its {record.runs} runs")
+            raise DamagedError(f"study {record.name!r} has only {sum(found.values())} of its {record.runs} runs")
     return {name: found.get(name, 0) for name in STATES}
 
 
@@ -189,7 +189,7 @@ def remove(store: Store, name: str) -> None:
 
 
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:
-    """A row for every run of a study, by point and replication, finished or not; as columns.
+    """Returns a row for every run of a study, finished or not, by point and replication, as columns.
 
     These are `point`, the block if there are any, the factors, `replication`, `seed`, the measures, `digest`, `state`
     (one of `STATES`), `finished_at` (UTC), `seconds` of simulation, `machine`, and `message` of a failure.
@@ -203,7 +203,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     )  # fmt: skip
     planned = _of_study(columns, record).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
     with store.reading() as connection:
-        # Read again, because the study may have grown in the meantime.
+        # The study is read again, because it may have grown in the meantime.
         now = _record(connection, record.name)
         found = _columns(connection, planned)
         of_point = checksums.rows_of(
@@ -239,7 +239,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
 
 
 def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Returns, per engine, the number of a study's runs that only other engines finished and that were not adopted."""
+    """Returns, per engine, the number of a study's runs that only other engines finished and this one did not adopt."""
     other = RUNS.alias()
     same_run = sa.and_(other.c.digest == STUDY_POINTS.c.digest, other.c.seed == STUDY_RUNS.c.seed)
     query = (
@@ -254,7 +254,7 @@ def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
 
 
 def all_runs(store: Store) -> pd.DataFrame:
-    """A row for every run of a store, the first finished first, whatever its study and engine.
+    """Returns a row for every run of a store, of any study and engine, in the order in which they were finished.
 
     Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` of simulation, `machine` and
     `engine`.
@@ -333,7 +333,7 @@ def _run(name: str, seed: str) -> str:
 
 
 def _measures(texts: list[str | None]) -> dict[str, list[float]]:
-    """Returns the measures of runs, a column each; nan where there are none."""
+    """Returns the measures of runs, a column each; nan if a run lacks them."""
     rows = orjson.loads(f"[{','.join(text or '{}' for text in texts)}]")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}

@@ -61,12 +61,12 @@ class Traces:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_bytes(path, content)
             except OSError as error:
-                raise StoreError(f"store {self._store}: {path.name}: {reason(error)}; run again") from None
+                raise StoreError(f"store {self._store}: {path.name}: {reason(error)}; run it again") from None
 
     def read(
         self, folder: Path, kinds: Mapping[str, str | None], names: Mapping[str, Sequence[str]]
     ) -> dict[str, pd.DataFrame]:
-        """Returns the traces of a run; `kinds` have their checksums. Columns in `names` become categories."""
+        """Returns the traces of a run; `kinds` contains their checksums. Columns in `names` become categories."""
         import pandas as pd
 
         found = {}

@@ -1,8 +1,8 @@
 """Migration of stores without checksums: verifies what can be verified, then adds a checksum to each row.
 
-Three things are redundant in such a store. A scenario's digest is that of what the core runs, a summary's compression
-has a check value of its own, and the rows of a study follow from its design. The measures of a run are calculated again
-from its summary, because they had no check value.
+Three things in such a store are redundant: a scenario's digest covers the input of the core, the compression of a
+summary has its own check value, and the rows of a study follow from its design. The measures of a run are computed
+again from its summary, because they had no check value.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Studies: a design and a store, as one object that can be run, stopped, resumed, grown and inspected."""
+"""Studies: a design and a store, as one object that can be run, stopped, resumed, extended and inspected."""
 
 from typing import TYPE_CHECKING
 

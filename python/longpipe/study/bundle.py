@@ -1,9 +1,8 @@
 """Bundles: one file with everything that a colleague needs to repeat a study bit for bit.
 
 A bundle has the design, each point as the core runs it and as TOML, every run with its seed and the hash of its
-results, the results as a table, the software and the machine of the export, and congestion controllers of the user's
-own. It has no reference to other files: the core runs a point without the traces or schedules from which it was
-resolved.
+results, the results as a table, the software and the machine of the export, and the user's own congestion controllers.
+It does not refer to other files: the core runs a point without the traces or schedules from which it was resolved.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 INDEX: Final = "bundle.json"
-# Maximum size of all files of a bundle [byte], which a small file may claim.
+# Maximum total size of a bundle's files after decompression [byte].
 MOST_BYTES: Final = 4 << 30
 MOST_INDEX_BYTES: Final = 256 << 20
 MOST_RUNS: Final = 1_000_000
-# Errors of the module for damaged archives.
+# Errors that zipfile raises for damaged archives.
 _DAMAGES: Final = (
     zipfile.BadZipFile, KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error, lzma.LZMAError,
     struct.error,
@@ -90,7 +89,7 @@ class BundledRun:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Content of a bundle that is needed to repeat its runs."""
+    """The content of a bundle that is needed to repeat its runs."""
 
     name: str
     engine: str
@@ -109,7 +108,7 @@ def write(study: Study, path: Path) -> Bundle:
 
     table = study.frame()
     if table.empty:
-        raise ScenarioError(f"study: {study.name!r} has no finished run; needs longpipe study run {study.name}")
+        raise ScenarioError(f"study: {study.name!r} has no finished runs; needs longpipe study run {study.name}")
     runs, points, resolved, scenarios = [], {}, {}, {}
     for row, result in zip(table.to_dict("records"), study.results(), strict=True):
         digest = result.scenario.digest()
@@ -143,7 +142,7 @@ def write(study: Study, path: Path) -> Bundle:
 
 
 def read(path: Path) -> Bundle:
-    """Returns a bundle; raises ScenarioError for other files, and for files that were changed."""
+    """Returns a bundle; raises ScenarioError for other files, and for modified bundles."""
     needs = "needs a bundle of longpipe study export --bundle"
     try:
         with open_regular(path, needs.removeprefix("needs ")) as opened, zipfile.ZipFile(opened) as archive:
@@ -151,7 +150,7 @@ def read(path: Path) -> Bundle:
                 raise ScenarioError(f"{path}: more than {MOST_BYTES >> 30} GiB; {needs}")
             if archive.getinfo(INDEX).file_size > MOST_INDEX_BYTES:
                 raise ScenarioError(f"{path}: {INDEX}: more than {MOST_INDEX_BYTES >> 20} MiB; {needs}")
-            index = parse_json(archive.read(INDEX), f"{path}: {INDEX}", "that of a bundle")
+            index = parse_json(archive.read(INDEX), f"{path}: {INDEX}", "the index of a bundle")
             runs = _runs(path, index)
             names = {run.digest: f"resolved/{run.digest}.json" for run in runs}
             resolved = {digest: archive.read(name).decode() for digest, name in names.items()}
@@ -162,9 +161,7 @@ def read(path: Path) -> Bundle:
         raise ScenarioError(f"{path}: {shown(str(error).strip(chr(39)))}; {needs}") from None
     for digest, text in resolved.items():
         if hashlib.sha256(text.encode()).hexdigest() != digest:
-            raise ScenarioError(
-                f"{path}: resolved/{digest}.json: not what its name is of; needs a bundle as it was written"
-            )
+            raise ScenarioError(f"{path}: resolved/{digest}.json: does not match its name; needs an unchanged bundle")
     controls = read_controls(path, index.get("controls", []), inside)
     return Bundle(str(index["study"]), str(index["engine"]), str(index["longpipe"]), runs, resolved, controls)
 
@@ -176,7 +173,7 @@ def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - w
     missing = [name for name in ("study", "engine", "longpipe", "runs") if name not in index]
     rows = index.get("runs")
     if missing or not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
-        raise ScenarioError(f"{path}: {', '.join(missing) or 'runs'}: missing; needs a whole bundle")
+        raise ScenarioError(f"{path}: {', '.join(missing) or 'runs'}: missing; needs a complete bundle")
     kinds = {"point": int, "replication": int, "seed": int, "digest": str, "state_hash": str}
     for row in rows:
         if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in kinds.items()):
@@ -210,7 +207,7 @@ def rerun(
 
 
 def hash_of(resolved: str, seed: int, memory: str | None = None, controls: Sequence[BundledControl] = ()) -> str:
-    """Runs a resolved scenario and returns the hash of its results, or the reason why it can't be run."""
+    """Runs a resolved scenario and returns the hash of its results, or the reason why it cannot be run."""
     used = [one for one in controls if f'"{one.digest}"' in resolved]
     try:
         if not used:

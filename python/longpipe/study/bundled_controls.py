@@ -21,7 +21,7 @@ _FIELDS: Final = ("digest", "kind", "name", "file")
 
 @dataclass(frozen=True)
 class BundledControl:
-    """A controller or a stack with the digest that scenarios name, the user's name for it, and its content."""
+    """A controller or a stack: the digest that scenarios contain, the user's name for it, and its content."""
 
     digest: str
     # "module" for an object with a controller, "python" for a pickled class, "stack" for an object with stacks.
@@ -52,7 +52,7 @@ class BundledControl:
 
 
 def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
-    """Returns the controllers of scenarios by digest. Raises ScenarioError for one that this machine does not have."""
+    """Returns the controllers of scenarios by digest. Raises ScenarioError if this machine lacks one."""
     found: dict[str, BundledControl] = {}
     for scenario in scenarios:
         for digest in modules_of(scenario.resolved):
@@ -71,7 +71,7 @@ def _stack(digest: str) -> BundledControl:
     if carried is None or carried[0] != "object":
         name = own_stacks.name_of(digest)
         raise ScenarioError(
-            f"--bundle: {name} is a program, which no bundle can hold; needs a stack that is a shared object"
+            f"--bundle: {name} is a program, which a bundle cannot contain; needs a stack that is a shared object"
         )
     _, name, content = carried
     return BundledControl(digest, "stack", str(name), bytes(content))
@@ -85,7 +85,7 @@ def _known(digest: str) -> BundledControl:
         return BundledControl(digest, "python", name_of(digest), pickled)
     content = objects.content(digest)
     if content is None:
-        raise ScenarioError(f"--bundle: no file of this machine has the digest {digest}; needs the controller's file")
+        raise ScenarioError(f"--bundle: no file on this machine has the digest {digest}; needs the controller's file")
     return BundledControl(digest, "module", name_of(digest), content)
 
 
@@ -110,7 +110,7 @@ def index_of(controls: Iterable[BundledControl]) -> list[dict[str, str]]:
 
 
 def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str, BundledControl]:  # noqa: ANN401 - whatever JSON holds
-    """Returns the controllers of a bundle by digest. Raises ScenarioError for entries that no export creates."""
+    """Returns the controllers of a bundle by digest. Raises ScenarioError for invalid entries."""
     found = {}
     if not isinstance(rows, list):
         raise ScenarioError(f"{path}: controls: {shown(rows)}; needs a list")
@@ -124,7 +124,7 @@ def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str
             )
         digest = _digest(control) if control.kind != "python" else control.digest
         if control.digest != digest:
-            raise ScenarioError(f"{path}: {control.file}: not what its name is of; needs a bundle as it was written")
+            raise ScenarioError(f"{path}: {control.file}: does not match its name; needs an unchanged bundle")
         found[control.digest] = control
     return found
 

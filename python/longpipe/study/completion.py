@@ -1,4 +1,4 @@
-"""Completes a set of runs so that none is lost or done twice."""
+"""Completes a set of runs; no run is lost or executed twice."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -35,11 +35,11 @@ def complete_study(
 ) -> None:
     """Runs every (scenario, seed) that the store lacks, or with `fresh` all of them, on `executor`.
 
-    `executor`, `workers` and `memory` are as `executors.executor_for` takes them: by default a process for each core.
-    Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call continues. Runs of
-    other processes on the same store are waited for, or taken over if the process dies.
-    `progress` is called at the beginning and after every run. Raises StudyError for runs that failed, after all others
-    have been run; StoreError as soon as nothing more can be stored; ExecutorError if the workers are gone.
+    `executor`, `workers` and `memory` are the arguments of `executors.executor_for`: by default a process for each
+    core. Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call continues.
+    Runs of other processes on the same store are waited for, or taken over if the process dies. `progress` is called at
+    the beginning and after every run. Raises StudyError for runs that failed, after all others have been run;
+    StoreError as soon as nothing more can be stored; ExecutorError if the workers have ended.
     """
     runner = executor_for(executor, workers, memory)
     wanted = {(digest_of(scenario), str(seed)): (scenario, seed) for scenario, seed in jobs}
@@ -91,7 +91,7 @@ def complete_study(
 
 
 def _leased(left: dict[Key, Job], leases: Leases, forget: Callable[[Key], None], *, fresh: bool) -> Iterator[Job]:
-    """Yields the jobs that no other process has and leases them; forgets those finished elsewhere."""
+    """Leases and yields the jobs that no other process has; skips those that other processes have finished."""
     waiting, size = list(left), 1
     while waiting:
         chunk, waiting = waiting[:size], waiting[size:]

@@ -9,8 +9,8 @@ class Progress:
 
     `worked` and `left` are the work of the runs that have ended since the start and of the remaining ones, by
     `design.cost` [s]; both are 0 if they are not known. `bound` says whether `wanted` is exact (""), or "about", "at
-    least" or "at most" the number of runs. `spread` has the factors from `left` to its probable ends, where decisions
-    during the campaign determine the number of runs.
+    least" or "at most" the number of runs. `spread` contains the factors from `left` to the ends of its probable range,
+    if decisions during the campaign determine the number of runs.
     """
 
     wanted: int
@@ -24,9 +24,9 @@ class Progress:
 
     @property
     def ended(self) -> int:
-        """Number of runs that need no more work."""
+        """Number of runs that need no further work."""
         return self.stored + self.done + self.failed
 
 
 def ignore(_: Progress) -> None:
-    """A callback that ignores progress."""
+    """Ignores progress; the default callback."""

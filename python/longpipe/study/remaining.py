@@ -23,7 +23,7 @@ _NOTHING: Final[_Group] = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Left:
-    """The remaining time [s] with its range, equal if there are too few runs for one, and the runs per second."""
+    """The remaining time [s] with its range, and the runs per second; with too few runs, both ends equal the time."""
 
     expected_s: float
     low_s: float
@@ -34,9 +34,9 @@ class Left:
 class Remaining:
     """Estimates the remaining time from the time that each unit of work has taken.
 
-    The work of a run is that of `design.cost`, so that runs of different lengths count by their lengths; only the ratio
-    is measured. The range follows from the variation of this ratio between groups of successive runs: it is that of the
-    remaining runs together with that of the ratio so far (a ratio estimator, Cochran 1977, section 6.3).
+    The work of a run comes from `design.cost`, so runs are weighted by their length; only the ratio of time to work is
+    measured. The range follows from the variation of this ratio between groups of successive runs: it combines the
+    variance of the remaining runs with that of the ratio so far (a ratio estimator, Cochran 1977, section 6.3).
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

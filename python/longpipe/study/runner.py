@@ -24,7 +24,7 @@ class Runner:
     memory: str | None = None
 
     def telling(self, progress: Callable[[Progress], None]) -> Self:
-        """Returns a copy with another progress callback."""
+        """Returns a copy with a different progress callback."""
         return replace(self, progress=progress)
 
     def complete(self, jobs: Iterable[Job]) -> None:

@@ -51,11 +51,11 @@ class Status:
 
 
 class Study:
-    """A campaign by name: it can be run, stopped, run on, grown and inspected, here or by another process.
+    """A named campaign that can be run, stopped, resumed, extended and inspected, here or by another process.
 
-    `store` is a Store, or what one is opened with; None is memory. The name is that of the design's base scenario if
-    none is given. A study only grows: a design with more replications or levels under a name adds runs to those it has,
-    one with fewer changes nothing, and any other is refused, ScenarioError telling what is different.
+    `store` is a Store or the argument with which one is opened; None means memory. The default name is that of the
+    design's base scenario. A study can only be extended: a design with more replications or levels under its name adds
+    runs, and a design with fewer changes nothing. Any other design raises ScenarioError, which lists the differences.
     """
 
     # The record's design, read on first use.
@@ -66,7 +66,7 @@ class Study:
         from longpipe.design import Design
 
         check_kind(
-            "design", design, Design, "a Design, as of Design.full_factorial; Study.open('NAME', store) opens one"
+            "design", design, Design, "a Design, as from Design.full_factorial; Study.open('NAME', store) opens one"
         )
         self.name = design.base.name if name is None else name
         check_kind("study", self.name, str, "a name")
@@ -115,7 +115,7 @@ class Study:
 
     @property
     def engine(self) -> str:
-        """The engine of its runs: that of the longpipe that ran it last."""
+        """The engine of its latest runs."""
         return self._record.engine
 
     def scenarios(self) -> list[Scenario]:
@@ -131,7 +131,7 @@ class Study:
         fresh: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Status:
-        """Runs what is not finished, or with `fresh` everything; see `complete_study` for the arguments and errors.
+        """Runs all unfinished runs, or with `fresh` all runs; see `complete_study` for the arguments and errors.
 
         In a notebook without `progress`, a bar is shown. The same call continues after an interruption. With another
         engine than the last one, all runs are repeated.
@@ -152,7 +152,7 @@ class Study:
         return self.status()
 
     def grow(self, replications: int) -> Self:
-        """Sets the number of replications per point; raises ScenarioError for fewer than there are."""
+        """Increases the number of replications per point; raises ScenarioError for fewer than there are."""
         if replications < self.design.replications:
             raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
         if replications > self.design.replications:
@@ -165,7 +165,7 @@ class Study:
         return self
 
     def resolve(self, what: Specification) -> tuple[Self, str]:
-        """Returns the column of a measure, and the study that has it: this one, or one that asks for it in memory.
+        """Returns the column of a measure, and the study that has it: this one, or one in memory that requests it.
 
         `what` is a column, or anything that `Design.measures` takes, which may use requested measures by name. Raises
         ScenarioError for text that cannot be read, and for a name that another measure has.
@@ -194,11 +194,11 @@ class Study:
         return study, columns
 
     def drop(self, *names: str) -> Self:
-        """Removes requested measures, by name; runs stay. Raises ScenarioError for one that was not requested."""
+        """Removes requested measures, by name; runs are kept. Raises ScenarioError for one that was not requested."""
         asked = {measure.name: str(measure) for measure in self.design.asked}
         for name in names:
             if name not in asked:
-                known = nearest(name, asked) if asked else "it has none that can go"
+                known = nearest(name, asked) if asked else "it has none that can be removed"
                 raise ScenarioError(f"measure: {name!r}; {known}")
         self._put(replace(self.design, measures=tuple(text for name, text in asked.items() if name not in names)))
         return self
@@ -286,7 +286,7 @@ class Study:
         return whole[[*heads, *whole.columns.drop(heads)]]
 
     def means(self, *names: str, level: float = 0.95, measure: Measuring | None = None) -> pd.DataFrame:
-        """A row per point with finished runs: `point`, the factors, `runs`, and of each measure its mean and interval.
+        """A row per point with finished runs: `point`, the factors, `runs`, and mean and interval of each measure.
 
         For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
         Student's t), nan for a single run. Of the measures in `names` alone, if there are any, which may be expressions
@@ -299,7 +299,7 @@ class Study:
         from longpipe.analysis.intervals import estimate
 
         check_level(level)
-        # Measures of the caller keep their names.
+        # Measures from the caller keep their names.
         study, wanted = self._resolved(names) if measure is None else (self, list(names))
         frame, heads = study.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
@@ -316,12 +316,13 @@ class Study:
         return pd.DataFrame(rows)
 
     def quantiles(self, *names: str, share: float = 0.5, level: float = 0.95) -> pd.DataFrame:
-        """A row per point with finished runs: `point`, the factors, `runs`, and a quantile of each measure over them.
+        """Returns a row per point with finished runs: `point`, the factors, `runs`, and a quantile of each measure.
 
-        For a measure `x` these are `x`, `x_low` and `x_high`: the interval of order statistics that holds the true
-        quantile with confidence `level`, whatever the distribution. `call.p95` has one value per replication, its own
-        95th percentile, which is independent of those of other replications, as its packets are not. Raises
-        ScenarioError, which names the measure and the least number, where there are too few replications.
+        For a measure `x` these are `x`, `x_low` and `x_high`; the interval of order statistics contains the true
+        quantile with confidence `level`, for any distribution. `call.p95` has one value per replication, the 95th
+        percentile of its packets. Values of different replications are independent, whereas packets of one replication
+        are not. If there are too few replications, raises ScenarioError, which names the measure and the minimum
+        number.
         """
         import pandas as pd
 
@@ -365,7 +366,7 @@ class Study:
         design = replace(design, measures=tuple(asked.values()))
         lost = differences(self.design, design)
         if lost and differences(design, self.design):
-            needs = f"needs the design of study {self.name!r} in {self.store.name}, more of it, or another name"
+            needs = f"needs the design of study {self.name!r} in {self.store.name}, an extension of it, or another name"
             raise ScenarioError(*(f"{line}; {needs}" for line in lost))
         if not lost and to_json(design) != self._record.design:
             self._put(design)

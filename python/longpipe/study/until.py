@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
     from longpipe.study.study import Measuring
 
-# Replications before the first decision, because a variance from fewer is often too small by chance.
+# Number of replications before the first decision, because the variance of fewer is often too small by chance.
 FIRST: Final = 20
-# Minimum of the maximum, below which no interval is of use.
+# Smallest accepted maximum number of replications, because intervals from fewer are useless.
 FEWEST: Final = 5
-# Additional replications with which a margin has to hold again, as a part of those with which it was first reached.
-# With them, intervals of normally distributed measures cover the mean in 94 to 95 % of all cases, without in 93.5 %.
+# Additional replications with which a margin has to hold again, as a fraction of those with which it was first reached.
+# With them, intervals of normally distributed measures cover the mean in 94 to 95 % of all cases, without them in 93.5
+# %.
 CONFIRMED_BY: Final = 0.1
 # Replications per square of the skewness. Cochran (Sampling Techniques, 1977, section 2.15) asks for 25 for intervals
 # without a correction of the skewness; with it, 10 suffice for a coverage of 94 %.
@@ -80,10 +81,10 @@ def run_until(
     widest interval needs, at most doubling at a time, and ends at `most` at the latest. Skewed measures need at least
     10 replications per square of their skewness, and have wider intervals (see `needed`). A margin that is reached has
     to hold again with a tenth more replications, because repeated decisions by the same data let intervals miss more
-    often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). `metric` may be one that
-    `Design.measures` takes. Raises ScenarioError for a margin that can't be read, a metric that isn't measured (before
-    the first run, unless `measure` says what is), a maximum below 5, and after the first runs if their replications are
-    copies of one another at every point.
+    often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). `metric` may be any that
+    `Design.measures` accepts. Raises ScenarioError for an invalid margin, for a metric that is not measured (before the
+    first run, unless `measure` determines the metrics), for a maximum below 5, and after the first runs if the
+    replications of every point are identical.
     """
     check_level(level)
     margin, relative = parse_margin(until)
@@ -103,7 +104,9 @@ def run_until(
             measured = [column for column in runs.columns if column not in grown.frame().columns]
             raise ScenarioError(f"metric: {metric!r}; {nearest(metric, measured)}")
         if copied := copies(runs):
-            raise ScenarioError(f"until: {metric} is never more sure, {copied}; needs start = {{kind = 'random', ...}}")
+            raise ScenarioError(
+                f"until: {metric} never gets more certain, {copied}; needs start = {{kind = 'random', ...}}"
+            )
         precision = _precision(grown, runs, metric, margin, relative, level)
         wanted, reached = float(precision.pop("wanted").max()), bool(precision["reached"].all())
         if (reached and held) or replications == most:
@@ -112,7 +115,7 @@ def run_until(
 
 
 def following(replications: int, wanted: float, most: int, *, reached: bool) -> int:
-    """Returns the next number of replications, if the widest interval needs `wanted` of them."""
+    """Returns the next number of replications if the widest interval needs `wanted` of them."""
     if reached:
         return min(most, replications + math.ceil(CONFIRMED_BY * replications))
     return min(most, 2 * replications, max(replications + 1, math.ceil(min(wanted, most))))
@@ -150,7 +153,7 @@ def parse_margin(until: str) -> tuple[float, bool]:
 
 
 def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tuple[float, float]:
-    """Returns the margin of a mean, and the number of replications with which it would be `target`.
+    """Returns the margin of a mean, and the number of replications for which it would be `target`.
 
     The margin is the longer side of Willink's interval (Communications in Statistics: Theory and Methods 34, 2005),
     which corrects Student's t for the skewness of the values.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longpipe.suites.outcome import PartOutcome
     from longpipe.suites.suite import Criterion
 
-# Factor whose levels are judged, and the reference level, if the suite has one.
+# Factor whose levels are judged, and its reference level, if the suite has one.
 CONTROL: Final = "control"
 BASELINE: Final = "cubic"
 _WORST_FIRST: Final = ("fails", "undecided", "holds")
@@ -72,7 +72,7 @@ def _judged(
 
 
 def _kind(mean: float, low: float, high: float) -> str:
-    # A single run has no interval, and allows no verdict.
+    # A single run has no interval, and so no verdict.
     if low != low:
         return "undecided"
     if low >= 0:
@@ -81,7 +81,7 @@ def _kind(mean: float, low: float, high: float) -> str:
 
 
 def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
-    """Returns the report card: a row per criterion, a column per control. `judgement` says what the conditions are."""
+    """Returns the report card: a row per criterion, a column per control. `judgement` explains the conditions."""
     rows: list[tuple[Cell, ...]] = []
     controls: list[str] = []
     for criterion, found in judged(outcomes):
@@ -107,20 +107,20 @@ def _cell(found: Verdict | None) -> Cell:
 
 
 def compared(column: str, *, factor: float = 1.0, plus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a measure that may be at most `factor` times CUBIC's, plus `plus`, in units of `scale`."""
+    """Returns the margin of a measure that may be at most `factor` times CUBIC's, plus `plus`, in units of `scale`."""
     return lambda rows, cubic: (factor * cubic[column] + plus - rows[column]) / scale
 
 
 def not_less(column: str, *, factor: float = 1.0, minus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a measure that must be at least `factor` times CUBIC's, less `minus`, in units of `scale`."""
+    """Returns the margin of a measure that must be at least `factor` times CUBIC's - `minus`, in units of `scale`."""
     return lambda rows, cubic: (rows[column] - factor * cubic[column] + minus) / scale
 
 
 def at_least(column: str, least: float, *, of: float = 1.0) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a measure that must be at least `least` times `of`, in units of `of`."""
+    """Returns the margin of a measure that must be at least `least` times `of`, in units of `of`."""
     return lambda rows, cubic: rows[column] / of - least
 
 
 def at_most(column: str, most: float) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a measure that must be at most `most`."""
+    """Returns the margin of a measure that must be at most `most`."""
     return lambda rows, _cubic: most - rows[column]

@@ -34,7 +34,7 @@ class PartOutcome:
         return tuple(factor.name for factor in self.design.factors)
 
     def means(self) -> pd.DataFrame:
-        """Returns one row per point: factors, and for each measure its mean in a readable unit with half its interval.
+        """Returns one row per point: factors, and each measure's mean in a readable unit with half of its interval.
 
         Shares are in percent, because shares of losses are small.
         """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _READING: Final = (
     "Means over the seeds; ± is half of the 95 % confidence interval, which is wide with few seeds. "
     f"{NOTHING} means that a run has no value: for example, a 95 % quantile of page load times if more than 5 % of the "
-    "pages were incomplete at its end. Below each table are its runs, in bit/s, s and shares, and the scenario that "
-    "its rows change."
+    f"pages were incomplete at the end of the run. Below each table are its runs, in bit/s, s and shares, and the "
+    f"scenario in which its rows change fields."
 )
 
 
@@ -33,7 +33,7 @@ def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Map
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     lead = (suite.conditions, *changed, _READING)
     about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
-    last = Section("about", "What is not here, and where this comes from", suite.left_out, (about,))
+    last = Section("about", "Omitted parts, and provenance", suite.left_out, (about,))
     cards = (card(outcomes, suite.judgement),) if any(outcome.part.criteria for outcome in outcomes) else ()
     return render(Report(suite.title, lead, (*cards, *_sections(outcomes), last)), Palette())
 

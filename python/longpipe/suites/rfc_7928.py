@@ -28,7 +28,7 @@ QUEUES: Final = over(
 )
 CONTROLS: Final = over("tcp.congestion", {"reno": "aimd", "cubic": "cubic"})
 PORT: Final = "port:switch1->switch2"
-# Section 2: goodput, latency, loss.
+# Measures of section 2: goodput, latency, loss.
 QUEUE: Final = (f"delay={PORT}.queueing_mean", f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
 GOODPUT: Final = "goodput=flow:*.throughput"
 
@@ -80,7 +80,8 @@ MIX: Final = (
     {"name": "cbr", "traffic": {"kind": "cbr", "rate": "500 kbit/s"}},
 )
 LATENCIES: Final = ("video=datagrams:video.p95", "cbr=datagrams:cbr.p95", "page=web.p95")
-# Morris 2000: N flows lose the share l = .76 N^2/S^2 if path and buffer hold S packets; for l = .1, .5 and 1 %.
+# Morris 2000: N flows lose the share l = .76 N^2/S^2 if path and buffer together contain S packets; for l = .1, .5 and
+# 1 %.
 LEVELS: Final = {
     name: round((share / 0.76) ** 0.5 * STORED) for name, share in (("mild", 0.001), ("medium", 0.005), ("heavy", 0.01))
 }
@@ -90,11 +91,11 @@ SUITE: Final = Suite(
     title="Characterization guidelines for active queue management (RFC 7928, July 2016)",
     conditions=(
         "10 Mbit/s, 100 ms, a buffer of 1 BDP (83 packets), 60 s, each policy with its defaults, RED adaptive; Linux's "
-        "TCP with SACK and RACK. goodput is that of all flows together. delay and p95 are what packets wait at the "
-        "bottleneck, the mean and the 95 % quantile of all packets, loss their share that it dropped. video, cbr (a "
-        "constant bit rate) and voice are 95 % quantiles of one-way delays, of whole paths, page that of the time that "
-        "a web page takes; jain is Jain's index of fairness, 1 where all flows get the same. Where the RFC leaves "
-        "numbers open they are those of the ns-3 suite of Deepak, Shravya and Tahiliani (2017), at ten times its rate."
+        "TCP with SACK and RACK. goodput is the total of all flows. delay and p95 are the mean and the 95 % quantile "
+        "of all packets' queueing delay at the bottleneck, loss the share of packets that it dropped. video, cbr "
+        "(constant bit rate) and voice are 95 % quantiles of one-way delays over the whole path, page is the 95 % "
+        "quantile of page load times; jain is Jain's fairness index, 1 if all flows get the same. Numbers that the RFC "
+        "leaves open are those of the ns-3 suite of Deepak, Shravya and Tahiliani (2017), at ten times its rate."
     ),
     parts=(
         SuitePart(
@@ -106,7 +107,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "5.1.2",
-            "TCP-friendly senders with different initial windows: Reno from 3 and from 10 segments",
+            "TCP-friendly senders with different initial windows: Reno with 3 and with 10 segments",
             scenario(
                 "5.1.2", {"name": "three", "tcp": _reno("3 segments")}, {"name": "ten", "tcp": _reno("10 segments")}
             ),
@@ -158,7 +159,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "7.2",
-            "Burst absorption: web pages, frames of video and a constant rate with bulk",
+            "Burst absorption: web pages, video frames and constant-rate traffic with bulk transfers",
             scenario("7.2", *MIX),
             {"queue": QUEUES, "tcp": CONTROLS},
             ("bulk=flow:bulk*.throughput", *LATENCIES, *QUEUE),
@@ -169,7 +170,7 @@ SUITE: Final = Suite(
             scenario("8.2", network={**LINK, "sources": LEVELS["mild"]}),
             {"queue": QUEUES, "tcp": CONTROLS, "congestion": over("network.sources", LEVELS)},
             (GOODPUT, "jain=flow:*.fairness", *QUEUE),
-            note="Flows for .1, .5 and 1 % of loss under tail drop by Morris 2000, l = .76 N^2/S^2.",
+            note="Numbers of flows for .1, .5 and 1 % of loss under tail drop by Morris 2000, l = .76 N^2/S^2.",
         ),
         SuitePart(
             "8.2.5",
@@ -190,11 +191,11 @@ SUITE: Final = Suite(
             ),
             {"queue": QUEUES, "tcp": CONTROLS},
             (GOODPUT, *QUEUE),
-            note="Flows don't pause, so that congestion grows and does not go back.",
+            note="Flows do not pause, so congestion grows and does not decrease again.",
         ),
         SuitePart(
             "9.1",
-            "Traffic mix: more of bulk and web, and voice both ways",
+            "Traffic mix: more bulk and web traffic, and voice in both directions",
             scenario(
                 "9.1",
                 {"name": "bulk", "count": 5},
@@ -208,7 +209,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "9.2",
-            "Bidirectional traffic: three flows each way",
+            "Bidirectional traffic: three flows in each direction",
             scenario("9.2", {"name": "forth", "count": 3}, {"name": "back", "count": 3, "direction": "back"}),
             {"queue": QUEUES, "tcp": CONTROLS},
             ("forth=flow:forth*.throughput", "back=flow:back*.throughput", *QUEUE),
@@ -216,6 +217,6 @@ SUITE: Final = Suite(
     ),
     left_out=(
         "8.2.6: variation of the available capacity is not part of this suite.",
-        "10: several policies one behind the other are a graph with a policy for each link, no part of their own.",
+        "10: several policies in series need a graph with a policy for each link; there is no part for them.",
     ),
 )

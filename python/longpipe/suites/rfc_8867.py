@@ -11,7 +11,7 @@ from longpipe.suites.suite import Criterion, Suite, SuitePart
 if TYPE_CHECKING:
     from longpipe.suites.suite import Levels
 
-# Section 4: one-way delay, and the longest queue, here at the reference rate of the case.
+# Section 4: one-way delay, and the maximum queue, here at the reference rate of the case.
 ONE_WAY_MS: Final = 50
 QUEUE_S: Final = 0.3
 PORT: Final = "port:switch1->switch2"
@@ -19,16 +19,16 @@ P95: Final = f"p95={PORT}.queueing_p95"
 LOSS: Final = f"loss={PORT}.loss"
 MBITS: Final = 1e6
 LOWEST_BPS: Final = 150e3
-# The encoded video of at most 1.5 Mbit/s, and 20 kbit/s of audio.
+# Rate of the media: encoded video of at most 1.5 Mbit/s, and 20 kbit/s of audio.
 MOST_BPS: Final = 1.52e6
-# Share of the capacity that the goodput of the media is to reach, and the longest queueing delay (proposed).
+# Share of the capacity that the goodput of the media must reach, and the maximum queueing delay (proposed).
 CONVERGED: Final = 0.8
 SHORT_S: Final = 0.1
 # Time that is measured at the end of each phase.
 MEASURED_S: Final = 10
 MEDIA: Final[dict[str, Any]] = {"kind": "stack", "stack": "str0m"}
-# RFC 8868 section 4.5: the absolute value of a normal variable with a standard deviation of 5 ms, which keeps the order
-# of packets. Its mean is 4 ms and its standard deviation 3 ms.
+# RFC 8868 section 4.5: the absolute value of a normal variable with a standard deviation of 5 ms, which preserves the
+# order of packets. Its mean is 4 ms and its standard deviation 3 ms.
 JITTER: Final[dict[str, Any]] = {
     "kind": "jitter",
     "delay": "4 ms",
@@ -65,7 +65,7 @@ def _scenario(case: str, rate_bps: float, *flows: dict[str, Any], duration_s: in
 
 
 def _capacity(reference_bps: float, steps: dict[int, float]) -> dict[str, Any]:
-    """Returns a path whose capacity is a multiple of the reference from each second on."""
+    """Returns a path whose capacity changes to a multiple of the reference rate at each given second."""
     return {"rate": [[f"{at} s", f"{ratio * reference_bps:g} bit/s"] for at, ratio in steps.items()]}
 
 
@@ -89,7 +89,7 @@ def _capacities(rows: pd.DataFrame) -> pd.Series:
 
 
 def _converges(flows: int) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a goodput that is to reach a share of the capacity, or of the highest rate of the media."""
+    """Returns the margin of a goodput that must reach a share of the capacity, or of the highest rate of the media."""
 
     def margin(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
         reachable = _capacities(rows).clip(upper=flows * MOST_BPS)
@@ -124,7 +124,7 @@ def _parts() -> tuple[SuitePart, ...]:
             {**OWN, "delay": delays, "phase": _ends(1e6, STEPS_5_1, 99)},
             (GOODPUT, P95, LOSS),
             criteria=(
-                Criterion("5.1", "They converge to 80 % of the capacity or of their highest rate", _converges(1)),
+                Criterion("5.1", "The media converge to 80 % of the capacity or of their highest rate", _converges(1)),
                 _short("5.1"),
             ),
         ),
@@ -135,8 +135,8 @@ def _parts() -> tuple[SuitePart, ...]:
             {**OWN, "delay": delays, "phase": _ends(2e6, STEPS_5_2, 124)},
             (GOODPUT, "fairness=flow:media*.fairness", P95, LOSS),
             criteria=(
-                Criterion("5.2", "They converge to 80 % of the capacity or of their highest rates", _converges(2)),
-                # Rates of 1:3, the bound of RFC 8868 section 3.
+                Criterion("5.2", "The media converge to 80 % of the capacity or of their highest rates", _converges(2)),
+                # Fairness for rates of 1:3, the bound of RFC 8868 section 3.
                 Criterion("5.2", "The rates are within a factor of 3 (fairness .8)", at_least("fairness", 0.8)),
                 _short("5.2"),
             ),
@@ -155,9 +155,10 @@ def _parts() -> tuple[SuitePart, ...]:
             ),
             {**OWN, "congested": back, "phase": _ends(1e6, FORTH_5_3, 99)},
             (GOODPUT, "back=flow:back.throughput", P95, LOSS),
-            note="The RFC compares with a run whose feedback link is not congested: forward alone.",
+            note="The RFC compares with a run whose feedback link is not congested; here this is a run with media in "
+                "the forward direction only.",
             criteria=(
-                Criterion("5.3", "They converge to 80 % of the capacity or of their highest rate", _converges(1)),
+                Criterion("5.3", "The media converge to 80 % of the capacity or of their highest rate", _converges(1)),
             ),
         ),
         SuitePart(
@@ -212,7 +213,7 @@ def _parts() -> tuple[SuitePart, ...]:
             (GOODPUT, "tcp=flow:tcp.throughput", P95, LOSS),
             note="TCP is Linux's Reno (RFC 5681).",
             criteria=(
-                # The encoded video, without headers.
+                # Minimum rate: the encoded video, without headers.
                 Criterion(
                     "5.6", "The media keep at least their lowest rate", at_least("media", LOWEST_BPS / MBITS, of=MBITS)
                 ),
@@ -232,13 +233,13 @@ def _within_three(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
 
 SUITE: Final = Suite(
     id="rfc-8867",
-    title="Google's congestion control of str0m by the test cases for interactive media (RFC 8867, January 2021)",
+    title="Google's congestion control of str0m in the test cases for interactive media (RFC 8867, January 2021)",
     conditions=(
         "A path of 50 ms in each direction with a queue of 300 ms at the reference rate, tail drop, and the jitter of "
         "RFC 8868 section 4.5. Video of 150 kbit/s to 1.5 Mbit/s with 30 frames a second and audio of 20 kbit/s over "
         f"WebRTC (str0m {VERSIONS['str0m']}). media is the goodput of all media flows, without headers; p95 the 95 % "
-        "quantile of what packets wait at the bottleneck, loss the share that it dropped. Rates, delays and losses are "
-        f"those of the last {MEASURED_S} s of each phase, if not otherwise stated."
+        f"quantile of the queueing delay at the bottleneck, loss the share of packets that it dropped. Rates, delays "
+        f"and losses refer to the last {MEASURED_S} s of each phase, unless otherwise stated."
     ),
     parts=_parts(),
     left_out=(
@@ -247,7 +248,8 @@ SUITE: Final = Suite(
     ),
     seeds=3,
     judgement=(
-        "The RFC states in words what to expect and asks for figures; the margins are proposed here, with the bound of "
+        "The RFC describes the expected behaviour in words and asks for figures; the margins are proposed here, with "
+        "the bound of "
         "RFC 8868 section 3 for fairness. A condition holds if the 95 % interval of its margin over the seeds is not "
         "negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
     ),

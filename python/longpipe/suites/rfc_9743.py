@@ -37,7 +37,7 @@ LOSS: Final = f"loss={PORT}.loss"
 UTILIZATION: Final = f"utilization={PORT}.utilization"
 P95: Final = f"p95={PORT}.queueing_p95"
 MBITS: Final = 1e6
-# Drop-tail, AQMs, and AQMs that mark packets of connections with ECN.
+# Queues: drop-tail, AQMs, and AQMs that mark packets of ECN connections.
 QUEUES: Final[dict[str, Any]] = {
     "tail-drop": "tail-drop",
     "pie": "pie",
@@ -106,7 +106,7 @@ def _many(counts: tuple[int, ...]) -> "Levels":
 
 
 def _persistent(probabilities: tuple[float, ...]) -> "Levels":
-    """Probabilities of a loss from 10 s on."""
+    """Loss probabilities from 10 s on."""
     return {
         f"{100 * p:g} %": {"network.trunk_loss": {"kind": "over-time", "steps": [["0 s", 0.0], ["10 s", p]]}}
         for p in probabilities
@@ -114,7 +114,7 @@ def _persistent(probabilities: tuple[float, ...]) -> "Levels":
 
 
 def _impairments() -> "Levels":
-    """Losses, jitter and duplicates of a link."""
+    """Returns losses, jitter and duplication of a link."""
     nothing: dict[str, object] = {"network.trunk_loss": {"kind": "none"}, "network.conditioners": []}
     losses: dict[str, dict[str, object]] = {
         f"loss of {100 * p:g} %": {"network.trunk_loss": {"kind": "bernoulli", "probability": p}}
@@ -133,7 +133,7 @@ def _impairments() -> "Levels":
 
 
 def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
-    """Goodput of the single CUBIC flow relative to its fair share, minus 5 %."""
+    """Returns the goodput of the single CUBIC flow relative to its fair share, minus 5 %."""
     flows = rows.index.get_level_values("joined").astype(int) + 1
     return rows["other"] * flows / RATE_BPS - 0.05
 
@@ -160,18 +160,19 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
     return (
         SuitePart(
             "5.1.1",
-            "Protection against congestion collapse: many flows on 1 Mbit/s, 100 ms, less than a packet for each",
+            "Protection against congestion collapse: many flows on 1 Mbit/s, 100 ms, less than one packet per flow",
             _scenario("5.1.1", _tested(8), trunk_rate="1 Mbit/s", trunk_delay="48 ms"),
             {CONTROL: own, "flows": _many((8, 32, 128))},
             (GOODPUT, LOSS, "resent=flow:*.resent"),
             criteria=(
                 Criterion("5.1.1", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=1e6)),
-                Criterion("5.1.1", "Loss is at most 5 points more than CUBIC's", compared("loss", plus=0.05)),
+                Criterion("5.1.1", "Loss is at most 5 percentage points more than "
+                    "CUBIC's", compared("loss", plus=0.05)),
             ),
         ),
         SuitePart(
             "5.1.1 backoff",
-            "Full backoff: from 10 s on, a link loses most packets; the means are of the time after that",
+            "Full backoff: from 10 s on, a link loses most packets; means cover the time after that",
             {
                 **_scenario("5.1.1 backoff", _tested(), duration="130 s"),
                 "warm_up": "10 s",
@@ -195,7 +196,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             criteria=(
                 Criterion(
                     "5.1.2",
-                    "The 95 % quantile of waiting is at most 1.05 times CUBIC's",
+                    "The 95 % quantile of the queueing delay is at most 1.05 times CUBIC's",
                     compared("p95", factor=1.05, scale=1e-3),
                 ),
             ),
@@ -220,18 +221,18 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             _scenario("5.1.4", _tested(2), duration="60 s"),
             {CONTROL: own, "flows": _many((2, 8))},
             (GOODPUT, "jain=flow:*.fairness"),
-            criteria=(Criterion("5.1.4", "Jain's index of 60 s is at least 0.9", at_least("jain", 0.9)),),
+            criteria=(Criterion("5.1.4", "Jain's index over 60 s is at least 0.9", at_least("jain", 0.9)),),
         ),
         SuitePart(
             "5.1.5",
-            "Short flows (also 5.2.3): web clients of CUBIC with a long flow",
+            "Short flows (also 5.2.3): web clients with CUBIC, and a long flow",
             _scenario("5.1.5", _tested(), {**_other("cubic", 10), "name": "web", "traffic": "web"}),
             {CONTROL: own},
             ("long=flow:tested.throughput", "median=web.median", "p95_page=web.p95"),
             criteria=(
                 Criterion(
                     "5.1.5, 5.2.3",
-                    "The 95 % quantile of files' times is at most 1.1 times that with CUBIC",
+                    "The 95 % quantile of response times is at most 1.1 times that with CUBIC",
                     compared("p95_page", factor=1.1),
                 ),
             ),
@@ -258,12 +259,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             criteria=(
                 Criterion(
                     "5.2.1",
-                    "The competing flow loses at most 10 points of the link more than with CUBIC",
+                    "The competing flow loses at most 10 percentage points of the link more than with CUBIC",
                     not_less("against", minus=0.1 * RATE_BPS, scale=MBITS),
                 ),
                 Criterion(
                     "5.2.1",
-                    "Loss at the bottleneck is at most 1 point more than with CUBIC",
+                    "Loss at the bottleneck is at most 1 percentage point more than with CUBIC",
                     compared("loss", plus=0.01),
                 ),
             ),
@@ -286,7 +287,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
                 Criterion(
                     "5.2.2",
-                    "The video loses at most 1 point more than with CUBIC",
+                    "The video loses at most 1 percentage point more than with CUBIC",
                     compared("video_loss", plus=0.01),
                 ),
             ),
@@ -311,20 +312,22 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 Criterion(
                     "5.3.2", "Goodput is at least 90 % of CUBIC's", not_less("goodput", factor=0.9, scale=MBITS)
                 ),
-                Criterion("5.3.2", "Loss is at most 5 points more than CUBIC's", compared("loss", plus=0.05)),
+                Criterion("5.3.2", "Loss is at most 5 percentage points more than "
+                    "CUBIC's", compared("loss", plus=0.05)),
             ),
         ),
         SuitePart(
             "6.4",
-            "Wireless paths: losses that are no congestion, jitter and duplicates",
+            "Wireless paths: losses without congestion, jitter and duplicates",
             _scenario("6.4", _tested()),
             {CONTROL: own, "impairment": _impairments()},
             (GOODPUT, P95),
-            note="Jitter is uniform and keeps the order of packets. Its delay is not that of the queue.",
+            note="Jitter is uniform and preserves the order of packets. Its delay is not included in the queueing "
+                "delay.",
             criteria=(
                 Criterion(
                     "6.4",
-                    "Goodput is at least CUBIC's, less 5 points of the link",
+                    "Goodput is at least CUBIC's minus 5 percentage points of the link",
                     not_less("goodput", minus=0.05 * RATE_BPS, scale=MBITS),
                 ),
             ),
@@ -342,7 +345,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 "queue": over("switch.policy", QUEUES),
             },
             (GOODPUT, "tested=flow:tested.throughput", "against=flow:other.throughput", P95),
-            note="Queues without marks drop. Packets carry ECT(0).",
+            note="Queues without marks drop packets instead. Packets carry ECT(0).",
             criteria=(
                 Criterion("7.1", "Both flows get at least 90 % of the link", at_least("goodput", 0.9, of=RATE_BPS)),
             ),
@@ -368,7 +371,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             criteria=(
                 Criterion(
                     "7.4",
-                    "Goodput is at least CUBIC's, less 10 points of the link",
+                    "Goodput is at least CUBIC's minus 10 percentage points of the link",
                     not_less("goodput", minus=6.4e3, scale=1e3),
                 ),
             ),
@@ -399,11 +402,11 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
             },
             (GOODPUT, "resent=flow:*.resent"),
-            note="6 ms are 5 packets, 40 ms the RTT of the path without them.",
+            note="6 ms correspond to 5 packets; 40 ms is the RTT of the path without reordering.",
             criteria=(
                 Criterion(
                     "7.7",
-                    "Goodput is at least CUBIC's, less 5 points of the link",
+                    "Goodput is at least CUBIC's minus 5 percentage points of the link",
                     not_less("goodput", minus=0.05 * RATE_BPS, scale=MBITS),
                 ),
             ),
@@ -435,32 +438,32 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             {CONTROL: whole, "flows": {count: {"network.sources": count} for count in (16, 64)}},
             ("done=flow:*.completion", "resent=flow:*.resent", LOSS),
             criteria=(
-                Criterion("7.11", "All files are complete in 1.5 times CUBIC's time", compared("done", factor=1.5)),
+                Criterion("7.11", "All files are complete within 1.5 times CUBIC's time", compared("done", factor=1.5)),
             ),
         ),
     )  # fmt: skip
 
 
 def of_control(text: str) -> Suite:
-    """Returns the suite for a control, as `control_of` reads it, in competition with CUBIC, Reno and BBR."""
+    """Returns the suite for a control, in the format of `control_of`, in competition with CUBIC, Reno and BBR."""
     name, value = control_of(text)
     tested = {} if value in REFERENCES.values() else {name: value}
     if name in REFERENCES and tested:
         raise ScenarioError(f"--control: {text!r}; needs a name other than {', '.join(REFERENCES)}")
     return Suite(
         id="rfc-9743",
-        title=f"{name} by the criteria for new congestion control algorithms (RFC 9743, BCP 133, March 2025)",
+        title=f"{name}, judged by the criteria for new congestion control algorithms (RFC 9743, BCP 133, March 2025)",
         conditions=(
             "10 Mbit/s, 40 ms, a buffer of 1 BDP, tail drop and 40 s unless a section says otherwise; Linux's TCP with "
-            "SACK and RACK. Reno is Linux's. goodput is that of all flows together, p95 the 95 % quantile of what "
-            "packets wait at the bottleneck, loss their share that it dropped, resent the share of segments that were "
-            "retransmitted, jain Jain's index of fairness. The RFC asks for ranges of rates, delays and buffers: "
-            "repeat the suite with --set. Sections follow draft-ietf-ccwg-rfc5033bis-08, the last one before the RFC."
+            "SACK and RACK. Reno is Linux's. goodput is the total of all flows, p95 the 95 % quantile of the queueing "
+            "delay at the bottleneck, loss the share of packets that it dropped, resent the share of retransmitted "
+            "segments, jain Jain's fairness index. The RFC asks for ranges of rates, delays and buffers: repeat the "
+            "suite with --set. Sections follow draft-ietf-ccwg-rfc5033bis-08, the last one before the RFC."
         ),
         parts=parts({**tested, **REFERENCES}),
         left_out=(
-            "5.2.1: QUIC's New Reno. 5.2.2: media that adapt, and circuit breakers (RFC 8083).",
-            "5.3.1: text about deviations, no experiment. 6.1 and 6.3 are the conditions of all parts.",
+            "5.2.1: QUIC's New Reno. 5.2.2: adaptive media, and circuit breakers (RFC 8083).",
+            "5.3.1: text about deviations, without an experiment. 6.1 and 6.3 are the conditions of all parts.",
             "6.2: tunnels. 7.2: network circuit breakers. 7.6: misbehaving senders and receivers. 7.10: multipath.",
         ),
         seeds=5,

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A proposed condition: a margin per run, computed from a control's runs and from CUBIC's, that is not negative.
+    """A proposed condition: a margin per run, computed from a control's runs and CUBIC's, must not be negative.
 
-    The rows of both frames belong together: the same point and the same seed. Without runs of CUBIC, both are the
-    control's.
+    The rows of both frames belong together: the same point and the same seed. Without runs of CUBIC, both are runs of
+    the control.
     """
 
     section: str
@@ -54,7 +54,7 @@ class SuitePart:
 
 @dataclass(frozen=True)
 class Suite:
-    """The suite of a document: common settings, parts, and sections that longpipe cannot run, with the reason."""
+    """The suite of a document: common settings, parts, and sections that longpipe cannot run, with reasons."""
 
     id: str
     title: str
@@ -62,9 +62,9 @@ class Suite:
     parts: tuple[SuitePart, ...]
     left_out: tuple[str, ...]
     seeds: int = 3
-    # What its conditions are and how they are judged, if it has conditions.
+    # Explanation of the conditions and of how they are judged, if there are any.
     judgement: str = ""
-    # The suite for another congestion control, by its name or file, if it judges one.
+    # Function that returns the suite for another congestion control, by name or file, if the suite judges one.
     of_control: Callable[[str], Suite] | None = None
 
     def only(self, ids: list[str]) -> tuple[SuitePart, ...]:

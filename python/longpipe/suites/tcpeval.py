@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # Section 4.1: one-way delays of the edge links of nodes 1 to 3 and 4 to 6 [ms].
 NEAR: Final = {"n1": 0.0, "n2": 12.0, "n3": 25.0}
 FAR: Final = {"n4": 2.0, "n5": 37.0, "n6": 75.0}
-# Section 4.4.1, in the data center.
+# Delays of section 4.4.1, for the data center.
 NEAR_INSIDE: Final = {"n1": 0.01, "n2": 0.01, "n3": 0.1}
 FAR_INSIDE: Final = {"n4": 0.01, "n5": 0.1, "n6": 0.1}
 # Section 6.1: standard TCP (SACK without ECN), and two deployed congestion controls.
@@ -19,7 +19,7 @@ CONTROLS: Final = over("tcp.congestion", {"reno": "aimd", "cubic": "cubic", "bbr
 # Mean volume per cycle [bit]: five files of 117.5 KB of 1024 bytes, the mean of ATM Forum/98-0876 table 1.
 CYCLE_BITS: Final = 5 * 117.5 * 1024 * 8
 PORT: Final = "port:r2->r1"
-# Section 4.5, for the direction with most of the traffic.
+# Share of section 4.5 for the direction with most of the traffic.
 METRICS: Final = (f"used={PORT}.utilization", f"loss={PORT}.loss", f"delay={PORT}.queueing_mean")
 
 
@@ -152,7 +152,7 @@ TRANSIENTS: Final["Levels"] = {
 
 
 def _camps(load: float) -> dict[str, Any]:
-    """Returns two groups with a client on each of the nine paths, which request this share of 10 Mbit/s."""
+    """Returns two groups with a client on each of the nine paths, which together request this share of 10 Mbit/s."""
     cycle_s = 18 * CYCLE_BITS / (load * 10e6)
     a, b = (_clients(load * 5e6, cycle_s, f"{camp}-") for camp in ("a", "b"))
     standard = {"profile": "linux-6", "congestion": "aimd"}
@@ -200,11 +200,11 @@ SUITE: Final = Suite(
     id="tcpeval",
     title="Common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01, July 2014)",
     conditions=(
-        "Standard TCP with SACK, CUBIC and BBR, each with Linux's recovery, over tail drop. The draft's traffic is of "
-        "Tmix traces, which are not here: clients of the web ask for as much on average. Whole runs are counted, from "
-        "empty queues on, and runs are shorter than the draft's. used, loss and delay are of the central link: the "
-        "share of its time that it sends, that of packets that it dropped, and what packets wait there in the mean; "
-        "jain is Jain's index of fairness, 1 where all flows get the same."
+        "Standard TCP with SACK, CUBIC and BBR, each with Linux's recovery, over tail drop. The draft's traffic uses "
+        "Tmix traces, which are not available here; web clients request the same amount on average. Measurements cover "
+        "whole runs, which begin with empty queues and are shorter than the draft's. used, loss and delay refer to the "
+        "central link: the share of time in which it sends, the share of packets that it dropped, and their mean "
+        "queueing delay there; jain is Jain's fairness index, 1 if all flows get the same."
     ),
     parts=(
         _basic(
@@ -270,7 +270,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "5.3",
-            "Transients: 75 Mbit/s of datagrams go, come, or come in 30 steps",
+            "Transients: 75 Mbit/s of datagrams stop, start, or start in 30 steps",
             _scenario("5.3", "90 s", _transient([])["network"]),
             {"tcp": CONTROLS, "transient": TRANSIENTS},
             ("test=flow:test.throughput", "cross_loss=datagrams:cross*.loss", *METRICS),
@@ -281,25 +281,26 @@ SUITE: Final = Suite(
             _scenario("6.1", "120 s", _camps(0.5)),
             {"camp_b": CONTROLS, "load": {"50 %": {"network": _camps(0.5)}, "100 %": {"network": _camps(1.0)}}},
             ("standard=flow:a-*.throughput", "tested=flow:b-*.throughput", *METRICS),
-            note="Reno's rows are the baseline: the gain is tested over tested there, the loss standard over standard.",
+            note="Reno's rows are the baseline: the gain is the ratio of the tested camps, the loss the ratio of the "
+            "standard camps.",
         ),
         SuitePart(
             "6.2.2.1",
-            "Intra-protocol fairness: two flows of one round trip, by buffer",
+            "Intra-protocol fairness: two flows with the same RTT, by buffer",
             _scenario("6.2.2.1", "60 s", _two(160, 160)["network"]),
             {"tcp": CONTROLS, "rtt_ms": {ms: _two(ms, ms) for ms in RTTS}, "buffer": BUFFERS},
             ("one=flow:one.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", METRICS[1]),
         ),
         SuitePart(
             "6.2.2.2",
-            "Inter-RTT fairness: a flow of 160 ms and one with another round trip, by buffer",
+            "Inter-RTT fairness: a flow with 160 ms and a flow with another RTT, by buffer",
             _scenario("6.2.2.2", "60 s", _two(160, 160)["network"]),
             {"tcp": CONTROLS, "other_ms": {ms: _two(160, ms) for ms in RTTS[:-1]}, "buffer": BUFFERS},
             ("of_160_ms=flow:one.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", METRICS[1]),
         ),
         SuitePart(
             "6.3",
-            "Multiple bottlenecks: a source over three links and one on each",
+            "Multiple bottlenecks: a flow over three links and one on each link",
             _scenario("6.3", "30 s", _parking_lot(0.3)["network"]),
             {"tcp": CONTROLS, "load": {f"{2 * share} %": _parking_lot(share / 100) for share in (30, 40, 50)}},
             ("long=flow:long-*.throughput", "a=flow:a-*.throughput", "loss=port:r2->r3.loss"),

@@ -1,4 +1,4 @@
-"""Judges fits by the paths, which are known, and by what Linux does over them."""
+"""Judges fits by the known paths and by the behaviour of Linux over them."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,17 +15,17 @@ from longpipe.validate.linux import PACKET_BYTES, seconds
 from longpipe.validate.linux_compare import longpipe_name
 from longpipe.validate.linux_disciplines import WIRE_BYTES
 
-# Tolerances of a fit, each relative, and absolute where a value is small.
+# Tolerances of a fit: each is relative, or absolute for small values.
 RATE_WITHIN: Final = 0.01
 BASE_WITHIN, BASE_WITHIN_S = 0.005, 0.5e-3
 BUFFER_WITHIN, BUFFER_WITHIN_PACKETS = 0.05, 2.0
-# Tolerances of a prediction: of goodput, of the median RTT, and of a mean over random losses.
+# Tolerances of a prediction: of goodput, of the median RTT, and of the mean over random losses.
 GOODPUT_WITHIN, RTT_WITHIN, MEAN_WITHIN = 0.05, 0.1, 0.05
 # Two controls coincide on a path if Linux's windows differ by less than this on average.
 COINCIDE: Final = 0.02
-# Probability from which on the likeliest control is expected to be right.
+# Probability at and above which the most likely control is expected to be correct.
 SURE: Final = 0.9
-# CoDel and FQ-CoDel are one queue for a single flow.
+# CoDel and FQ-CoDel count as equal, because they are the same queue for a single flow.
 _ALIKE: Final = {"codel": "fq-codel"}
 TAIL_DROP: Final = "tail-drop"
 
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FitCriterion:
-    """Number of cases that meet a criterion, of how many, the required share, and a phrase for each that does not."""
+    """Number of cases that meet a criterion, total number, required share, and a phrase for each failing case."""
 
     name: str
     met: int
@@ -65,14 +65,14 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     return [
         _criterion("rate within 1 %", paths, _rate, 38 / 40),
         _criterion("base RTT within .5 ms or .5 %", paths, _base, 1.0),
-        _criterion("buffer within 5 % or 2 packets, or a true bound", paths, _buffer, 1.0),
+        _criterion("buffer within 5 % or 2 packets, or a correct bound", paths, _buffer, 1.0),
         _criterion("AQM", queues, _queue, 14 / 16),
-        _criterion("tail drop not taken for AQM", paths, _queue, 1.0),
+        _criterion("tail drop not mistaken for AQM", paths, _queue, 1.0),
         _criterion("control", senders, right, 0.95),
         *(_criterion(f"interval of the {name}", every, _covers(name), 0.9) for name in ("rate", "base RTT")),
         *(_criterion(f"interval of the {name}", paths, _covers(name), 0.9) for name in ("buffer", "loss")),
-        _criterion(f"control where its probability is at least {SURE:.0%}", sure, right, 0.85),
-        _criterion(f"queue where its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
+        _criterion(f"control if its probability is at least {SURE:.0%}", sure, right, 0.85),
+        _criterion(f"queue if its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
         _criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
         _criterion("mean prediction with random losses", _lossy(paths), lambda row: _mean_predicted(row, runs), 0.9),
         _single_runs(_lossy(paths), runs),
@@ -87,7 +87,7 @@ def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], sh
 
 
 def _joined(fit: Row, runs: pd.DataFrame) -> Row:
-    """Returns a fit with the values of its path; `loss` is the path's, and the fit's has three columns.
+    """Returns a fit with the values of its path; `loss` is that of the path; the fit's loss has three columns.
 
     Raises ScenarioError if the run whose capture was fitted is not among `runs`.
     """
@@ -150,7 +150,7 @@ def _queue(row: Row) -> str:
 
 
 def _sender(row: Row, runs: pd.DataFrame) -> str:
-    """Returns an empty text if the likeliest control sent, or one that coincides with the sender in Linux."""
+    """Returns an empty text if the most likely control was the sender, or coincides with the sender in Linux."""
     truth = longpipe_name(row["control"])
     if row["sender"] == truth:
         return ""
@@ -206,7 +206,7 @@ def _beyond(row: Row, runs: pd.DataFrame, within: dict[str, float]) -> str:
 
 
 def _single_runs(paths: list[Row], runs: pd.DataFrame) -> FitCriterion:
-    """Judges whether single runs of Linux with random losses lie inside the predicted interval of single runs."""
+    """Judges whether single runs of Linux with random losses lie within the predicted interval of single runs."""
     met, misses = 0, []
     for row in paths:
         for control in PREDICTED:
@@ -216,4 +216,4 @@ def _single_runs(paths: list[Row], runs: pd.DataFrame) -> FitCriterion:
                     met += 1
                 else:
                     misses.append(f"path {row['number']} {control}: {goodput}, predicted {low} to {high}")
-    return FitCriterion("single runs inside the predicted interval", met, met + len(misses), 0.95, tuple(misses))
+    return FitCriterion("single runs within the predicted interval", met, met + len(misses), 0.95, tuple(misses))

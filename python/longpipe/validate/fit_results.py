@@ -107,7 +107,7 @@ def _predicted(found: PathFit, seeds: int) -> dict[str, float]:
         for control in PREDICTED:
             name = longpipe_name(control)
             if name is None:
-                raise ScenarioError(f"{control}: longpipe lacks it; needs a control of longpipe")
+                raise ScenarioError(f"{control}: not in longpipe; needs a control of longpipe")
             told = whatif(path, {"tcp.congestion": name}, seeds)
             for measure in told.measures:
                 if measure.name in MEASURES:

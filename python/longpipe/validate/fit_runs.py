@@ -26,14 +26,14 @@ from longpipe.validate.row_table import RowTable
 Kind = Literal["path", "queue"]
 KINDS: Final = get_args(Kind)
 PATHS, QUEUES = 40, 16
-# Paths, of the first kind, on which every control is captured.
+# Number of paths of the first kind on which every control is captured.
 CONTROL_PATHS: Final = 10
-# Control whose capture is fitted on every path, and those that are predicted from it.
+# Control whose capture is fitted on every path, and controls that are predicted from it.
 FITTED: Final[LinuxControl] = "cubic"
 PREDICTED: Final[tuple[LinuxControl, ...]] = ("bbr", "reno")
-# Number of runs of the predicted controls where packets are lost at random, each with its own losses.
+# Number of runs of each predicted control on paths with random losses, each with its own losses.
 LOSS_DRAWS: Final = 20
-# Times at which a control's windows are kept, to find controls that coincide on a path.
+# Times at which a control's windows are recorded, to find controls that coincide on a path.
 WINDOWS: Final = 24
 FILE: Final = "runs.csv"
 KEY: Final = ["kind", "number", "control", "draw"]
@@ -59,7 +59,7 @@ class Campaign:
     queues: int = QUEUES
     control_paths: int = CONTROL_PATHS
     loss_draws: int = LOSS_DRAWS
-    # Longest run [s]; None: as drawn, 30 or 60 s.
+    # Maximum duration of a run [s]; with None it is drawn, 30 or 60 s.
     most_s: float | None = None
 
     def count(self, kind: Kind) -> int:
@@ -87,7 +87,7 @@ class Campaign:
             packets = round(COPIES * RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES)
             case = case.model_copy(update={"lose": tuple(n for n in range(packets) if again.random() < loss)})
         flow = LinuxFlow(control=control)
-        # Runs of which only goodput and RTT are needed are not captured.
+        # Runs that only provide goodput and RTT are not captured.
         captured = draw == 0 and (control == FITTED or (kind == "path" and number < self.control_paths))
         return case.model_copy(update={"flows": (flow,), "capture": captured}), loss
 
@@ -122,7 +122,7 @@ def capture_of(folder: Path, kind: str, number: int, control: str) -> Path:
 
 
 def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int, list[tuple[LinuxControl, int]]]]:
-    """Yields the runs that a folder lacks, path by path, for a start of the guest each."""
+    """Yields the runs that a folder lacks, one list per path, each for one start of the guest."""
     done = set(found[KEY].itertuples(index=False, name=None))
     for kind in KINDS:
         for number in range(campaign.count(kind)):
@@ -181,6 +181,6 @@ def _windows(found: LinuxRun) -> str:
 
 
 def window_distance(one: str, other: str) -> float:
-    """Returns the mean absolute logarithm of the ratio of two series of windows, as `collect` keeps them."""
+    """Returns the mean absolute logarithm of the ratio of two series of windows, as stored by `collect`."""
     first, second = (np.array(text.split(), dtype=float) for text in (one, other))
     return float(np.abs(np.log(first / second)).mean())

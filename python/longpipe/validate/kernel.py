@@ -22,7 +22,7 @@ _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 @dataclass(frozen=True)
 class Both:
-    """A quantity of the kernel's run and of the simulated run."""
+    """A quantity in the kernel's run and in the simulated run."""
 
     kernel: float
     longpipe: float
@@ -41,7 +41,7 @@ class KernelComparison:
 
     control: str
     goodput_bps: Both
-    # Mean over the time in which the sender sends [packet].
+    # Mean queue while the sender sends [packet].
     queue_packets: Both
     lost_packets: Both
     certificate: Certificate
@@ -54,7 +54,7 @@ def available() -> tuple[str, ...]:
 
 
 def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration: str, **changes: object) -> Scenario:
-    """Returns a dumbbell with one flow of the profile linux-6; the trunk has the whole delay."""
+    """Returns a dumbbell with one flow of the profile linux-6; the whole delay is on the trunk."""
     half_ps = TIME.parse(round_trip) // 2
     fields: dict[str, Any] = {
         "name": f"kernel-{control}",
@@ -74,7 +74,7 @@ def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration:
             "profile": "linux-6",
             "mss": f"{MSS} B",
             "congestion": longpipe_name(control),
-            # As from the handshake.
+            # The RTT is known, as after a handshake.
             "initial_rtt": round_trip,
         },
     }
@@ -96,7 +96,7 @@ def compare(
     Raises ScenarioError for a control that one of them lacks, RunError if live paths are not possible.
     """
     if control not in available():
-        raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, by this kernel")
+        raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, of this kernel")
     case = scenario(control, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, **changes)
     seconds = TIME.parse(case.duration) / 1e12
     made = plan(case, ("source1", "sink1"), mtu=packet_bytes(MSS, timestamps=True))
@@ -106,7 +106,7 @@ def compare(
     trunk: dict[Any, Any] = simulated.ports.set_index("port").loc[TRUNK].to_dict()
     ports = done.certificate.ports
     place = list(ports["port"]).index(TRUNK)
-    # The queue is empty before the sender starts, and little is left when it ends.
+    # The queue is empty before the sender starts, and nearly empty when it ends.
     queue = float(ports["mean_queue_packets"][place]) * done.certificate.elapsed_s / seconds
     return KernelComparison(
         control=control,

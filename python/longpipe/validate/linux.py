@@ -25,13 +25,13 @@ LinuxControl = Literal[
 # Disciplines of tc with a `limit` in packets, and all others that work under the token bucket.
 BY_PACKETS: Final = ("pfifo", "codel", "fq_codel", "pie", "fq", "sfq")
 DISCIPLINES: Final = (*BY_PACKETS, "bfifo", "red", "choke", "cake")
-# Payload of a full segment, and its length at the bottleneck, with all headers including Ethernet's [bytes].
+# Payload of a full segment, and its length at the bottleneck with all headers, including Ethernet's [bytes].
 MSS: Final = 1448
 PACKET_BYTES: Final = 1514
 INTERVAL_S: Final = 0.1
 # Share of a run after which measurements start.
 STEADY: Final = 1 / 3
-# Time limits for the start and per packet [s]; an idle core needs a twentieth.
+# Time limits for the start and per packet [s]; an idle core needs a twentieth of these.
 START_S, PACKET_S = 120.0, 0.002
 # Syntax of the queue for the guest's tc: see `linux_guest.path`.
 QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"
@@ -48,21 +48,21 @@ class LinuxFlow(Model):
     """One connection of a case."""
 
     control: LinuxControl = Field(default="cubic", description="Congestion control, by Linux's name")
-    start: Instant = Field(default="0 s", description="When it begins to send")
-    size: FileSize | None = Field(default=None, description="How much it sends; absent: all it can")
+    start: Instant = Field(default="0 s", description="Start time of sending")
+    size: FileSize | None = Field(default=None, description="Amount of data that it sends; unlimited if absent")
     dscp: int = Field(default=0, ge=0, le=63, description="DiffServ codepoint of its data")
 
 
 class LinuxCase(Model):
-    """One or more connections over one bottleneck: a token bucket at its rate, and a queue behind it."""
+    """One or more connections over one bottleneck: a token bucket at its rate, with a queue."""
 
-    rate: Rate = Field(default="10 Mbit/s", description="Rate of the bottleneck, by packets with Ethernet headers")
+    rate: Rate = Field(default="10 Mbit/s", description="Rate of the bottleneck, for packets with Ethernet headers")
     round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
     buffer: int = Field(default=100, ge=1, le=1_000_000, description="Limit of the queue, in packets")
     discipline: str = Field(
         default="pfifo",
-        description="Queueing discipline as tc takes it; without a limit of its own it gets the buffer. CAKE with a "
-        "bandwidth is a bottleneck itself, in place of the rate",
+        description="Queueing discipline in tc's syntax; without its own limit it gets the buffer. CAKE with a "
+        "bandwidth replaces the token bucket as bottleneck",
     )
     ecn: bool = Field(default=False, description="Negotiate ECN; also with a discipline that marks by 'ecn'")
     loss: Probability = Field(default=0.0, description="Probability of a loss before the queue, per packet")
@@ -73,11 +73,11 @@ class LinuxCase(Model):
         default=(LinuxFlow(),), min_length=1, max_length=16, description="The connections"
     )
     police: str = Field(
-        default="", description="Policer before the queue, as tc takes it: 'rate 5mbit burst 50k'; by IP packets"
+        default="", description="Policer before the queue, in tc's syntax: 'rate 5mbit burst 50k'; for IP packets"
     )
     shape: str = Field(
         default="",
-        description="Token bucket filter with its own queue in place of rate, buffer and discipline, as tc takes it: "
+        description="Token bucket filter with its own queue instead of rate, buffer and discipline, in tc's syntax: "
         "'rate 5mbit burst 50k limit 100k'",
     )
     rates: tuple[tuple[Instant, Rate], ...] = Field(
@@ -90,12 +90,12 @@ class LinuxCase(Model):
     )
     jitter: tuple[Delay, Delay] | None = Field(
         default=None,
-        description="Additional delay of each packet behind the bottleneck, uniform in mean +- half of its range; "
+        description="Additional delay of each packet after the bottleneck, uniform in mean +- half of its range; "
         "packets keep their order",
     )
     hystart: bool = Field(default=True, description="HyStart of CUBIC, the parameter of Linux's module")
-    duration: Duration = Field(default="60 s", description="Simulated time at most")
-    capture: bool = Field(default=False, description="Keep what goes through the sender's device")
+    duration: Duration = Field(default="60 s", description="Maximum simulated time")
+    capture: bool = Field(default=False, description="Capture the packets at the sender's device")
     seed: int = Field(default=0, ge=0, lt=2**32, description="Seed of all of the guest's randomness")
 
     @model_validator(mode="after")
@@ -150,14 +150,14 @@ class LinuxCase(Model):
 class LinuxRun:
     """Results of a case in Linux.
 
-    `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`,
-    `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`,
-    `delivered` and `retransmits` since the start [segments], and of BBR (else 0) `bbr_bw` [byte/s] and
-    `bbr_pacing_gain` [1/256]. `queue_drops`, `marks`, `link_losses` and
-    `policed` count packets; `receiver_limited_s` is the time for which the receiver window limited each flow.
+    `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`, `unacked`
+    [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (index in STATES), `bytes_acked`, `delivered` and
+    `retransmits` since the start [segments], and for BBR (otherwise 0) `bbr_bw` [byte/s] and `bbr_pacing_gain` [1/256].
+    `queue_drops`, `marks`, `link_losses` and `policed` count packets; `receiver_limited_s` is the time for which the
+    receiver window limited each flow.
 
     With a capture at the sender's device, `sent` has a row per data segment: `time_s`, `flow` (numbered by start),
-    `byte` (its first one, from 0), `bytes`; `acks` has a row per ACK received: `time_s`, `flow`, `ack` (bytes),
+    `byte` (the first one, from 0), `bytes`; `acks` has a row per ACK received: `time_s`, `flow`, `ack` (bytes),
     `sacked` (blocks, as in 2896-4344). `pcap` is the capture with headers only, its clock starting at 0.
     """
 
@@ -204,7 +204,8 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
     """Runs cases in one start of the guest, one after another; yields each run as soon as it has finished.
 
     `seed` replaces the cases' own seeds: all random numbers depend on it and on the previous cases. All cases must
-    agree on ECN and on using only DCTCP, because a listening socket keeps these settings, and on having jitter.
+    agree on ECN and on whether only DCTCP is used, because a listening socket keeps these settings, and on whether
+    there is jitter.
     """
     timeout_s = START_S + math.fsum(PACKET_S * _packets_at_most(case) for case in cases)
     guests = [case.guest for case in cases]
@@ -218,11 +219,11 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
             raise
         told = str(error).partition("early: ")[2].partition(": subprocess.")[0]
         asked = ", ".join(dict.fromkeys(repr(case.discipline) for case in cases))
-        raise ScenarioError(f"discipline: {asked}; needs what tc takes, which says: {told}") from None
+        raise ScenarioError(f"discipline: {asked}; needs a discipline that tc accepts; tc reports: {told}") from None
 
 
 def _packets_at_most(case: LinuxCase) -> float:
-    """Returns the maximum number of packets of a case: those of the bottleneck, or twice those of files."""
+    """Returns the maximum number of packets of a case: as many as the bottleneck can send, or twice those of files."""
     fastest = max(RATE.parse(rate) for rate in (case.rate, *(rate for _, rate in case.rates)))
     packets = fastest * seconds(case.duration) / 8 / PACKET_BYTES
     sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]

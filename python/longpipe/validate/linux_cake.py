@@ -9,9 +9,9 @@ PATHS: Final = 16
 SEEDS: Final = 3
 MOST_FLOWS: Final = 8
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "cubic", "reno", "bbr")
-# Lengths: with Ethernet's header, over ADSL with PPPoE and LLC/SNAP, over VDSL with PPPoE.
+# Options for packet lengths: with Ethernet's header, over ADSL with PPPoE and LLC/SNAP, over VDSL with PPPoE.
 FRAMINGS: Final = ("raw", "overhead 40 atm", "overhead 30 ptm")
-# Codepoints of bulk, best effort, video and voice.
+# DSCPs of bulk, best effort, video and voice.
 DSCPS: Final = (8, 0, 34, 46)
 
 

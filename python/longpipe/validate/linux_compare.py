@@ -31,21 +31,21 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
-# Number of segments of the first window (TCP_INIT_CWND), and one more.
+# Number of segments in the initial window (TCP_INIT_CWND), plus one.
 FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
-# Rate of a device behind a discipline that shapes, on which packets take a microsecond.
+# Rate of a device after a shaping discipline, on which a packet takes a microsecond.
 DEVICE_BPS: Final = 10**10
 # Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke", "cake")
 _COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
-# RTT samples of the guest are up to 3 us longer than the path's RTT, because its clock advances at each reading. For a
-# controller that rounds up to ticks, such as Westwood, that is a tick more over RTTs of multiples of 10 ms.
+# RTT samples of the guest are up to 3 us longer than the path's RTT, because its clock advances at each reading. A
+# controller that rounds up to ticks, such as Westwood, measures one tick more if the RTT is a multiple of 10 ms.
 LONGER_PS: Final = 1_000_000
 # Half of the guest's largest receive buffer, and its window scale (tcp_select_initial_window).
 WINDOW_BYTES: Final = 32 << 20
 WINDOW_SCALE: Final = 11
-# The guest sends single segments, and its application fills its buffer at this interval.
+# The guest does not use segmentation offload, and its application fills its buffer at this interval.
 TCP: Final[dict[str, Any]] = {
     "profile": "linux-6",
     "mss": f"{MSS} B",
@@ -64,7 +64,7 @@ def longpipe_name(control: str) -> str | None:
 
 
 def missing(case: LinuxCase) -> str | None:
-    """Returns the features that longpipe lacks for a case, in a line; None if it can run the case."""
+    """Returns a line with the features that longpipe lacks for a case; None if it can run the case."""
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
@@ -75,7 +75,7 @@ def missing(case: LinuxCase) -> str | None:
 def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
     """Returns the case as an IP scenario. Raises ScenarioError if longpipe cannot run it.
 
-    The case begins `tick_s` after a tick of the kernel's clock, by default as it does alone in a start of the guest.
+    The case begins `tick_s` after a tick of the kernel's clock, by default as if it were alone in a start of the guest.
     """
     lacks = missing(case)
     if lacks is not None:
@@ -124,7 +124,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
 
 
 def _path(case: LinuxCase, wire: int) -> dict[str, object]:
-    """The trunk of a case that varies over time: at each rate the delay is shorter by one packet's time."""
+    """Returns the trunk of a time-varying case: its delay is shorter by one packet's transmission time at each rate."""
     rates = {TIME.parse(at): rate for at, rate in (("0 s", case.rate), *case.rates)}
     halves = {TIME.parse(at): TIME.parse(time) // 2 for at, time in (("0 s", case.round_trip), *case.round_trips)}
     rate_bps, half_ps = 0, 0
@@ -139,7 +139,7 @@ def _path(case: LinuxCase, wire: int) -> dict[str, object]:
 
 
 def _return_path(case: LinuxCase, longer_ps: int) -> dict[str, object]:
-    """The way back of a case that varies over time, whose delay is half of the round trip and `longer_ps`."""
+    """Returns the return path of a time-varying case, with a delay of half the RTT plus `longer_ps`."""
     round_trips = (("0 s", case.round_trip), *case.round_trips)
     delays = [[at, f"{max(0, TIME.parse(time) // 2 + longer_ps)} ps"] for at, time in round_trips]
     return {"kind": "moving", **({"delay": delays, "between": "hold"} if case.round_trips else {})}
@@ -163,7 +163,7 @@ def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[s
     kind = longpipe_name(flow.control)
     congestion = {"kind": kind, "hystart": "none"} if kind == "cubic" and not case.hystart else kind
     ecn = {"ecn": "dctcp"} if kind == "dctcp" else {}
-    # The guest connects one flow after another, writes to them in this order, and each sends its first window at once.
+    # The guest connects one flow after another and writes to them in this order; each sends its first window at once.
     later = len(case.flows) - 1 - number
     idle = {"preconnect": _idle(case, tick_ps, later, flow.start)} if later or TIME.parse(flow.start) else {}
     earlier = sum(other.start == flow.start for other in case.flows[:number])
@@ -259,8 +259,8 @@ class LinuxComparison:
     def judged(self, tolerances: Tolerances) -> list[Judgement]:
         """Judges goodput, RTT and retransmissions of each flow, and packets lost and marked in the queue.
 
-        Empty if longpipe did not run. Retransmissions are omitted with netem's random losses, because longpipe draws
-        different ones.
+        The result is empty if longpipe did not run. Retransmissions are omitted with netem's random losses, because
+        longpipe draws different ones.
         """
         if self.longpipe is None:
             return []
@@ -275,7 +275,7 @@ class LinuxComparison:
 
     @property
     def not_judged(self) -> list[str]:
-        """Returns everything that `judged` omits, with a phrase for each item."""
+        """Returns a phrase for each item that `judged` omits."""
         if self.longpipe is None:
             return ["everything, because Linux ran alone"]
         begin, case = self.steady_s[0], self.linux.case
@@ -283,7 +283,7 @@ class LinuxComparison:
         if case.loss:
             left_out.append("losses on the link and retransmissions, because each simulator draws its own losses")
         if draws := _drawn(case):
-            left_out.append(f"the spread of {draws}: this is one draw of each simulator")
+            left_out.append(f"the spread due to {draws}: this is one draw of each simulator")
         return [*left_out, "windows over time and the order of losses"]
 
 

@@ -13,20 +13,20 @@ import pandas as pd
 from longpipe.validate import linux_kernel
 from longpipe.validate.linux import LinuxCase, LinuxFlow
 
-# Ethernet's header, which disciplines of Linux count and policers at an ingress do not [bytes].
+# Ethernet's header, which Linux's queueing disciplines count and its ingress policers do not [bytes].
 ETHERNET_BYTES: Final = 14
 HEADERS_BYTES: Final = 28
 DATAGRAMS: Final = 2000
 JITTERED: Final = 20_000
 QUANTILES: Final = 501
 TIMEOUT_S: Final = 1800.0
-# Rate of a bottleneck that never queues.
+# Rate of a bottleneck without a queue.
 FAST: Final = "1 Gbit/s"
 
 
 @dataclass(frozen=True)
 class DatagramCase:
-    """Datagrams through one conditioner: a mean rate [bit/s], lengths of IP packets [bytes], and tc's words for it."""
+    """Datagrams through one conditioner: a mean rate [bit/s], lengths of IP packets [bytes], and its tc syntax."""
 
     name: str
     rate_bps: float
@@ -73,7 +73,7 @@ SHAPED: Final = (
     DatagramCase("tbf-peak", 9e6, (200, 1486), "tbf rate 8mbit burst 30000 limit 40000 peakrate 12mbit mtu 1514"),
     DatagramCase("tbf-odd", 3e6, (333, 777), "tbf rate 1777kbit burst 2000 limit 10000"),
 )
-# One flow through CAKE, which neither randomness nor hosts affect; tc measures lengths at the device.
+# One flow through CAKE, unaffected by randomness or by fairness among hosts; tc measures lengths at the device.
 CAKED: Final = (
     DatagramCase("cake", 9e6, (1000,), "cake bandwidth 8mbit besteffort raw"),
     DatagramCase("cake-lengths", 12e6, (100, 500, 1000, 1486), "cake bandwidth 10mbit besteffort raw"),
@@ -81,7 +81,7 @@ CAKED: Final = (
     DatagramCase("cake-ptm", 6e6, (40, 800, 1500), "cake bandwidth 6mbit besteffort overhead 30 ptm"),
     DatagramCase("cake-rtt", 9e6, (60, 1200), "cake bandwidth 7mbit besteffort overhead 38 mpu 84 rtt 30ms"),
 )
-# Jitter, reordering and duplication of netem: a datagram each millisecond on average.
+# Jitter, reordering and duplication of netem: one datagram per millisecond on average.
 DELAYED: Final = tuple(
     DatagramCase(name, 8e6, (1000,), f"netem limit 100000 {words}", JITTERED)
     for name, words in {
@@ -116,7 +116,7 @@ TCP: Final = tuple(
         )
     )
 )
-# TCP over a token bucket filter with a queue of its own [bytes].
+# TCP over a token bucket filter with its own queue [bytes].
 SHAPED_TCP: Final = tuple(
     LinuxCase(
         rate=FAST, round_trip=round_trip, shape=f"rate {rate} burst {burst} limit {limit}", flows=flows, duration="30 s"
@@ -167,7 +167,7 @@ def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
 def distribution(case: DatagramCase, sent_ns: npt.NDArray[np.int64], arrived: pd.DataFrame) -> pd.DataFrame:
     """Returns quantiles of the delays [ms], from the number and time of each arrival.
 
-    The row for quantile -1 contains the arrivals per datagram.
+    The row with quantile -1 contains the number of arrivals per datagram.
     """
     delays_ms = (arrived["arrived_ns"].to_numpy() - sent_ns[arrived["number"]]) / 1e6
     shares = np.linspace(0, 1, QUANTILES)

@@ -1,18 +1,18 @@
 """Translates queueing disciplines of tc into ports of longpipe: policy, buffer, and whether packets can be marked.
 
-1. Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack: bytes are fewer in
+1. Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack, so byte counts are lower in
    proportion.
-2. Token bucket and limit: the bucket releases a packet at the instant at which longpipe begins to send it. From then on
+2. Token bucket and limit: the bucket releases a packet at the time at which longpipe begins to send it. From then on
    the packet has left Linux's queue (`sch->q.qlen`, `qstats.backlog`), while longpipe counts it until its last bit has
-   left. So longpipe's buffer is larger than tc's `limit` by one packet, whichever discipline has the limit.
+   left. So longpipe's buffer is larger than tc's `limit` by one packet, for any discipline with a limit.
 3. Token bucket and delay: `tbf_dequeue` peeks at the next packet when it has released one. Disciplines that measure the
-   delay when a packet is dequeued (`qdisc_peek_dequeued`) thus measure one packet's time less than longpipe does, whose
-   target delays are longer by as much. `fq` has by then taken the packet off its flow's queue, so that `flow_limit` is
-   larger by one packet, too.
-4. RED's average is of the queue that waits in both simulators (`red_peek` leaves the packet in the queue), so that its
-   thresholds are equal.
-5. PIE's timer runs in ticks of the guest's clock, and one more: no timer of the kernel expires early, so that one of n
-   ticks set at a tick expires n + 1 ticks later (kernel/time/timer.c, calc_index).
+   delay when a packet is dequeued (`qdisc_peek_dequeued`) thus measure one packet's transmission time less than
+   longpipe, so longpipe's target delays are longer by this time. `fq` has already taken the packet off its flow's
+   queue, so `flow_limit` is also larger by one packet.
+4. RED averages the waiting queue in both simulators (`red_peek` leaves the packet in the queue), so its thresholds are
+   equal.
+5. PIE's interval is a number of ticks of the guest's clock, plus one: no timer of the kernel expires early, so a timer
+   of n ticks that is set at a tick expires n + 1 ticks later (kernel/time/timer.c, calc_index).
 """
 
 from collections.abc import Callable
@@ -52,7 +52,8 @@ Words = dict[str, str]
 def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
     """Returns policy and buffer of a switch for a scenario; None if longpipe lacks the discipline.
 
-    `discipline` is in the format of `LinuxCase.guest`, with its limit; `rate_bps` is the bucket's, of Ethernet packets.
+    `discipline` is in the format of `LinuxCase.guest`, with its limit; `rate_bps` is the bucket's rate, for Ethernet
+    packets.
     """
     name, *words = discipline.split()
     make = _KINDS.get(name)
@@ -196,7 +197,7 @@ def _shift(least: int, burst: int, mean: int) -> int:
 
 
 def _cake(words: Words) -> dict[str, Any]:
-    """Returns CAKE as its own bottleneck; lengths with Ethernet's header unless an overhead is given."""
+    """Returns CAKE as a bottleneck; lengths include Ethernet's header unless an overhead is given."""
     bandwidth = words["bandwidth"]
     number = bandwidth.rstrip("abcdefghijklmnopqrstuvwxyz")
     policy: dict[str, Any] = {

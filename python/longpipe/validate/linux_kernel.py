@@ -44,8 +44,8 @@ BOOT: Final = (
     "init=/proc/self/cwd/init.sh",
     "con=null",
     "con0=fd:0,fd:1",
-    # Presets the delay loop and skips the choice of a RAID algorithm, whose calibrations wait for time to pass; and
-    # skips the host's random numbers.
+    # Kernel options that preset the delay loop and skip the choice of a RAID algorithm, because their calibrations wait
+    # for time to pass, and that ignore the host's random numbers.
     "lpj=1000000",
     "initcall_blacklist=raid6_select_algo,rng_init",
 )
@@ -94,7 +94,7 @@ def find() -> Kernel | None:
 
 
 def problem() -> str | None:
-    """Returns why the guest cannot run here, with what to install; None if it can."""
+    """Returns the reason why the guest cannot run here, and the packages to install; None if it can."""
     unfit = _unfit()
     if unfit is not None:
         return unfit
@@ -115,7 +115,7 @@ def boot(
 ) -> Iterator[Read]:
     """Starts the guest once for several cases; yields what `read` returns for each as soon as it has finished.
 
-    `read` gets a case's number and the folder with its results. Cases are those that `linux_guest.load` takes. `seed`
+    `read` gets a case's number and the folder with its results. Cases are in the format of `linux_guest.load`. `seed`
     seeds the randomness of the whole start, so that a case's draws depend on the cases before it. `timeout_s` limits
     all cases together, in real time [s]. Raises ScenarioError if the kernel is unavailable, RunError if the guest does
     not finish.
@@ -183,7 +183,7 @@ def _running(command: list[str], environment: Mapping[str, str], share: Path) ->
         try:
             yield guest
         finally:
-            # Processes of the guest are processes of the host, which survive if the guest is killed.
+            # The guest's processes are processes of the host and survive if the guest is killed.
             with suppress(ProcessLookupError):
                 os.killpg(guest.pid, signal.SIGKILL)
             guest.wait()
@@ -220,7 +220,7 @@ def _fetch() -> Kernel | None:
         subprocess.run(["dpkg-deb", "-x", packages[0].name, "new"], cwd=folder, check=True)  # noqa: S603, S607
         home().mkdir(exist_ok=True)
         with suppress(OSError):
-            # Another process may have moved it there first.
+            # Another process may have moved its own copy there first.
             (folder / "new" / "usr").rename(home() / "usr")
     return find()
 
@@ -231,7 +231,7 @@ def _shim() -> Path:
 
 
 def compiled(name: str, sources: Sequence[Path], options: Sequence[str], libraries: Sequence[str] = ()) -> Path:
-    """Returns a program or library, built once per version of its sources, in a folder of its own in the user's cache.
+    """Returns a program or library, built once per version of its sources, in its own folder in the user's cache.
 
     Raises RunError if the compiler rejects it.
     """
@@ -248,6 +248,6 @@ def compiled(name: str, sources: Sequence[Path], options: Sequence[str], librari
             done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
             if done.returncode != 0:
                 reason = (done.stderr.strip().splitlines() or ["without a word"])[0]
-                raise RunError(f"cc: can't build {sources[0]}: {reason}")
+                raise RunError(f"cc: cannot build {sources[0]}: {reason}")
             built.replace(path)
     return path

@@ -1,7 +1,7 @@
 """Random paths for every congestion control of Linux 6.1: draws them, runs them in Linux and keeps the results.
 
-Results go into a CSV file, a row for each run as soon as it has finished, so that an interrupted collection continues
-where it ended.
+Results go into a CSV file, a row for each run as soon as it has finished, so an interrupted collection continues where
+it ended.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ CONTROLS: Final[tuple[LinuxControl, ...]] = (
 # Controls of Linux 6.1 that longpipe does not model.
 NOT_MODELLED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
 PATHS: Final = 40
-# Runs of a path in Linux: BBR draws its phase, and means are compared.
+# Number of runs of a path in Linux; BBR has several, because it draws its phase, and means are compared.
 DRAWS: Final = {"bbr": PHASES}
 # Marking threshold of DCTCP's queue as a share of the buffer; at least two packets.
 MARKING_SHARE, LEAST_MARKING = 1 / 3, 2
@@ -36,14 +36,14 @@ COLUMNS: Final = (
 _TEXTS: Final = ("control", "rate", "round_trip", "discipline", "duration", "kernel")
 _WHOLE: Final = ("path", "draw", "buffer", "seed")
 _TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe validate linux-paths --collect")
-# Seeds of the starts of the guest for a path are its number times this, and above.
+# Spacing of seeds: the seeds of a path's guest starts begin at its number times this.
 SEEDS_APART: Final = 1000
 
 Run = tuple[LinuxControl, int, int]
 
 
 def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
-    """Draws path `number` (from 0) of a control, and its loss probability; `linux_tables.draw` draws others."""
+    """Draws path `number` (from 0) of a control, and its loss probability; `linux_tables.draw` draws other paths."""
     case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - no secret
     discipline = _marking(case.buffer) if control == "dctcp" else case.discipline
     return case.model_copy(update={"flows": (LinuxFlow(control=control),), "discipline": discipline}), loss
@@ -93,7 +93,7 @@ def tick(control: LinuxControl, number: int, one: int, seed: int) -> float:
 def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:
     """Runs the missing cases of a file in Linux, and appends a row for each run as soon as it has finished."""
     for start in missing(read(file), controls, paths):
-        # After an interruption other cases precede each case in the guest, so the start has another seed.
+        # After an interruption, different cases precede each case in the guest, so the start uses a different seed.
         seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())
         cases = [draw(control, number)[0] for control, number, _ in start]
         for run, found in zip(start, run_each(cases, seed=seed), strict=True):

@@ -3,9 +3,9 @@
 from typing import Final
 
 # Known cause: two runs of a path in Linux differ by the time between a tick and the first segment.
-_ALONE: Final = "chance of Linux's start: the same case alone in a start of the guest has {}"
+_ALONE: Final = "random effect of Linux's start: the same case alone in a start of the guest has {}"
 _BUCKET: Final = "Linux's token bucket sends 86 bytes early after a pause; with a tbf of 1600 bytes longpipe has {}"
-_RECEIVER: Final = "Linux's receiver acknowledges {}, so that the first overflow comes elsewhere"
+_RECEIVER: Final = "Linux's receiver acknowledges {}, so the first overflow occurs at a different time"
 # Causes by control and path number.
 CAUSES: Final[dict[tuple[str, int], str]] = {
     ("bic", 0): _BUCKET.format("10.05 Mbit/s"),
@@ -22,7 +22,8 @@ CAUSES: Final[dict[tuple[str, int], str]] = {
     ("veno", 13): _ALONE.format("3.72 Mbit/s"),
     ("westwood", 0): _ALONE.format("15.39 Mbit/s"),
     ("westwood", 26): _ALONE.format("4.67 Mbit/s"),
-    ("westwood", 27): "RACK.rtt: Linux takes that of the segment processed last (tcp_rack_advance), longpipe that of "
-    "the segment sent last (RFC 8985), so that it starts a recovery an ACK earlier",
-    ("westwood", 34): "chance of the start: alone in a start of the guest Linux has 8.08 Mbit/s and longpipe 8.12",
+    ("westwood", 27): "RACK.rtt: Linux uses the RTT of the segment processed last (tcp_rack_advance), longpipe that of "
+    "the segment sent last (RFC 8985), so it starts a recovery one ACK earlier",
+    ("westwood", 34): "random effect of the start: alone in a start of the guest Linux has 8.08 Mbit/s and longpipe "
+    "8.12",
 }

@@ -14,7 +14,7 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 from longpipe.validate.linux_paths import DRAWN, draw, tick
 
 TOLERANCES: Final = Tolerances(goodput=0.03, round_trip=0.05, counts=0.15)
-# Required shares of a control's paths with agreement of goodput and RTT, and of packet counts.
+# Required shares of a control's paths on which goodput and RTT agree, and on which packet counts agree.
 STEADY_SHARE, COUNTS_SHARE = 0.9, 0.8
 TIMES: Final = ("goodput_mbps", "srtt_ms")
 # Columns of Linux's results by judged quantity.
@@ -28,7 +28,7 @@ COLUMNS: Final = {
 
 
 class PathJudgement:
-    """A path of a control: means over all draws of Linux and as many of longpipe."""
+    """A path of a control: means over all draws of Linux and equally many of longpipe."""
 
     def __init__(self, control: str, path: int, judgements: list[Judgement]) -> None:
         self.control, self.path, self.judgements = control, path, judgements

@@ -6,7 +6,7 @@ from typing import Final
 from longpipe.validate.linux import LinuxCase, LinuxControl, LinuxFlow
 
 VARYING: Final = 12
-# Runs of each path in Linux, with a seed each.
+# Number of runs of each path in Linux, each with its own seed.
 SEEDS: Final = 3
 DISCIPLINES: Final = (
     "codel",
@@ -18,7 +18,8 @@ DISCIPLINES: Final = (
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno")
 ROOM: Final = 1000
 DURATION_S: Final = 40
-# Rates [bit/s] and the time between two changes [s], in steps at which the guest can change its token bucket.
+# Range of rates [bit/s] and of the time between two changes [s], and the time step in which the guest can change its
+# token bucket.
 RATES: Final = (4e6, 40e6)
 LEAST_S, MOST_S, STEP_S = 1.0, 5.0, 0.02
 

@@ -1,7 +1,8 @@
 """Translates a scenario with one bottleneck into a case of `linux`, and compares its goodput with that of Linux's TCP.
 
-The path has the scenario's rate, minimum RTT, buffer, queue, losses, jitter and their changes over time. The kernel's
-TCP differs from the scenario's in what `docs/linux.md` lists, for example in its clock of 100 ticks per second.
+The path has the scenario's rate, minimum RTT, buffer, queue, losses, jitter and their changes over time.
+`docs/linux.md` lists the differences between the kernel's TCP and the scenario's, for example its clock of 100 ticks
+per second.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from longpipe.validate.linux_guest.load import WRITE_S
 
 PS_PER_S: Final = 10**12
 STEP_PS: Final = round(WRITE_S * PS_PER_S)
-# Packet with an ACK only [bytes]: IP 20, TCP 20, timestamps 12.
+# Length of a pure ACK [bytes]: IP 20, TCP 20, timestamps 12.
 ACK_BYTES: Final = 52
 # Minimum rate of the return path, as a share of the trunk's: below it ACKs queue, for which the guest has no
 # bottleneck.
 LEAST_RETURN: Final = 0.1
-# Number of packets that stands for an unlimited buffer.
+# Number of packets that represents an unlimited buffer.
 UNLIMITED: Final = 1_000_000
 _LINK: Final = {"from", "to", "rate_bps", "delay_ps", "buffer", "policy", "loss", "scheduler", "motion", "conditioners"}
 
@@ -68,7 +69,7 @@ class LinuxReplay:
 def _margin(linux: Sequence[float], longpipe: Sequence[float]) -> float:
     """Returns half of the interval of the difference of two means with independent seeds, relative to Linux's mean.
 
-    The degrees of freedom are those of one of the samples, the smallest that Welch's t can have.
+    The degrees of freedom are those of one of the samples, the minimum of Welch's t.
     """
     count, mean = len(linux), statistics.fmean(linux)
     if count < 2 or not mean:
@@ -96,7 +97,7 @@ def replay(scenario: Scenario, seeds: Sequence[int]) -> LinuxReplay:
 
 
 def case_of(scenario: Scenario) -> LinuxCase:
-    """Returns the case of a scenario; raises ScenarioError that names the first field which Linux's path lacks."""
+    """Returns the case of a scenario; raises ScenarioError that names the first field that Linux's path lacks."""
     if not isinstance(scenario.network, Dumbbell):
         raise ScenarioError(f"network.kind: {scenario.network.kind}; Linux's path needs a dumbbell")
     if scenario.framing != "ip":
@@ -110,7 +111,7 @@ def case_of(scenario: Scenario) -> LinuxCase:
     motion = trunk.get("motion", {})
     rates = _rates(trunk)
     rounds = _round_trips(links, first, rates, motion, back.get("motion", {}))
-    # The setting is absent without a handshake; `_flow` refuses such a flow.
+    # Without a handshake the setting is absent, and `_flow` rejects the flow.
     handshake_ps = max(one["tcp"].get("handshake", False) * rounds[0] for one in flows)
     return LinuxCase(
         rate=rates[0],
@@ -154,14 +155,15 @@ def _check_links(
     fastest = max(rate for _, rate in _steps(trunk))
     if slowest < LEAST_RETURN * fastest:
         raise ScenarioError(
-            f"network.return_rate: {slowest} bit/s; Linux's path queues no ACKs, so it needs {LEAST_RETURN:.0%} of "
+            f"network.return_rate: {slowest} bit/s; Linux's path does not queue ACKs, so it needs {LEAST_RETURN:.0%} "
+            f"of "
             "network.trunk_rate"
         )
     for place in (flow["route"][0], flow["route"][2]):
         if links[place]["rate_bps"] < fastest:
             raise ScenarioError("network.access_rate: below network.trunk_rate; Linux's bottleneck is the trunk")
     if back["loss"]["kind"] != "none":
-        raise ScenarioError(f"network.return_loss: {back['loss']['kind']}; Linux's path loses no ACKs")
+        raise ScenarioError(f"network.return_loss: {back['loss']['kind']}; Linux's path does not lose ACKs")
     if back.get("conditioners"):
         raise ScenarioError("network.return_conditioners: present; Linux's path has none")
     if trunk["loss"]["kind"] not in ("none", "bernoulli", "packets"):
@@ -174,7 +176,7 @@ def _check_links(
 
 def _check_motion(motion: Mapping[str, Any], field: str) -> None:
     if others := sorted(motion.keys() - {"delay", "order", "service"}):
-        raise ScenarioError(f"{field}: {', '.join(others)}; Linux's path has changes of rate and delay only")
+        raise ScenarioError(f"{field}: {', '.join(others)}; Linux's path only has changes of rate and delay")
     if "delay" in motion and motion["delay"]["between"] != "hold":
         raise ScenarioError(f"{field}.between: {motion['delay']['between']}; Linux's path needs hold")
     if motion.get("order", "fifo") != "fifo":
@@ -225,7 +227,7 @@ def _round_trips(
 def _delays(link: Mapping[str, Any], motion: Mapping[str, Any]) -> dict[int, int]:
     """Returns a link's delay by instant, both in ps."""
     knots = [(int(at), int(delay)) for at, delay in motion.get("delay", {}).get("knots_ps", ())]
-    # The first delay holds from the beginning on.
+    # The first delay applies from the beginning.
     first = knots[0][1] if knots else int(link["delay_ps"])
     return {0: first, **{_rounded(at): delay for at, delay in knots}}
 
@@ -248,10 +250,10 @@ def _packets(buffer: Mapping[str, Any] | None) -> int:
 
 
 def _discipline(policy: Mapping[str, Any]) -> str:
-    """Returns a queue in tc's words, without its limit."""
+    """Returns a queue in tc's syntax, without its limit."""
     kind = policy["kind"]
     if policy.get("ecn"):
-        raise ScenarioError("switch.policy.ecn: true; the scenario's TCP and Linux's do without it here")
+        raise ScenarioError("switch.policy.ecn: true; neither the scenario's TCP nor Linux's uses it here")
     if kind == "tail-drop":
         return "pfifo"
     if kind in ("codel", "fq-codel"):
@@ -302,7 +304,7 @@ def _flow(scenario: Scenario, number: int, handshake_ps: int) -> LinuxFlow:
     if name not in known:
         raise ScenarioError(f"tcp.congestion: {kind}; Linux's are {', '.join(known)}")
     for field in _unlike_linux(scenario, flow):
-        raise ScenarioError(f"tcp.{field}: not as with profile = 'linux-6'; Linux's TCP cannot be changed")
+        raise ScenarioError(f"tcp.{field}: differs from profile = 'linux-6'; Linux's TCP cannot be changed")
     return LinuxFlow(control=known[name], start=_time(flow["start"]["at_ps"] + handshake_ps))
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from longpipe.validate.linux import PACKET_BYTES, STEADY, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, seconds
 
 SHARED: Final = 20
-# Seeds per path, because single packets decide some results and differences must be systematic.
+# Seeds per path, because some results depend on single packets, and differences must be systematic.
 SEEDS: Final = 6
 MOST_FLOWS: Final = 8
 DISCIPLINES: Final = ("codel", "fq_codel", "pie", "red")
@@ -51,7 +51,7 @@ def draw_shared(number: int) -> LinuxCase:
 
 
 def shared_measures(found: LinuxRun) -> dict[str, float | int]:
-    """Returns goodput, fairness and median delay after a third of a run, and losses and marks of the whole run."""
+    """Returns goodput, fairness and median delay after the first third, and losses and marks of the whole run."""
     end = seconds(found.case.duration)
     begin = round(end * STEADY, 1)
     flows = range(len(found.case.flows))
@@ -67,7 +67,7 @@ def shared_measures(found: LinuxRun) -> dict[str, float | int]:
 
 
 def jain(goodputs: Sequence[float]) -> float:
-    """Returns Jain's index: 1 for equal shares, 1/n if one of n has everything."""
+    """Returns Jain's index: 1 for equal shares, 1/n if one of n gets everything."""
     shares = np.array(goodputs)
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
@@ -79,7 +79,7 @@ def _later(found: LinuxRun, flow: int, begin: float) -> npt.NDArray[np.float64]:
 
 
 def red(rate: float) -> list[str]:
-    """Returns the parameters of RED for a rate [bit/s], as tc takes them."""
+    """Returns the parameters of RED for a rate [bit/s], in tc's syntax."""
     least = max(RED_LEAST, rate * RED_TARGET_S / 8 / PACKET_BYTES) * PACKET_BYTES
     burst = round(5 * least / 3 / PACKET_BYTES) + 1
     named = {"limit": ROOM * PACKET_BYTES, "min": round(least), "max": 3 * round(least), "avpkt": PACKET_BYTES}
@@ -87,5 +87,5 @@ def red(rate: float) -> list[str]:
 
 
 def between(random: Random, low: float, high: float) -> float:
-    """Draws log-uniformly."""
+    """Draws a log-uniform number."""
     return float(low * (high / low) ** random.random())

@@ -70,7 +70,8 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
 )
-# Number of seeds for BBR, whose phase is random, and its paths: that of `controls`, and that of BBR's commit to Linux.
+# Number of seeds for BBR, whose phase is random, and its paths: the path of `controls`, and the path in the commit
+# message of Linux's BBR.
 PHASES: Final = 6
 PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
     {"round_trip": "100 ms", "buffer": 100},
@@ -84,16 +85,17 @@ QUEUES: Final = {
     "pie": 16,
     "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 16,
 }
-# Controls that longpipe has as modules of Linux only, with Vegas, on which YeAH is based, and how many seeds of those
-# that draw.
+# Controls that longpipe only has as modules of Linux, and Vegas, on which YeAH is based; and the number of seeds of
+# controls that draw random numbers.
 MODULES: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "vegas", "yeah")
 DRAWS: Final = {"cdg": 8}
 # Step marking at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
 PATHS: Final = 40
-# Packets for which losses are drawn, per packet that the rate allows: retransmissions of queue drops add packets.
+# Number of packets for which losses are drawn, relative to those that the rate allows; retransmissions after queue
+# drops add packets.
 COPIES: Final = 1.25
-# Maximum that a path and its buffer may hold [bytes]: half of the receiver's largest window.
+# Maximum amount of data in a path and its buffer [bytes]: half of the receiver's largest window.
 MOST_BYTES: Final = 16e6
 
 Files = Mapping[str, pd.DataFrame]
@@ -166,7 +168,7 @@ def transfers(tell: Tell) -> Files:
 
 
 def module_transfers(tell: Tell) -> Files:
-    """The lists of `transfers` for every control: the segments sent, in order."""
+    """Runs the lists of `transfers` for every control; returns the segments sent, in order."""
     rows = []
     for control in CONTROLS:
         for number, found in enumerate(_transfers(control)):
@@ -373,7 +375,7 @@ def draw_from(random: Random) -> tuple[LinuxCase, float]:
 
 
 def measures(found: LinuxRun) -> dict[str, float | int]:
-    """Returns the measures of a run of one flow: goodput after the first third and at first, median SRTT, counts."""
+    """Returns the measures of a run of one flow: goodput after the first third and before, median SRTT, counts."""
     end = seconds(found.case.duration)
     steady = round(end * STEADY, 1)
     return {
@@ -405,9 +407,9 @@ def _series(found: LinuxRun, **about: str) -> pd.DataFrame:
 
 
 def _transfers(control: LinuxControl) -> list[LinuxRun]:
-    """Runs the transfer with each of TRANSFERS, once more for each retransmission to lose.
+    """Runs the transfer with each of TRANSFERS, repeated for each retransmission to lose.
 
-    Only a run shows the packet number of a retransmission.
+    The packet number of a retransmission is only known from a run.
     """
     numbers = [[one for one in lost if isinstance(one, int)] for lost in TRANSFERS]
     again = [[one[1] for one in lost if not isinstance(one, int)] for lost in TRANSFERS]

@@ -1,4 +1,4 @@
-"""Time from a tick of the guest's clock, of 10 ms, to the first segment of a case.
+"""Time from a tick of the guest's clock (every 10 ms) to the first segment of a case.
 
 Linux's timers and the clocks of CUBIC, BIC, H-TCP and Westwood count ticks. Results of paths with few losses depend on
 this time: Westwood's goodput varies by up to 13 % over one path. The guest runs in virtual time, in which all waits
@@ -15,7 +15,7 @@ from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S
 # Time from a tick to the first connection after a start of the guest, measured as CLOCK_MONOTONIC less
 # CLOCK_MONOTONIC_COARSE. All further work of the guest takes microseconds.
 FIRST_S: Final = 0.44e-3
-# Relative excess of the length of ticks: each timer is armed one reading of the clock later than the previous one.
+# Relative excess of the tick length, because each timer is armed one reading of the clock later than the previous one.
 LATE: Final = 12.773e-6
 
 

@@ -37,7 +37,7 @@ Delays = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NetemCase:
-    """A path: netem's arguments, and the same as fields of a dumbbell; datagrams at random instants of a mean rate."""
+    """A path, as netem's arguments and as fields of a dumbbell, and the mean rate of datagrams at random times."""
 
     name: str
     words: str
@@ -88,7 +88,7 @@ CASES: Final = {
             "limit 100000 delay 20ms loss gemodel 1% 25%",
             {"trunk_loss": {"kind": "gilbert-elliott", "good_to_bad": 0.01, "bad_to_good": 0.25}},
         ),
-        # netem's rate counts Ethernet's header. Its limit, as longpipe's buffer, includes the packet in transmission.
+        # netem's rate counts Ethernet's header. Like longpipe's buffer, its limit includes the packet in transmission.
         NetemCase(
             "rate",
             "rate 8mbit limit 50",
@@ -153,7 +153,7 @@ def spread_ms(delays: Delays) -> tuple[float, ...]:
 
 
 def compare(cases: Sequence[NetemCase], count: int = DATAGRAMS, settings: Settings = USUAL) -> list[NetemComparison]:
-    """Sends `count` datagrams over a live path, and through netem at the instants at which they were sent there.
+    """Sends `count` datagrams over a live path, and through netem with the sending times of the live path.
 
     Raises ScenarioError if user-mode Linux is unavailable, and RunError if live paths are not possible.
     """
@@ -173,7 +173,7 @@ def compare(cases: Sequence[NetemCase], count: int = DATAGRAMS, settings: Settin
 def over_live(
     case: NetemCase, count: int, settings: Settings = USUAL
 ) -> tuple[npt.NDArray[np.int64], Delays, Certificate]:
-    """Sends datagrams over a live path, about `case.rate_bps`; returns instants of sending [ns] and delays [ms]."""
+    """Sends datagrams over a live path, about `case.rate_bps`; returns sending times [ns] and delays [ms]."""
     made = plan(case.scenario, ("source1", "sink1"))
     planned = DatagramCase(case.name, case.rate_bps, (LENGTH,), case.words, count).datagrams
     with tempfile.TemporaryDirectory(prefix="longpipe-netem-") as name:
@@ -184,7 +184,7 @@ def over_live(
 
 
 def _read(folder: Path) -> tuple[npt.NDArray[np.int64], Delays]:
-    """Returns instants of sending, from the first on [ns], and delays [ms]."""
+    """Returns sending times relative to the first [ns], and delays [ms]."""
     sent = pd.read_csv(folder / "sent.csv")["sent_ns"].to_numpy()
     arrived = pd.read_csv(folder / "arrivals.csv")
     number = arrived["number"].to_numpy()

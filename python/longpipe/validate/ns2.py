@@ -1,6 +1,7 @@
 """ns-2 with the settings of 2000: one TCP connection over one bottleneck.
 
-Coarse ticks, initial window 1, no SYN, no limited transmit, windows halved to whole segments.
+The settings are coarse ticks, an initial window of 1, no SYN, no limited transmit, and windows halved to whole
+segments.
 """
 
 import math
@@ -28,7 +29,7 @@ AGENTS: Final[dict[str, tuple[str, str]]] = {
     "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
     "vegas": ("Agent/TCP/Vegas", "Agent/TCPSink"),
 }
-# Phase of its clock [fraction of a tick]: 1 minus `boot_time_`, drawn from its default seed.
+# Phase of ns-2's clock [fraction of a tick]: 1 minus `boot_time_`, drawn from its default seed.
 PHASE: Final = Fraction("0.444119")
 TIMEOUT_S: Final = 300
 VARIABLE_FIELDS: Final = 7

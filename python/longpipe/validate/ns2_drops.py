@@ -1,7 +1,7 @@
 """Runs the same injected drops in longpipe and in ns-2, and compares order and times of segments.
 
-One connection sends a file over an IP bottleneck; cells would round times. The other links are a thousand
-times faster and without delay.
+One connection sends a file over an IP bottleneck, because cells would round times. The other links are a thousand times
+faster and have no delay.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def _sorted(value: object) -> object:
 
 
 class DropCase(Model):
-    """A connection and its lost packets; options select rules of longpipe in ns-2 and vice versa."""
+    """A connection and its lost packets; options select rules of longpipe in ns-2, and vice versa."""
 
     tcp: Flavor = Field(default="reno", description="Loss recovery")
     drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
@@ -50,14 +50,15 @@ class DropCase(Model):
     tick: Tick = Field(default="100 ms", description="Length of a clock tick")
     guard: bool | None = Field(
         default=None,
-        description="No second fast retransmit below the recovery point (bugFix_); by default Tahoe and SACK alone",
+        description="No second fast retransmit below the recovery point (bugFix_); by default only for Tahoe and SACK",
     )
     hoe: bool = Field(
-        default=True, description="NewReno: one segment per two duplicates, estimate of ssthresh (newreno_changes_)"
+        default=True,
+        description="NewReno: one segment per two duplicate ACKs, and an estimate of ssthresh (newreno_changes_)",
     )
     deflation: bool = Field(default=False, description="NewReno: partial window deflation (partial_window_deflation_)")
     timer_restart: TimerRestart = Field(default="every", description="NewReno: partial ACKs that restart the timer")
-    pipe: Pipe = Field(default="window", description="SACK: from what PIPE starts (oldCode_: window)")
+    pipe: Pipe = Field(default="window", description="SACK: initial value of PIPE (oldCode_: window)")
 
     @property
     def guarded(self) -> bool:

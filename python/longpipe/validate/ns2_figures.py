@@ -52,7 +52,7 @@ def sequence(found: TransferComparison) -> Figure:
 
 
 def drops(comparison: Comparison) -> Figure:
-    """Draws the segments sent over time in longpipe and in ns-2 with equal packets dropped, from the first of them on.
+    """Draws the segments sent over time in longpipe and in ns-2 with the same packets dropped, from the first drop on.
 
     A mark shows where the orders differ.
     """
@@ -75,7 +75,7 @@ def drops(comparison: Comparison) -> Figure:
         axes.axvline(parted_s, color=ASH, lw=1, ls="--", label="orders part")
     axes.set_xlabel("time [s]")
     axes.set_ylabel("segment")
-    verdict = "the same order" if first is None else f"orders part at number {first}"
+    verdict = "the same order" if first is None else f"order differs from number {first} on"
     dropped = f"dropping {', '.join(map(str, case.drop))}" if case.drop else "no drops"
     figure.suptitle(f"{case.tcp}, {dropped}: {verdict}", fontsize=11)
     legend(figure, [axes])

@@ -19,21 +19,21 @@ INSTANT_S: Final = 2e-6
 
 
 class Rule(Enum):
-    """A rule that only ns-2 follows; `remedy` has options with which both programs agree."""
+    """A rule that only ns-2 follows; `remedy` contains options with which both programs agree."""
 
-    SMALL_WINDOW = "a fast retransmit leaves half the window, even of less than two segments", "--guard"
+    SMALL_WINDOW = "a fast retransmit halves the window even below two segments", "--guard"
     BEYOND_WINDOW = "the flywheel sends beyond the receiver's window", "--no-hoe, or a larger --window"
     BEYOND_END = "the flywheel sends beyond the end of the file", "--no-hoe"
     DEFLATED_WINDOW = "a recovery ends with the window as partial ACKs deflated it, below ssthresh", "--no-deflation"
     INFLATES_ON = "duplicates inflate the window after a recovery that ended with partial ACKs", "--no-guard"
     SENDS_TWICE = "a partial ACK beyond SND.NXT sends the next hole twice", ""
     PIPE_BEYOND_WINDOW = "PIPE starts from a window larger than the receiver's", "--pipe outstanding"
-    PIPE_WAITS = "PIPE lets nothing out before the ACK after a fast retransmit", ""
+    PIPE_WAITS = "PIPE prevents transmission until the ACK after a fast retransmit", ""
     SACK_DEAF = "SACK ignores duplicate ACKs from a timeout to the next new ACK", "--guard"
     TAHOE_COUNTS_ON = "Tahoe continues to count duplicates after a timeout", "--guard"
     BACKOFF = "the RTO continues to double past 64 times", ""
-    FORGETS_SRTT = "the fourth timeout in a row makes srtt forgotten", ""
-    RACE = "the timer expires before an ACK of the same instant", ""
+    FORGETS_SRTT = "the fourth consecutive timeout resets srtt", ""
+    RACE = "the timer expires before an ACK at the same time", ""
 
     @property
     def text(self) -> str:
@@ -47,7 +47,7 @@ class Rule(Enum):
 
 
 def explain(comparison: Comparison) -> Rule | None:
-    """Returns the first rule that ns-2 followed before the first difference, or at all without differences."""
+    """Returns the first rule that ns-2 followed before the first difference, or at any time if there is none."""
     last = len(comparison.sent) if comparison.first_difference is None else comparison.first_difference
     sender = _Sender(comparison.case)
     followed = [found for step in ns2.watch(comparison.case.arguments()) for found in sender.follow(step)]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
 
-# The implementations, and the fields of their flows. Linux's profile has RACK (RFC 8985), with a time threshold for
-# losses like that of QUIC (RFC 9002).
+# The implementations, and the fields of their flows. Linux's profile uses RACK (RFC 8985), which has a time threshold
+# for losses like QUIC (RFC 9002).
 IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "longpipe": {"traffic": "greedy", "tcp": {"profile": "linux-6", "congestion": "cubic", "mss": "1440 B"}},
     **{
@@ -60,7 +60,7 @@ def deviating(goodputs: Mapping[str, float]) -> list[str]:
 
 
 def run(seeds: Sequence[int], duration_s: float) -> Iterator[dict[str, Any]]:
-    """Yields rows: the path, goodput [Mbit/s] and share of lost packets of each implementation, and who deviates."""
+    """Yields rows: the path, goodput [Mbit/s] and share of lost packets of each implementation, and the deviating."""
     for seed in seeds:
         path = draw(seed)
         goodputs: dict[str, float] = {}
@@ -70,6 +70,6 @@ def run(seeds: Sequence[int], duration_s: float) -> Iterator[dict[str, Any]]:
             flow = result.flows.iloc[0]
             goodputs[name] = float(flow.throughput_bps) / 1e6
             others[f"{name}_lost"] = float(flow.retransmitted_segments / max(1, flow.sent_segments))
-            # Why a connection ended early.
+            # The reason why a connection ended early.
             others[f"{name}_closed"] = str(result.stacks.closed[0]) if len(result.stacks) else ""
         yield {"seed": seed, **path, **goodputs, **others, "deviating": " ".join(deviating(goodputs))}

@@ -233,7 +233,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         return refuse(
             field("tcp.ecn"),
             "marks",
-            "needs off under AAL5, whose cells carry no marks of IP",
+            "needs off under AAL5, whose cells carry no ECN marks",
         );
     }
     forwarding::check(scenario, index, flow)?;

@@ -27,7 +27,7 @@ def analyse(
         str | None,
         typer.Option(
             help="Unit of the response in the output, such as Mbit/s, MB or ms. "
-            "\\[default: by the column's name, throughput_bps in Mbit/s]",
+            "\\[default: according to the column's name; throughput_bps in Mbit/s]",
             show_default=False,
         ),
     ] = None,
@@ -59,7 +59,10 @@ def analyse(
         typer.Option("--robust", help="Add bootstrap intervals and rank tests, which do not assume normal errors."),
     ] = False,
     saturated: Annotated[
-        bool, typer.Option("--saturated", help="Allow a model without an error term: shares, but no tests.")
+        bool,
+        typer.Option(
+            "--saturated", help="Allow a model without an error term: it has shares of the variation, but no tests."
+        ),
     ] = False,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the analysis as JSON; - is stdout.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write every table as a CSV file.")] = None,

@@ -54,7 +54,7 @@ def _describe(found: Anova) -> str:
     model = "main effects" if interactions == 1 else f"interactions of up to {interactions} factors"
     points = math.prod(len(found.cells.axes[name]) for name in found.factors)
     full = interactions == len(found.factors) and len(found.cells.y) > points
-    pooled = "replications" if full else "what they leave"
+    pooled = "replications" if full else "residual"
     blocks = "" if found.blocks is None else f", less {found.blocks} as blocks"
     balance = "" if found.cells.balanced else "; not balanced: sums of squares of type III need not add up"
     return f"model: {model}; error: {pooled}{blocks}{balance}"
@@ -94,13 +94,13 @@ def _bootstrap(effects: pd.DataFrame, found: Anova, percent: str) -> Table:
     table = _effects(effects, found, f"Main effects, {percent} bootstrap-t intervals", percent)
     if not np.isfinite(effects[["low", "high"]].to_numpy()).all():
         few = "replications" if found.blocks is None else f"blocks ({found.blocks})"
-        line = f"inf: too few {few} to tell this end"
+        line = f"inf: too few {few} to estimate this end"
         table.caption = line if table.caption is None else f"{line}\n{table.caption}"
     return table
 
 
 def _checks(checks: pd.DataFrame) -> Table:
-    title = f"What the tests and intervals assume; fails where p is below {ALPHA:g}"
+    title = f"Assumptions of the tests and intervals; fails if p is below {ALPHA:g}"
     table = _table(title, "assumption", "verdict", "test", "p", "")
     for row in checks.to_dict("records"):
         style = "yellow" if row["verdict"] == FAILS else None

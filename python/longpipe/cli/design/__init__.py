@@ -26,7 +26,7 @@ def design(
     ],
     changes: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="Number of runs per point.")] = 1,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the next ones count up.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; each further one adds 1.")] = 1,
     independent: Annotated[
         bool,
         typer.Option(

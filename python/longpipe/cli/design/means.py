@@ -29,7 +29,7 @@ def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
-    """Returns the limit of most flows of a point, with its share."""
+    """Returns, for each point, what limited most of its flows, and the share of these flows."""
     runs = study.columns(finished_only=True)
     counts: dict[int, Counter[str]] = {}
     for point, result in zip(runs["point"], study.results(), strict=True):
@@ -41,7 +41,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
-    """Prints the mean with its 95 % interval of each metric at each point, and the limit of most flows."""
+    """Prints the mean with its 95 % interval of each metric at each point, and what limited most flows."""
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
     table = Table(
         title=_title(design.replications), title_justify="left",
@@ -61,7 +61,7 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
     if len(design.points) > MOST_POINTS:
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
-        notes.append(f"-: {', '.join(unknown)} not known in every run, as of a flow that did not end by then")
+        notes.append(f"-: {', '.join(unknown)} not known in every run, for example because a flow did not end")
     if copied := copies(runs):
         notes.append(copied)
     elif 1 < design.replications < FEW:

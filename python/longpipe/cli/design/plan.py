@@ -129,7 +129,10 @@ def show_plan(design: Design) -> None:
     if design.common and design.replications > 1:
         console.print("Points share their seeds (common random numbers): analyse with --blocks seed.", style="dim")
     if design.fraction is not None and design.fraction.generators:
-        console.print(f"Fraction of resolution {design.fraction.resolution}. One effect stands for all of its line:")
+        console.print(
+            f"Fraction of resolution {design.fraction.resolution}. The effects on each line are aliased (cannot be "
+            f"separated):"
+        )
         for row in design.fraction.alias_structure().to_dict("records"):
             console.print(f"  {row['effect']} = {row['aliases'].replace(', ', ' = ')}", markup=False)
     warn_of_design(design)

@@ -20,13 +20,15 @@ def measure(
         ),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement [s].")] = 10.0,
-    device: Annotated[str, typer.Option(metavar="WAY", help="any, tun or packet, as of `longpipe live`.")] = "any",
+    device: Annotated[
+        str, typer.Option(metavar="WAY", help="Device: any, tun or packet, as for `longpipe live`.")
+    ] = "any",
     no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Do not request real-time priority.")] = False,
     let_halt: Annotated[
         bool, typer.Option("--let-halt", help="Let idle processors halt, which saves power and adds latency.")
     ] = False,
 ) -> None:
-    """Measure how precisely this machine carries real packets, next to what an idle machine should reach.
+    """Measure how precisely this machine carries real packets, and compare it with what an idle machine should reach.
 
     The exit status is 1 if a requirement is missed.
     """

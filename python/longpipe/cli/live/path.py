@@ -212,7 +212,7 @@ def _show(certificate: "Certificate", errors: Console, json: str | None, *, quie
 def check_machine() -> None:
     """Raises RunError if the machine does not support live paths."""
     if sys.platform != "linux":
-        raise RunError("live: this is no Linux; needs its network namespaces")
+        raise RunError("live: not a Linux system; needs network namespaces")
     try:
         import pyroute2  # noqa: F401 - of the extra
     except ImportError:
@@ -249,7 +249,7 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _in_process(scenario: "Scenario") -> Iterator[str]:
-    """Prints a note that controllers from files run in the process of the path, which cannot be isolated."""
+    """Prints a note that controllers from files run in the process of the live path, where a crash ends it."""
     from longpipe.scenario.module import modules_of
 
     if modules := modules_of(scenario.resolved):

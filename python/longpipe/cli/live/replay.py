@@ -24,7 +24,7 @@ def replay(
 ) -> None:
     """Send the packets of a record through its path again, in virtual time, with their recorded arrival times.
 
-    The same path repeats every decision; a changed path shows its own.
+    An unchanged path repeats every decision; a changed path makes its own decisions.
 
     The exit status is 1 if the path is unchanged and a decision differs.
     """
@@ -53,11 +53,11 @@ def replay(
         console.print("delay " + ", ".join(told), soft_wrap=True)
     console.print(f"decisions {done.decisions}")
     if done.recorded_decisions is None:
-        console.print("the record was broken off: nothing to compare with")
+        console.print("the record is incomplete, so there are no decisions to compare with")
     elif changes:
-        console.print(f"recorded  {done.recorded_decisions}, of the scenario as it was")
+        console.print(f"recorded  {done.recorded_decisions}, with the recorded scenario")
     elif done.agrees:
-        console.print("every decision is that of the recorded run")
+        console.print("every decision equals that of the recorded run")
     else:
         console.print(f"recorded  {done.recorded_decisions}: decisions differ")
         raise typer.Exit(DIFFERENT)

@@ -36,7 +36,7 @@ def reproduce(
         typer.Option(
             min=1,
             help="Number of replications. \\[default: the paper's own, 10 or 20; 2 with --sensitivity; "
-            "one run of each where nothing is random]",
+            "1 if nothing is random]",
             show_default=False,
         ),
     ] = None,
@@ -73,8 +73,8 @@ def reproduce(
 ) -> None:
     """Reproduce a paper: simulate its experiments, compare its tables and judge its claims.
 
-    Each run is stored as soon as it is complete: the same command continues after an interruption. What DIR holds
-    already, made by the same version from the same seeds, is shown again as it is.
+    Each run is stored as soon as it is complete: the same command continues after an interruption. Results in DIR from
+    the same version and the same seeds are shown without simulation.
     """
     if today:
         _check_today(papers, others=sensitivity or beyond or table is not None or json is not None)
@@ -89,14 +89,12 @@ def reproduce(
         return
     _check(papers, json, sensitivity=sensitivity, beyond=beyond)
     if table is not None and (len(papers) > 1 or sensitivity or beyond or json is not None or out is not None):
-        raise ScenarioError(
-            "--table: is of one paper, on the terminal; not with --sensitivity, --beyond, --json, --out"
-        )
+        raise ScenarioError("--table: shows one table on the terminal; not with --sensitivity, --beyond, --json, --out")
     # Import for type checking only, because papers take a second to load.
     fixed = [] if seeds is None else [paper for paper in dict.fromkeys(papers) if PAPERS[paper].seeds is None]
     if fixed and set(fixed) == set(papers):
         raise ScenarioError(
-            f"--seeds: {seeds}; {', '.join(fixed)} has nothing random and one run of each, leave it out"
+            f"--seeds: {seeds}; {', '.join(fixed)} has no random inputs, so one run of each suffices; omit the option"
         )
     if (executor, workers, memory) != (None, None, None):
         from longpipe.executors import executor_for

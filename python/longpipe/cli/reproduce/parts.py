@@ -65,7 +65,7 @@ def _default_seeds(paper: Paper, part: Part, asked: int | None) -> int:
     """Returns the default number of seeds of a part; deterministic experiments run once."""
     if part is Part.BEYOND and paper.beyond_seeds is None:
         have = ", ".join(name for name, other in PAPERS.items() if other.beyond_seeds)
-        raise ScenarioError(f"--beyond: {paper.id} has nothing past the paper; has: {have}")
+        raise ScenarioError(f"--beyond: {paper.id} has no extension; needs one of: {have}")
     if paper.seeds is None:
         return 1
     # The record of variants contains only the seeds that were run.

@@ -104,7 +104,7 @@ def run(
     captures = _captures(capture or [])
     warn(scenario)
     with ExitStack() as stack, RunBar(scenario.name) as bar:
-        # Without a store the database is not imported, because that takes longer than many runs.
+        # Without a store the database is not imported, because the import takes longer than many runs.
         unstored = no_store and store is None
         kept = None if unstored else stack.enter_context(opened_if_wanted(store, no_store=no_store))
         # The store contains neither packets, files, chunks nor arrived flows, so the run is simulated again.
@@ -197,7 +197,8 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
     if not any("=" in line for line in lines if not line.startswith("#")):
         echo(
-            f"warning: {file}: no fields, so all is as on an ATM LAN of 1996; `longpipe init --example geo` has some",
+            f"warning: {file}: no fields, so every field has its default, an ATM LAN of 1996; `longpipe init --example "
+            f"geo` writes an example",
             err=True,
         )
     return scenario
@@ -210,7 +211,9 @@ def _captures(texts: list[str]) -> dict[str, str]:
         if not path:
             raise ScenarioError(f"--capture: {text!r}; accepts PLACE=FILE, as in host:source1=a.pcapng")
         if captures.setdefault(place, path) != path:
-            raise ScenarioError(f"--capture: {place} has the file {captures[place]} already; needs one file each")
+            raise ScenarioError(
+                f"--capture: {place} is already captured in {captures[place]}; needs one file for each place"
+            )
     return captures
 
 

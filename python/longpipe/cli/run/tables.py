@@ -22,8 +22,8 @@ from longpipe.scenario.buffers import Framing
 Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
-# Explanation of the fairness index, by whether flows differ in the data that they have to send.
-FAIR: Final = {False: ", 1 is equal shares", True: " over max-min shares of what each had to send"}
+# Explanation of the fairness index; the key is whether flows differ in how much they have to send.
+FAIR: Final = {False: ", 1 for equal shares", True: " relative to the max-min fair shares of the demands"}
 
 
 def show(result: Result, console: Console, *, everything: bool = False) -> None:
@@ -215,7 +215,7 @@ def _programs(programs: list[Row], most: float) -> Table:
 def _slowdowns(rows: list[Row], most: float) -> Table:
     """Returns completion times and slowdowns of arriving flows, with the interval of the mean if known.
 
-    They are by size, unless there are more than `most` flows of the scenario.
+    They are listed by size, unless the scenario has more than `most` flows.
     """
     whole = [row for row in rows if row["size"] == ALL]
     rows = rows if len(whole) <= most else whole[: int(most)]

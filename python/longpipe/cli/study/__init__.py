@@ -36,7 +36,7 @@ def run(
     name: _Name,
     replications: Annotated[
         int | None,
-        typer.Option(min=1, help="Increase the number of runs per point to this. \\[default: as many as it has]"),
+        typer.Option(min=1, help="Increase the number of runs per point to this. \\[default: unchanged]"),
     ] = None,
     executor: ExecutorOption = None,
     workers: WorkersOption = None,
@@ -124,7 +124,7 @@ def export(
     """Export finished runs as a table with levels, seed, measures, digest, engine and machine, or as a bundle."""
     if bundle is not None:
         if name is None or output is not None or where or neutral:
-            raise ScenarioError("--bundle: with all runs of a study, as they are; needs STUDY and no other option")
+            raise ScenarioError("--bundle: contains all runs of a study unchanged; needs STUDY and no other option")
         if bundle.suffix != ".zip":
             raise ScenarioError(f"--bundle: {bundle.name}; needs a file that ends in .zip")
         check_file("--bundle", bundle)

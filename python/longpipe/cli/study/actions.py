@@ -64,7 +64,7 @@ def list_all(url: str | None) -> None:
         found, runs = studies.overview(store), store.count()
         name = store.name
     if not found:
-        console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` makes one", markup=False)
+        console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` creates one", markup=False)
         return
     table = _table("study", "finished", "runs", "failed", "changed (UTC)", "engine")
     for one in found:
@@ -141,7 +141,7 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
     console.print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
     for engine, count in left.items():
         console.print(
-            f"Left out: {count} runs of engine {engine}, whose results engine {engine_version()} does not have; "
+            f"Left out: {count} runs of engine {engine}, which engine {engine_version()} has not repeated; "
             f"`longpipe study run {name}` repeats them",
             markup=False, soft_wrap=True, style="yellow",
         )  # fmt: skip

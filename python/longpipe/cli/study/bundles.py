@@ -48,6 +48,6 @@ def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -
         said = here if here.startswith("not run") else f"{here} instead of {run.state_hash}"
         console.print(f"point {run.point}, seed {run.seed}: {said}", markup=False, soft_wrap=True)
     same = len(found.runs) - len(differing)
-    console.print(f"{same} of {len(found.runs)} runs of {found.name} have the same bits", markup=False, soft_wrap=True)
+    console.print(f"{same} of {len(found.runs)} runs of {found.name} are bit-identical", markup=False, soft_wrap=True)
     if differing:
         raise typer.Exit(1)

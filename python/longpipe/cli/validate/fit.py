@@ -30,8 +30,8 @@ def fit(
 ) -> None:
     """Fit captures of Linux 6.1 over random paths, and judge estimates, intervals and predictions.
 
-    Linux's runs and the fits that the folder lacks are added as they finish: a command that was interrupted continues
-    where it ended. Delete fits.csv to fit the kept captures again. Exit status 0 if all criteria are met, else 1.
+    Linux's runs and the fits that the folder lacks are added as they finish: an interrupted command continues where it
+    ended. Delete fits.csv to fit the kept captures again. Exit status 0 if all criteria are met, else 1.
     """
     from rich.console import Console
 

@@ -27,9 +27,9 @@ def linux_paths(
 ) -> None:
     """Run random paths for each congestion control in Linux 6.1 and in longpipe, and judge each path.
 
-    Runs that the file lacks are added as they finish: a command that was interrupted continues where it ended. On 90 %
-    of a control's paths goodput has to be within 3 % and the median round trip within 5 % of Linux's; on 80 % packets
-    lost and marked, and retransmissions, within 15 % or 2 packets. Exit status 0 if they are, else 1.
+    Runs that the file lacks are added as they finish: an interrupted command continues where it ended. On 90 % of a
+    control's paths, goodput has to be within 3 % and the median RTT within 5 % of Linux's. On 80 % of the paths,
+    packets lost, marked and retransmitted have to be within 15 % or 2 packets. Exit status 0 if they are, else 1.
     """
     from rich.console import Console
 

@@ -13,15 +13,15 @@ DIFFERENT = 1
 def linux_scenario(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.toml...", help="Scenarios with one bottleneck.")],
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each scenario, in Linux and in longpipe.")] = 3,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the others have the next ones.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; each further run adds 1.")] = 1,
     within: Annotated[
         float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of each flow's mean goodput.")
     ] = 0.1,
 ) -> None:
     """Run scenarios with the TCP of Linux 6.1, in virtual time, and with longpipe; compare the goodput of each flow.
 
-    For scenarios of greedy flows over a dumbbell with the profile linux-6, such as the answers of longpipe attack. The
-    exit status is 0 if the mean goodput over the seeds is within --within of Linux's, otherwise 1. Needs Debian's
+    Accepts scenarios of greedy flows over a dumbbell with the profile linux-6, such as the answers of longpipe attack.
+    The exit status is 0 if the mean goodput over the seeds is within --within of Linux's, otherwise 1. Needs Debian's
     package user-mode-linux, which is fetched if it is not installed.
     """
     from longpipe import Scenario
@@ -30,7 +30,7 @@ def linux_scenario(
 
     scenarios = [Scenario.from_toml(file) for file in files]
     for file, scenario in zip(files, scenarios, strict=True):
-        # Errors of all files come before the first long run.
+        # Read all files first, so that errors are reported before the first long run.
         try:
             case_of(scenario)
         except ScenarioError as error:

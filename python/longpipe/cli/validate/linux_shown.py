@@ -44,7 +44,7 @@ def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) ->
         told = (f"{count} in {'Linux' if name == 'linux' else name}" for name, count in marked.items())
         console.print(f"packets marked: {', '.join(told)}")
     if limited:
-        console.print(f"Linux's receiver held its sender back for {limited:g} s")
+        console.print(f"Linux's receive window limited the sender for {limited:g} s")
     if asked and (lacks := missing(found.linux.case)) is not None:
         console.print(f"Linux alone: {lacks}")
     for line in _verdict(found, judged):

@@ -19,7 +19,7 @@ def ns2(
         float | None, typer.Option(metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the product.")
     ] = None,
     guard: Annotated[
-        bool, typer.Option(help="No second fast retransmit in one window, by Reno and NewReno (bugFix_).")
+        bool, typer.Option(help="Reno and NewReno: no second fast retransmit in one window (bugFix_ of ns-2).")
     ] = True,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the table as JSON; - is stdout.")] = None,
     figure: Annotated[

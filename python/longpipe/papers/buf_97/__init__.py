@@ -43,9 +43,9 @@ SPREAD_STARTS: Final[dict[str, object]] = {
 ATTAINABLE_BPS: Final = 135e6
 # Without SONET overhead the links carry cells at their whole rate.
 FAST_RATE: Final = "155.52 Mbit/s"
-# The buffers that the paper recommends: at least half a round trip.
+# The buffers that the paper recommends: of at least half a round trip.
 SUFFICIENT_RTT: Final = 0.5
-# Start-up phase that a summary separates, as a fraction of a run.
+# Start-up phase that a summary shows separately, as a fraction of a run.
 START_UP: Final = 0.2
 PARTS_SHARE: Final = 0.5
 
@@ -121,7 +121,7 @@ PAPER: Final = ReplicatedPaper(
     id="buf-97",
     title="UBR buffer requirements for TCP/IP over satellite networks (ATM Forum/97-0616, July 1997)",
     data=None,
-    tables_title="Simulated: the paper prints curves",
+    tables_title="Simulated; the paper prints only curves",
     factors={"network": "link", "sources": "N", "buffer_cells": "cells", "buffer_rtt": "RTT"},
     columns="sources",
     column_names={5: "N 5", 15: "N 15", 50: "N 50", 100: "N 100"},
@@ -138,7 +138,8 @@ PAPER: Final = ReplicatedPaper(
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
-        f"Links of {SLOW_RATE} of cells; efficiency is of what they can carry, start-up included. The paper prints "
+        f"Links of {SLOW_RATE} of cells; efficiency is relative to their capacity and includes the start-up. The paper "
+        f"prints "
         "curves and conclusions, no numbers. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "

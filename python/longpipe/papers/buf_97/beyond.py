@@ -14,11 +14,11 @@ from longpipe.scenario import Scenario
 
 FLAVORS: Final = ("vanilla", "tahoe", "reno", "newreno", "sack")
 SOURCES: Final = (5, 15, 50, 150, 500, 1000)
-# Buffers in bandwidth-delay products; those of 1 / sqrt(N) are added.
+# Buffers in bandwidth-delay products; 1 / sqrt(N) is added to these.
 BUFFERS_BDP: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 CURVE: Final = ["network", "tcp", "sources"]
 
-# Two hundred RTTs over the LEO links; over GEO, where the start-up takes twenty RTTs, the paper's 100 s.
+# Duration: 200 RTTs over the LEO links, and the paper's 100 s over GEO, where the start-up takes 20 RTTs.
 DURATIONS: Final = {"leo": "10 s", "multi-leo": "30 s", "geo": "100 s"}
 
 # As in the paper's replications, with starts spread over a second, so that 1000 sources do not start as one burst.

@@ -12,8 +12,8 @@ MSS: Final = "9180 B"
 def start_up_bound(link: Link, sources: int) -> float:
     """Largest efficiency of `sources` windows that start at one segment and double every round trip, [0, 1].
 
-    The link idles until the windows together fill the bandwidth-delay product; after that it counts as busy.
-    Data need half a round trip to arrive, for which nothing is delivered either.
+    The link idles until the windows together fill the bandwidth-delay product; after that it counts as busy. Data take
+    half a round trip to arrive, so nothing is delivered in this time either.
     """
     round_trip_s = 2 * (TIME.parse(link.trunk_delay) + 2 * TIME.parse(HOST_DELAY)) / 1e12
     segments = link.bdp_cells / packet_cells(SIZE.parse(MSS))

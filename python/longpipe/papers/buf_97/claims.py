@@ -16,7 +16,7 @@ FEW: Final = 5
 FAST: Final = "155.52"
 # Runs of the figures with starts within 100 ms and a clock per host.
 SPREAD: Final = "spread"
-# Maximum increase that counts as no gain, and maximum loss of fairness.
+# Maximum increase of efficiency that counts as no gain, and maximum loss of fairness.
 NO_GAIN: Final = 0.02
 
 
@@ -156,7 +156,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "buf-1-155",
-        "The same at 155.52 Mbit/s of cells, over the paper's 135 Mbit/s",
+        "The same with 155.52 Mbit/s of cells, relative to the paper's 135 Mbit/s",
         _half_is_enough_at_full_rate,
         published=False,
         note="The mean over the numbers of sources: the paper's own denominator with its links' whole rate.",
@@ -195,13 +195,13 @@ CLAIMS: Final = (
         8,
         "With more than one round trip of buffer, queued retransmissions are retransmitted again by timeouts",
         _late_copies,
-        "The limit of one timeout a run is longpipe's own.",
+        "The limit of one timeout per run is longpipe's own.",
     ),
     Claim(
         "buf-9",
         "These timers expire while a copy of the segment is on its way",
         _timers_expire_too_early,
         published=False,
-        note="Counted in recorded events, with the start of the figures. The limit of one a run is longpipe's own.",
+        note="Counted in recorded events, with the starts of the figures. The limit of one per run is longpipe's own.",
     ),
 )

@@ -27,7 +27,7 @@ DRAWN: Final[dict[str, object]] = {
     "tcp.timer.phase": {"kind": "common"},
 }
 
-# Fractions of the requested seeds. Runs over the WAN are the longest and differ least; without loss the order has no
+# Fractions of the requested seeds. Runs over the WAN are the longest and vary least; without loss, the order has no
 # effect.
 SHARES: Final = {"lan": 1.0, "wan": 0.5}
 ZERO_LOSS_SHARE: Final = 0.15
@@ -174,7 +174,8 @@ def measure(result: Result) -> dict[str, float]:
     """Returns the metrics of section 3.2, and explanatory ones.
 
     `cells_lost` and `peak_queue_cells` cover all switches. `duplicates` is the fraction of segments sent that arrived
-    although the receiver had them: segments sent minus those damaged in the network and those delivered.
+    although the receiver already had them, computed as segments sent minus those damaged in the network and those
+    delivered.
     """
     switches = result.ports[result.ports["kind"] == "switch"]
     return {
@@ -195,7 +196,7 @@ def _synchronized(experiment: Experiment) -> bool:
 
 
 def _mechanisms(result: Result) -> dict[str, float]:
-    """Synchronization of windows and of losses, and needless retransmissions."""
+    """Returns the synchronization of windows and of losses, and needless retransmissions."""
     return {**synchronization(result), **loss_synchronization(result), **needless(result)}
 
 
@@ -225,6 +226,6 @@ PAPER: Final = ReplicatedPaper(
         "Fast retransmit on the third duplicate ACK; R 0.9 for all three policies. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
-        "the WAN, whose runs differ less, has half of the seeds."
+        "the WAN, whose runs vary less, has half of the seeds."
     ),
 )

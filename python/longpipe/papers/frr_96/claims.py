@@ -10,10 +10,10 @@ from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 # Maximum queue without loss: the segments of all windows minus the capacity of the round trip.
 PEAK_CELLS: Final = {("lan", 5): 7609, ("lan", 15): 22849, ("wan", 5): 59256, ("wan", 15): 199776}
 
-# Buffer sizes of the runs without losses, in units of `PEAK_CELLS`.
+# Buffer sizes of the runs without losses, as multiples of `PEAK_CELLS`.
 ZERO_LOSS_PARTS: Final = {"double": 2.0, "zero-loss": 1.0, "half": 0.5}
 
-# Parts of the runs that are needed only for claims: a timer of 10 ms, and parameters R and Z of Fair Buffer Allocation.
+# Parts of the runs that only claims need: a timer of 10 ms, and parameters R and Z of Fair Buffer Allocation.
 FINE_TIMER: Final = "10 ms timer"
 FBA_PARAMETERS: Final = {
     "FBA R 0.8": (0.8, 0.8),
@@ -184,7 +184,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "frr-8",
-        "With fast retransmit Selective Drop and FBA add little efficiency to EPD",
+        "With fast retransmit, Selective Drop and FBA are little more efficient than EPD",
         _little_beyond_epd,
         note="The limit of .06 for a small difference is longpipe's own (printed: -.03 and -.03).",
     ),
@@ -200,7 +200,8 @@ CLAIMS: Final = (
         "The coarse granularity of the timer is a reason for the low throughput of plain UBR",
         _fine_timer_helps,
         published=False,
-        note="Judged by runs of longpipe's own: a timer of 10 ms in place of 100 ms, the first RTO of 3 s unchanged.",
+        note="Judged by additional runs of longpipe: a timer of 10 ms in place of 100 ms, the first RTO of 3 s "
+        "unchanged.",
     ),
     Claim(
         "frr-12",
@@ -222,7 +223,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "frr-15",
-        "On the WAN Reno sends more segments again that the receiver has than Vanilla does",
+        "On the WAN, Reno retransmits more segments that the receiver already has than Vanilla does",
         _more_duplicates,
         published=False,
         note="The paper calls their number significant; the limits of 1 % are longpipe's own.",

@@ -11,7 +11,7 @@ from longpipe.papers.reproduction import Reproduction
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, VERMILION
 
-# For the smaller and the larger buffer, and for fewer and more sources.
+# Markers for the smaller and the larger buffer, and for fewer and more sources.
 COLOURS: Final = (VERMILION, BLUE)
 MARKERS: Final = ("o", "s")
 

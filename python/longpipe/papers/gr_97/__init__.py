@@ -39,7 +39,7 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
         "network.trunk_delay": "5 ms",
         "network.exit_delay": "5 ms",
     },
-    # 1 km of fiber from the hosts to the switches.
+    # Delay of 1 km of fiber from the hosts to the switches.
     "satellite": {
         "duration": "40 s",
         "tcp.receiver_window": "8704000 B",
@@ -207,8 +207,8 @@ PAPER: Final = ReplicatedPaper(
     metrics=("efficiency", "fairness"),
     series="network",
     captions=(
-        Caption(1, "1+2", "efficiency", "efficiency of SACK beside VBR of three periods"),
-        Caption(2, "1+2", "fairness", "fairness of SACK beside VBR of three periods"),
+        Caption(1, "1+2", "efficiency", "efficiency of SACK with VBR of three periods"),
+        Caption(2, "1+2", "fairness", "fairness of SACK with VBR of three periods"),
         Caption(3, "3+5", "efficiency", "efficiency on the LAN"),
         Caption(4, "4+6", "efficiency", "efficiency on the WAN"),
         Caption(5, "3+5", "fairness", "fairness on the LAN"),
@@ -227,8 +227,9 @@ PAPER: Final = ReplicatedPaper(
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
-        "Two settings of Reno and SACK are fitted to its LAN, and in no document: at least 200 ms between fast "
-        "retransmits, and a Reno that every duplicate ACK past the third inflates. gr-3-plain is judged without them. "
+        "Two settings of Reno and SACK are fitted to its LAN and not stated in any document: at least 200 ms between "
+        "fast retransmits, and a window of Reno that every duplicate ACK beyond the third inflates. gr-3-plain is "
+        "judged without them. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock. "
         "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."

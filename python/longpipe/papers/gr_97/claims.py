@@ -11,7 +11,7 @@ from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 PERIODS: Final = "1+2"
-# Parts of the runs that only claims need: without the fitted settings, and bursts longer than the round trip.
+# Parts of the runs that only claims need: without the fitted settings, and with bursts longer than the round trip.
 PLAIN_TIMER: Final = "no fitted settings"
 LONG_BURSTS: Final = "long bursts"
 LONG_BURST_MS: Final = 3000
@@ -35,7 +35,7 @@ def _of_rates(runs: pd.DataFrame, network: str) -> pd.DataFrame:
 
 
 def _of_the_document(runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns the LAN's runs without the two fitted settings, which Vanilla TCP does not have; common seeds only."""
+    """Returns the LAN's runs without the two fitted settings (Vanilla TCP does not use them), for common seeds only."""
     vanilla = _of_rates(runs, "lan")
     vanilla = vanilla[vanilla["tcp"] == "vanilla"]
     plain = runs[runs["part"] == PLAIN_TIMER]
@@ -122,7 +122,7 @@ def _starvation_decides(runs: pd.DataFrame) -> Iterator[Condition]:
 
     name = f"satellite: E(GR 0.5) - E(GR 0) with bursts of {LONG_BURST_MS} ms"
     yield Condition(name, gain(long), above=0.0)
-    yield Condition(f"{name}, less that with {BURST_MS} ms", (gain(long) - gain(short)).dropna(), above=0.0)
+    yield Condition(f"{name}, minus that with {BURST_MS} ms", (gain(long) - gain(short)).dropna(), above=0.0)
 
 
 def _timeout_near_a_second(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -150,7 +150,7 @@ def _others_matter_little(runs: pd.DataFrame) -> Iterator[Condition]:
 
 CLAIMS: Final = (
     Claim("gr-1", "On the WAN longer bursts of VBR lower TCP's efficiency", _longer_bursts_hurt),
-    Claim("gr-2", "On the LAN Selective Drop helps whatever the TCP and the GR", _selective_drop_helps),
+    Claim("gr-2", "On the LAN Selective Drop helps with any TCP and GR", _selective_drop_helps),
     Claim(
         "gr-3",
         "On the LAN the drop policy dominates",
@@ -159,7 +159,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "gr-3-plain",
-        "The same without the two fitted settings, which no document has",
+        "The same without the two fitted settings, which no document states",
         _dominates_without_fit,
         published=False,
     ),
@@ -176,22 +176,22 @@ CLAIMS: Final = (
     Claim("gr-9", "The drop policy matters less on the WAN than on the LAN", _policy_matters_less),
     Claim(
         "gr-10",
-        "On the LAN beside VBR with strict priority Selective Drop improves SACK",
+        "On the LAN with VBR of strict priority Selective Drop improves SACK",
         _selective_drop_under_priority,
     ),
     Claim(
         "gr-11",
-        "Over the satellite a GR helps where UBR is starved for longer than the round trip",
+        "Over the satellite a GR helps if UBR is starved for longer than the round trip",
         _starvation_decides,
         published=False,
-        note="Judged by runs of longpipe's own: bursts of 3 s in place of 300 ms, 200 000 cells, Selective Drop.",
+        note="Judged by additional runs of longpipe: bursts of 3 s in place of 300 ms, 200 000 cells, Selective Drop.",
     ),
     Claim(
         "gr-12",
         "A GR of .1 or .5 flattens VBR's bursts to 90 or 50 % of the link (Figure 2)",
         _bursts_flattened,
         published=False,
-        note="From the longest wait of a VBR cell; the tolerance of .02 is longpipe's own.",
+        note="Computed from the longest wait of a VBR cell; the tolerance of .02 is longpipe's own.",
     ),
     Claim(
         "gr-13",

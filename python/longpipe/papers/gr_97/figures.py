@@ -31,13 +31,13 @@ SHOWN_S: Final = (4.2, 6.0)
 STEP_S: Final = 0.01
 PERIOD_S: Final = 0.6
 TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
-# From the simplest on, as in the paper's tables.
+# Flavors from the simplest on, as in the paper's tables.
 LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
     """Returns Figures 2 to 5 by file name."""
-    network = topology(found.paper.networks()["lan"], "gr-97, Figure 3: N sources beside VBR; here the LAN with 5")
+    network = topology(found.paper.networks()["lan"], "gr-97, Figure 3: N sources and VBR; here the LAN with 5")
     return {
         "link-shares": link_shares(),
         "network": network,
@@ -62,7 +62,7 @@ def link_shares() -> Figure:
         panel.set_title(f"GR {rate:g}", loc="left", fontsize=10)
     panels[1].set_ylabel("UBR's share of the link, in steps of 10 ms")
     panels[-1].set_xlabel("time [s]; grey: VBR sends at the rate of the link")
-    figure.suptitle("gr-97, Figure 2: link shares beside VBR of 300 ms; dashed: the GR (SACK, one run each)")
+    figure.suptitle("gr-97, Figure 2: link shares with VBR of 300 ms; dashed: the GR (SACK, one run each)")
     return figure
 
 
@@ -121,11 +121,11 @@ def by_factor(found: Reproduction) -> Figure:
             _panel(panel, of_row, factor, joined=False)
             panel.set_title(f"{TITLES[network]} by {name}", loc="left", fontsize=10)
             panel.set_xlabel("fairness (Jain's index)")
-            # No published or simulated point has values that low, so that the legend hides none.
+            # No published or simulated point has such low values, so the legend hides none.
             panel.legend(handles=_of_levels(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
     figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)
-    figure.suptitle(f"gr-97, Figure 5: what decides, beside VBR of 300 ms ({found.seeds} seeds)")
+    figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({found.seeds} seeds)")
     return figure
 
 

@@ -33,7 +33,8 @@ def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
 def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the mean absolute residual of the published values about their main effects, and the error of our means.
 
-    The fit uses the published values themselves: where they scatter, the paper's single runs did, and no mean is close.
+    The fit uses the published values themselves: where they scatter, the paper's single runs scattered, and no mean can
+    be close.
     """
     chosen = rows[rows["table"] != PERIODS].assign(error=(rows["mean"] - rows["published"]).abs())
     found = []
@@ -93,7 +94,7 @@ def _suspected(row: pd.Series) -> str:
     if row["metric"] == "fairness" and row["published"] <= 1.1 / row["sources"]:
         return "one source alone: lock step of simultaneous cells"
     if row["network"] == "lan" and row["tcp"] == "reno":
-        return "published Reno times out where ours recovers"
+        return "the published Reno times out where ours recovers"
     if row["network"] == "satellite" and row["tcp"] == "reno":
         return "one timeout more or less in 40 s"
     if row["guaranteed_rate"] == 0:

@@ -20,7 +20,7 @@ _STATIONS: Final = {
     "istanbul-nairobi": ("Istanbul", "Nairobi"),
 }
 CONTROLS: Final = {"newreno": "aimd", "vegas": "vegas"}
-# As in ns-3: the delay is read when a packet's transmission starts, and packets are not kept in order.
+# As in ns-3, the delay is sampled when a packet's transmission starts, and packets are not kept in order.
 AS_NS3: Final = {"step": "100 ms", "between": "hold", "at": "start", "order": "free"}
 
 BASE: Final = Scenario().with_(
@@ -36,7 +36,7 @@ BASE: Final = Scenario().with_(
             "trunk_rate": "10 Mbit/s",
             "trunk_delay": "0 s",
         },
-        # A hundred packets wait, and one is in transmission.
+        # 100 packets may wait, in addition to the one in transmission.
         "switch.buffer": "101 packets",
         "tcp.recovery": "newreno",
         # As in ns-3, with packets of 1432 bytes.
@@ -52,7 +52,7 @@ BASE: Final = Scenario().with_(
 
 @cache
 def experiments() -> list[Experiment]:
-    """Yields both controllers over each pair: once from time zero, and by seed from a time within the first second."""
+    """Yields both controllers over each pair: once from time 0, and per seed from a time within the first second."""
     found = []
     for pair, (first, last) in _STATIONS.items():
         for tcp, control in CONTROLS.items():
@@ -123,9 +123,10 @@ PAPER: Final = ReplicatedPaper(
     ),
     watched={f"{PAIRS[FILLS[0]]}, {tcp}": {"pair": FILLS[0], "tcp": tcp} for tcp in CONTROLS},
     conditions=(
-        "One flow alone over the shortest route of Kuiper-630, recomputed every 100 ms and held; one queue of 100 "
-        "packets, at the source's station. Single run: from 0 s on. Replications draw by seed an instant of the first "
-        "second. Without a route packets wait."
+        "One flow alone over the shortest route of Kuiper-630, recomputed every 100 ms and constant in between; one "
+        "queue of 100 "
+        "packets, at the source's station. Single run: from 0 s on. Replications draw the start within the first "
+        "second from the seed. Without a route packets wait."
     ),
     seeds=5,
 )

@@ -62,7 +62,7 @@ def _empty(runs: pd.DataFrame) -> Iterator[Condition]:
 def _overtaken(runs: pd.DataFrame) -> Iterator[Condition]:
     for pair in FILLS:
         found = mean_by_seed(runs, "overtakings", pair=pair, tcp="newreno")
-        yield Condition(f"packets that overtook, {PAIRS[pair]}", found, above=WHOLE)
+        yield Condition(f"packets that overtook others, {PAIRS[pair]}", found, above=WHOLE)
 
 
 def _misled(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -84,5 +84,5 @@ CLAIMS: Final = (
     _claim(4, "NewReno fills the queue of 100 packets", _full),
     _claim(5, "Vegas leaves the queue nearly empty", _empty),
     _claim(6, "Packets overtake each other when a route gets shorter", _overtaken),
-    _claim(7, "Vegas takes a longer route for congestion, and its throughput falls", _misled),
+    _claim(7, "Vegas interprets a longer route as congestion, and its throughput falls", _misled),
 )

@@ -57,7 +57,7 @@ class TransferPaper(Paper):
         return {f"{t.w_star_packets} {t.buffer_bdp:g} {t.tcp}": t.scenario() for t in transfers()}
 
     def networks(self) -> Mapping[str, Scenario]:
-        """Returns scenarios of the smallest and the largest bandwidth-delay product, with half of it as buffer."""
+        """Returns scenarios of the smallest and the largest bandwidth-delay product, with a buffer of half of it."""
         return {f"W* = {w}": Transfer(w, HALF, "sack").scenario() for w in (W_STARS[0], W_STARS[-1])}
 
     def distances(self, results: Results) -> Iterator[Distance]:
@@ -69,7 +69,8 @@ PAPER: Final = TransferPaper(
     id=ID,
     title="The influence of the large bandwidth-delay product on TCP Reno, NewReno and SACK (Lee, Lee, Choi, 2001)",
     conditions=(
-        "One run of each configuration: nothing is random. ns-2's TCP of 2000, Reno without a guard against repeated "
+        "One run of each configuration: nothing is random. TCP as in ns-2 of 2000, with Reno without a guard against "
+        "repeated "
         "fast retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
     ),
     seeds=None,

@@ -21,7 +21,7 @@ ROUND_TRIP_MS: Final = 600
 SEGMENTS: Final = 12_500_000
 # The ratio of access and bottleneck rates is the paper's at 32 Mbit/s.
 ACCESS: Final = 3.125
-# Maximum window of RFC 7323; it is less than two W* at 10 Gbit/s.
+# Maximum window of RFC 7323, which is less than 2 W* at 10 Gbit/s.
 WINDOW: Final = "1 GiB"
 
 
@@ -42,7 +42,7 @@ class LongTransfer:
         """Returns the transfer as a scenario."""
         return BASE.with_(
             **{
-                "name": f"past lbd-01 {self.tcp} {self.rate_mbps} Mbit/s B={self.buffer_bdp:g}W*",
+                "name": f"beyond lbd-01 {self.tcp} {self.rate_mbps} Mbit/s B={self.buffer_bdp:g}W*",
                 "duration": "10000 s",
                 "network.trunk_rate": f"{self.rate_mbps} Mbit/s",
                 "network.access_rate": f"{1000 * ACCESS * self.rate_mbps:.0f} kbit/s",

@@ -65,7 +65,7 @@ def _newreno_falls_behind(recoveries: dict[str, float]) -> Conditions:
 
 
 def _inverse(slopes: pd.DataFrame) -> Conditions:
-    """Checks `slopes`, a row per W* and a column per flavor [1/s]."""
+    """Checks that `slopes`, a row per W* and a column per flavor [1/s], are inverse to W*."""
 
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in slopes:
@@ -216,7 +216,7 @@ def claims(recorded: Recorded) -> tuple[Claim, ...]:
     def claim(number: int, text: str, conditions: Conditions, note: str = "") -> Claim:
         return Claim(f"lbd-{number}", text, conditions, published=False, note=note)
 
-    tie = "The paper calls a difference of .019 identical; smaller ones are ties here, too."
+    tie = "The paper calls a difference of .019 identical; smaller ones are also ties here."
     return (
         claim(
             1,
@@ -242,14 +242,16 @@ def claims(recorded: Recorded) -> tuple[Claim, ...]:
         claim(7, "NewReno gains 7.4-fold from B = W*/4 to W*/2 at W* = 640", _gains, TOLERANCE),
         claim(
             8,
-            "Past W*/2 NewReno gains nothing more",
+            "Beyond W*/2 NewReno gains nothing more",
             _no_more,
             "The limit of .01 is longpipe's own.",
         ),
         claim(9, "Utilization is highest at W* = 20 and lowest at W* = 640 in any setting", _extremes, tie),
-        claim(10, "Reno is last where B >= W*/2, but for W* = B = 640", _reno_last, tie),
+        claim(10, "Reno is last where B >= W*/2, except for W* = B = 640", _reno_last, tie),
         claim(11, "NewReno is ahead of Reno up to W* = 320 where B = W*/4", _newreno_ahead),
-        claim(12, "Reno gains more than 2-fold where B >= 3/4 W* and W* >= 320", _reno_gains_past_three_quarters),
+        claim(
+            12, "Reno gains more than a factor of 2 where B >= 3/4 W* and W* >= 320", _reno_gains_past_three_quarters
+        ),
         claim(
             13,
             "Reno gains nothing from W*/4 to W*/2, and at W* = 160 a little with B = W*",
@@ -260,13 +262,13 @@ def claims(recorded: Recorded) -> tuple[Claim, ...]:
             14,
             "SACK gains 1.5-fold from W*/4 to W*/2 at W* = 320, and little more beyond",
             _sack_at_320,
-            f"{TOLERANCE} So is .2 for a gain that is not significant.",
+            f"{TOLERANCE} So is the limit of .2 for a gain that is not significant.",
         ),
         claim(
             15,
             "SACK gains linearly up to 3/4 W* at W* = 640, and less with B = W*, where it suffers a timeout",
             _sack_at_640,
-            "The tolerance of .3 for a line is longpipe's own.",
+            "The tolerance of .3 for linearity is longpipe's own.",
         ),
         claim(
             16,

@@ -62,7 +62,7 @@ class Course:
     def lost(self) -> pd.DataFrame:
         """Returns packets that found the bottleneck's buffer full, at their arrival times."""
         queue = self.result.traces["queue"]
-        # A single flow keeps its order, so that packets arrive at the bottleneck as sent.
+        # A single flow keeps its order, so packets arrive at the bottleneck as sent.
         trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
         full = trunk.index[trunk["queue_packets"] > self.transfer.buffer_packets]
         columns = {"s": trunk.loc[full, "time_s"].to_numpy(), "packet": self.sent.loc[full, "packet"].to_numpy()}
@@ -114,7 +114,7 @@ class Course:
     def throughput(self, begin_s: float = 0.0, end_s: float | None = None) -> pd.DataFrame:
         """Returns T_N in steps of an RTT: `s`, the middle of each, and `throughput`, a fraction of the bottleneck.
 
-        Each arriving packet is acknowledged, so that ACKs count arrivals, half an RTT later.
+        Each arriving packet is acknowledged, so ACKs count arrivals half an RTT later.
         """
         network = self.result.scenario.network
         assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are

@@ -146,7 +146,7 @@ def long_pipes(runs: pd.DataFrame) -> Figure:
         panel.set_ylim(0, 1.02)
     panels[0].set_ylabel("utilization")
     _legend(figure, panels[0])
-    figure.suptitle("Past lbd-01: 8 GB over 600 ms, 100 Mbit/s to 10 Gbit/s")
+    figure.suptitle("Beyond lbd-01: 8 GB over 600 ms, 100 Mbit/s to 10 Gbit/s")
     return figure
 
 

@@ -51,7 +51,7 @@ def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
         "utilization_difference_reno_minus_newreno": lambda row: (
             run(row, "utilization", "reno") - run(row, "utilization", "newreno")
         ),
-        # SACK has the lower value here, according to the paper's text.
+        # According to the paper's text, SACK has the lower value here.
         "utilization_difference_sack_reno": lambda row: (
             run(row, "utilization", "reno") - run(row, "utilization", "sack")
         ),

@@ -19,10 +19,10 @@ LARGE_ERROR: Final = 0.1
 # Names of the quantities of published.csv on a page.
 QUANTITIES: Final = {
     "completion_time": "completion time t_c",
-    "utilization_difference_reno_minus_newreno": "utilization, Reno less NewReno",
-    "utilization_difference_sack_reno": "utilization, Reno less SACK",
-    "completion_time_difference_sack_reno": "completion time, SACK less Reno",
-    "completion_time_difference_newreno_reno": "completion time, NewReno less Reno",
+    "utilization_difference_reno_minus_newreno": "utilization, Reno minus NewReno",
+    "utilization_difference_sack_reno": "utilization, Reno minus SACK",
+    "completion_time_difference_sack_reno": "completion time, SACK minus Reno",
+    "completion_time_difference_newreno_reno": "completion time, NewReno minus Reno",
     "ssthresh_estimate": "estimate of the threshold",
     "slow_start_losses": "packets lost in slow start",
     "first_loss_time": "first loss",
@@ -33,7 +33,7 @@ QUANTITIES: Final = {
     "buffer_gain": "buffer gain BG",
     "recovery_duration": "duration of the recovery",
     "recovered_time": "all losses repaired",
-    "avoidance_time": "begin of congestion avoidance",
+    "avoidance_time": "start of congestion avoidance",
     "pipe_full_time": "pipe full",
     "second_loss_time": "second loss",
 }
@@ -105,7 +105,10 @@ def _slopes(numbers: pd.DataFrame) -> Grid:
             values = (float(one["published"]), float(one["simulated"]))
             cells += [Cell(f"{value:.3f}", value) for value in values] + [Cell(f"{off:+z.3f}", off, mark)]
         found.append(tuple(cells))
-    note = f"Differences are set off beyond {100 * LARGE_ERROR:g} % of the published value, a limit of longpipe's own."
+    note = (
+        f"Differences above {100 * LARGE_ERROR:g} % of the published value are highlighted; the limit is longpipe's "
+        f"own."
+    )
     title = "Table 2: slope of T_N in congestion avoidance [1/s]"
     return Grid(f"{ID}-table-2", title, tuple(columns), tuple(found), note=note)
 
@@ -132,7 +135,10 @@ def _numbers(numbers: pd.DataFrame) -> Grid:
         ]
         unit = Cell("" if one["unit"] == "1" else one["unit"])
         rows.append((*keys, *values, Cell(number(off, 4), off, mark), unit))
-    note = f"Differences are set off beyond {100 * LARGE_ERROR:g} % of the published value, a limit of longpipe's own."
+    note = (
+        f"Differences above {100 * LARGE_ERROR:g} % of the published value are highlighted; the limit is longpipe's "
+        f"own."
+    )
     return Grid(f"{ID}-numbers", "Numbers that the text prints", columns, tuple(rows), note=note)
 
 
@@ -143,6 +149,6 @@ def _utilization(runs: pd.DataFrame, buffer: float) -> Grid:
         wide,
         f"{ID}-utilization-{buffer:g}".replace(".", "-"),
         f"Figure 2: utilization, B = {buffer:g} W*",
-        note=f"The paper prints curves. {' and '.join(NAMES[tcp] for tcp in FLAVORS_BEYOND)} are not in it.",
+        note=f"The paper prints curves. {' and '.join(NAMES[tcp] for tcp in FLAVORS_BEYOND)} are not included.",
         heads={"w_star_packets": "W*", **NAMES},
     )

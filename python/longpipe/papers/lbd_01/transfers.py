@@ -24,7 +24,7 @@ PACKET_BYTES: Final = 640
 SEGMENTS: Final = 12_500
 MSS: Final = PACKET_BYTES - HEADER_BYTES
 
-# Behavior of ns-2 in 2000, which the paper used, and access links that give the times of its section 4.2.
+# Behaviour of ns-2 in 2000, which the paper used, and access links that reproduce the times of its section 4.2.
 BASE: Final = Scenario().with_(
     **{
         "framing": "ip",
@@ -48,7 +48,7 @@ BASE: Final = Scenario().with_(
         "tcp.timer": {
             "kind": "coarse",
             "tick": "100 ms",
-            # As drawn by Debian's ns-2 with its default seed.
+            # Phase of the clock as drawn by Debian's ns-2 with its default seed.
             "phase": {"kind": "fixed", "at": "44412 us"},
             "min_rto": "2 ticks",
             "initial_rto": "30 ticks",
@@ -60,7 +60,7 @@ BASE: Final = Scenario().with_(
 )
 
 
-# Nothing is random, so that a seed has no effect.
+# Nothing is random, so a seed has no effect.
 SEED: Final = 1
 
 
@@ -106,10 +106,11 @@ def transfers(flavors: tuple[str, ...] = FLAVORS) -> list[Transfer]:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """`completion_time_s` (t_c), `utilization` (mu), packets lost and retransmitted, timeouts, fast retransmits.
+    """Returns `completion_time_s` (t_c), `utilization` (mu), losses, retransmissions, timeouts and fast retransmits.
 
-    Paper, section 3.2: t_c runs from the first departure to the last arrival; mu is the file's bits on the wire over
-    what the bottleneck could have sent in it; of an incomplete transfer, whose t_c is nan, in the whole run.
+    According to section 3.2 of the paper, t_c is the time from the first departure to the last arrival, and mu the
+    file's bits on the wire divided by the bits that the bottleneck could have sent in this time. For an incomplete
+    transfer t_c is nan, and mu refers to the whole run.
     """
     flow = result.flows.iloc[0]
     lost = result.ports.filter(like="packets_lost_").to_numpy().sum()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TablePaper(Paper):
-    """A document with tables by loss rate, each number of which is one run."""
+    """A document with tables by loss rate, in which each number is the result of one run."""
 
     tables: tuple[str, ...]
 
@@ -68,9 +68,9 @@ PAPER: Final = TablePaper(
     id=ID,
     title="CUBIC for fast and long-distance networks (RFC 9438, August 2023), Tables 1 to 3",
     conditions=(
-        "One run of each connection: nothing is random. An exact share of the segments is lost, nothing queues, every "
-        "segment is acknowledged, RACK and PRR repair; CUBIC without HyStart and without fast convergence. Losses "
-        "rarer than one in two million segments are printed, not run."
+        "One run of each connection: nothing is random. An exact share of the segments is lost, no segment queues, "
+        "every segment is acknowledged, and RACK and PRR repair losses; CUBIC has neither HyStart nor fast "
+        "convergence. For loss rates below one in two million segments, only the printed value is shown."
     ),
     seeds=None,
     judged="Claims, judged by one run of each connection: nothing is random",

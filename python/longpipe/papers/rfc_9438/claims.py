@@ -10,7 +10,7 @@ from longpipe.analysis.claims import Claim, Condition, Conditions, Exact
 
 # Maximum relative difference of a mean from a printed one, and from another that should equal it.
 NEAR: Final = 0.05
-# Maximum loss rate for the closed forms: a window of twelve segments is not a continuum.
+# Maximum loss rate for the closed forms: a window of twelve segments cannot be treated as continuous.
 RARE: Final = 2e-3
 # Exponents of p in W by controller: Reno's and RFC 3649's, and equation 6 of section 5.1.
 EXPONENTS: Final = {"reno": -0.5, "highspeed": -0.835, "cubic-0.4": -0.75}
@@ -88,7 +88,7 @@ CLAIMS: Final = (
     _claim(2, "Where round trips are short and losses many, CUBIC's window is Reno's", _equal_where_printed_so),
     _claim(3, "Elsewhere it is larger", _more_where_printed_so),
     _claim(4, "At 10 ms CUBIC is friendlier to Reno than HSTCP is", _friendlier_than_highspeed),
-    _claim(5, "Mean windows fall with losses as the closed forms say", _slopes),
-    _claim(6, "Mean windows are those of Tables 1 and 2 where closed forms hold", _as_printed),
-    _claim(7, "A throughput takes the losses of Table 3", _throughput),
+    _claim(5, "Mean windows fall with the loss rate according to the closed forms", _slopes),
+    _claim(6, "Mean windows equal those of Tables 1 and 2 where the closed forms hold", _as_printed),
+    _claim(7, "The losses of Table 3 give its throughputs", _throughput),
 )

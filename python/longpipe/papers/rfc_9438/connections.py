@@ -12,11 +12,11 @@ from longpipe.units import SIZE
 
 ID: Final = "rfc-9438"
 MSS: Final = 1000
-# Nothing is random, so that a seed has no effect.
+# Nothing is random, so a seed has no effect.
 SEED: Final = 1
 
 _CUBIC: Final = {"kind": "cubic", "rules": "rfc-9438", "hystart": "none", "fast_convergence": False}
-# The RFC's columns. Fast convergence (section 4.7), which is for competing flows, is not part of its means.
+# The RFC's columns. Fast convergence (section 4.7), which is intended for competing flows, is not part of its means.
 CONTROLS: Final[dict[str, dict[str, object]]] = {
     "reno": {"kind": "aimd"},
     "highspeed": {"kind": "highspeed", "rules": "rfc-3649"},
@@ -36,7 +36,7 @@ LEAST_LOSS: Final = 5e-7
 LEAST_LOSSES: Final = 6
 MOST_LOSSES: Final = 100
 SEGMENTS: Final = 2_500_000
-# Ratio of the window at a loss to the mean, and segments of a slow start that ends there.
+# Ratio of the window at a loss to the mean window, and number of segments of a slow start that ends there.
 PEAK: Final = 1.08
 SLOW_START: Final = 2.1
 

@@ -72,5 +72,5 @@ def _table(rows: pd.DataFrame, table: str) -> Grid:
                 error,
             )
         )
-    note = f"The error is relative, set off beyond ±{100 * LARGE_ERROR:g} %."
+    note = f"The error is relative and highlighted beyond ±{100 * LARGE_ERROR:g} %."
     return Grid(f"{ID}-table-{table}", TITLES[table], columns, tuple(lines), note=note)

@@ -19,7 +19,7 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 
 def conclusions(document: str) -> list[str]:
-    """Returns the ids of a document's conclusions; definitions, settings and figures are no conclusions."""
+    """Returns the ids of a document's conclusions; definitions, settings and figures are not conclusions."""
     return [one.id for one in statements(document) if one.claims]
 
 

@@ -65,23 +65,23 @@ QUESTIONS: Final = (
         DESIGN,
         "Over LEO bursts of 300 ms cost more efficiency than those of 50 ms",
         _long_bursts_hurt,
-        "A burst of several round trips stops the ACKs of all flows, and timers of at least 200 ms expire.",
+        "A burst of several round trips stops the ACKs of all flows, so timers of at least 200 ms expire.",
     ),
     Question(
         "G4",
         DESIGN,
         "Over LEO the guaranteed rate is the largest factor, and .1 and .5 are better than none",
         _guarantee_dominates,
-        "Without a guarantee nothing passes during a burst, whatever the sender.",
+        "Without a guarantee no packets pass during a burst, with any sender.",
     ),
     Question(
         "G7",
         DESIGN,
-        "Over GEO bursts of 300 ms cause less than one timeout a run, and cost less than .05 of efficiency",
+        "Over GEO bursts of 300 ms cause less than one timeout per run, and cost less than .05 of efficiency",
         _bursts_are_tolerated,
         (
             "The timeout, a smoothed round trip of 684 ms and at least 200 ms, is longer than a burst of 300 ms; "
-            "longer queues expire a few timers."
+            "longer queues make a few timers expire."
         ),
     ),
     Question(
@@ -89,6 +89,6 @@ QUESTIONS: Final = (
         DESIGN,
         "A guaranteed half helps where bursts are longer than the round trip, more than where they are shorter",
         _helps_past_a_round_trip,
-        "A guaranteed share keeps ACKs and RTT samples coming; a shorter burst is bridged by what is in flight.",
+        "A guaranteed share keeps ACKs and RTT samples coming; data in flight bridge a shorter burst.",
     ),
 )

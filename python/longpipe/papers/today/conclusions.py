@@ -51,9 +51,9 @@ def answer(question: Question, runs: pd.DataFrame) -> Answer:
 
 
 def fate(verdicts: Iterable[Verdict]) -> Fate:
-    """Returns survives if all conditions hold, undecided if none fails, in part if some hold, otherwise fails.
+    """Returns SURVIVES if all conditions hold, UNDECIDED if none fails, IN_PART if some hold, otherwise FAILS.
 
-    A condition fails if its 95 % interval lies beyond a limit, so that the runs show the contrary.
+    A condition fails if its 95 % interval lies outside a limit, so the runs show the contrary.
     """
     found = set(verdicts)
     if found == {Verdict.HOLDS}:

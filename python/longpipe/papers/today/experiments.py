@@ -58,7 +58,7 @@ DESIGNS: Final = {
         ),
         Design(
             "bursts",
-            "Long-lived flows beside bursts of higher priority",
+            "Long-lived flows and bursts of higher priority",
             ("gr-97",),
             {
                 "network": tuple(PATHS),
@@ -238,13 +238,13 @@ def _of_bursts(result: Result) -> dict[str, float]:
 
 
 def _of_web(result: Result) -> dict[str, float]:
-    """Returns the responses of ATM Forum/98-0876, and the median time of a file of 10 to 90 KB [s]."""
+    """Returns the responses of ATM Forum/98-0876, and the median response time of files of 10 to 90 KB [s]."""
     found = measure_web(result)
     return {"efficiency": found["efficiency"], "fairness": found["fairness"], "median_s": found["median_s_2"]}
 
 
 def _of_transfer(result: Result) -> dict[str, float]:
-    """Returns the utilization of lbd-01: the file's bits relative to what the link could send until its last byte."""
+    """Returns the utilization of lbd-01: the file's bits relative to the link's capacity until its last byte."""
     network = result.scenario.network
     assert isinstance(network, Dumbbell)  # noqa: S101 - all of these scenarios are
     seconds = float(result.flows["completion_s"].iloc[0])

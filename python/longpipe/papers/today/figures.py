@@ -1,4 +1,4 @@
-"""Figures of today's designs: what buffers, queues and senders do on each link, and transfers over an empty path."""
+"""Figures of today's designs: effects of buffers, queues and senders on each link, and transfers over an empty path."""
 
 from typing import Final
 
@@ -72,5 +72,5 @@ def of_transfers(runs: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("average link utilization")
     panels[0].set_ylim(0, 1.02)
     panels[0].legend(frameon=False, fontsize=8)
-    figure.suptitle("lbd-01's transfer by today's senders")
+    figure.suptitle("lbd-01's transfer with today's senders")
     return figure

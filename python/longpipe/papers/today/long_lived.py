@@ -11,7 +11,7 @@ from longpipe.papers.today.conclusions import Question
 from longpipe.papers.today.paths import PATHS, QUEUE_NAMES
 
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
-# Queues for conclusions about the buffer: one that fills it, and one that keeps it empty.
+# Queues for conclusions about the buffer: one that lets it fill, and one that keeps it short.
 OF_BUFFERS: Final = ("tail-drop", "fq-codel")
 LEAST_RTT, ENOUGH_RTT = 0.0625, 0.5
 FEW, MANY = 5, 50
@@ -57,7 +57,7 @@ def _fq_codel_is_best(runs: pd.DataFrame) -> Iterator[Condition]:
 def _needless(runs: pd.DataFrame) -> Iterator[Condition]:
     for network in PATHS:
         share = mean_by_seed(runs, "needless", network=network)
-        yield Condition(f"{network}: share of retransmissions that replace nothing lost", share, above=0.01)
+        yield Condition(f"{network}: share of retransmissions of segments that were not lost", share, above=0.01)
 
 
 def _little_beyond(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -113,7 +113,7 @@ def _levels_off(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _half_is_enough(runs: pd.DataFrame) -> Iterator[Condition]:
-    """Relative to the best buffer, because slow start alone takes 2 to 10 % of these runs."""
+    """Compares with the best buffer, because slow start alone costs 2 to 10 % of these runs."""
     for policy in OF_BUFFERS:
         for network in PATHS:
             for n in (FEW, MANY):
@@ -166,7 +166,7 @@ QUESTIONS: Final = (
     Question(
         "F2",
         DESIGN,
-        "A small buffer with tail drop gives less efficiency and less fairness than one of a round trip",
+        "A small buffer with tail drop gives less efficiency and less fairness than a buffer of one round trip",
         _small_buffers_suffer,
         (
             "A buffer below half a round trip empties before a reduced window has grown again; fairness follows the"
@@ -176,7 +176,7 @@ QUESTIONS: Final = (
     Question(
         "F3",
         DESIGN,
-        "With small buffers most recoveries are by timeout",
+        "With small buffers most recoveries are timeouts",
         _timeouts_matter,
         (
             "RACK-TLP repairs losses within a few round trips, and the timer has a resolution of a millisecond: "
@@ -189,8 +189,8 @@ QUESTIONS: Final = (
         "Selective Drop is fairer than tail drop, and more efficient",
         _selective_drop,
         (
-            "Selective Drop takes from the flows that hold most of the buffer. Tail drop uses the whole buffer and "
-            "leaves no efficiency to gain."
+            "Selective Drop drops packets of the flows that occupy most of the buffer. Tail drop uses the whole "
+            "buffer, so there is no efficiency to gain."
         ),
     ),
     Question(
@@ -206,16 +206,16 @@ QUESTIONS: Final = (
     Question(
         "F10",
         DESIGN,
-        "More than 1 % of the retransmissions replace nothing that was lost",
+        "More than 1 % of the retransmissions are of segments that were not lost",
         _needless,
-        "Selective acknowledgments say what has arrived, and RACK waits for reordering before it declares a loss.",
+        "Selective acknowledgments report what has arrived, and RACK waits for reordering before it declares a loss.",
     ),
     Question(
         "F13",
         DESIGN,
         "Selective Drop changes the efficiency of tail drop by less than .06, and is fairer",
         _little_beyond,
-        "Tail drop is efficient already; what Selective Drop adds is fairness, at less delay more than at long delay.",
+        "Tail drop is efficient already; Selective Drop adds fairness, more at short delays than at long ones.",
     ),
     Question(
         "G6",
@@ -233,8 +233,8 @@ QUESTIONS: Final = (
         "With 50 flows a sixteenth of a round trip gives less than half of the best efficiency",
         _tiny_fails,
         (
-            "Windows of many small packets, selective acknowledgments and starts that are not simultaneous leave no"
-            " lock step."
+            "Windows of many small packets, selective acknowledgments and starts at different times prevent "
+            "synchronization."
         ),
     ),
     Question(
@@ -243,8 +243,8 @@ QUESTIONS: Final = (
         "Efficiency rises with the buffer up to one round trip",
         _rises,
         (
-            "Tail drop uses a larger buffer up to one round trip where few flows halve their windows; FQ-CoDel "
-            "keeps its queue short whatever the buffer."
+            "Tail drop uses a larger buffer up to one round trip where few flows halve their windows; FQ-CoDel keeps "
+            "its queue short with any buffer."
         ),
     ),
     Question(
@@ -257,11 +257,11 @@ QUESTIONS: Final = (
     Question(
         "B4",
         DESIGN,
-        "Half a round trip gives 98 % of the efficiency of the best buffer, whatever the number of flows",
+        "Half a round trip gives 98 % of the efficiency of the best buffer, for any number of flows",
         _half_is_enough,
         (
-            "CUBIC reduces its window to .7 and needs less than half a round trip; Reno halves it and with few "
-            "flows needs a whole one. FQ-CoDel does not fill its buffer."
+            "CUBIC reduces its window to .7 and needs less than half a round trip; Reno halves it and with few flows "
+            "needs a whole round trip. FQ-CoDel does not fill its buffer."
         ),
     ),
     Question(
@@ -274,7 +274,7 @@ QUESTIONS: Final = (
     Question(
         "B6",
         DESIGN,
-        "Over MEO and GEO 2 RTT cost 5 flows efficiency, by copies of what waits in the buffer",
+        "Over MEO and GEO 2 RTT cost 5 flows efficiency, because packets that wait in the buffer are retransmitted",
         _more_can_cost,
         "The timer follows the measured round trip, which includes the queue, and a tail loss probe precedes it.",
     ),
@@ -284,8 +284,8 @@ QUESTIONS: Final = (
         "50 flows have a fairness over .95",
         _fair,
         (
-            "FQ-CoDel divides the link. With one queue the flows that grew first keep their lead for as long as "
-            "these runs last."
+            "FQ-CoDel divides the link equally. With a single queue, the flows that grew first keep their lead "
+            "throughout these runs."
         ),
     ),
 )

@@ -50,7 +50,7 @@ def page(results: Results, found: Mapping[str, list[Answer]]) -> str:
     record, palette = results.record, Palette()
     lead = (
         f"The five documents conclude {total} things from simulations of TCP over ATM. The same designs over IP, with "
-        f"today's senders, queues, links and pages, answer again: {count[Fate.SURVIVES]} survive, "
+        f"today's senders, queues, links and pages, give new answers: {count[Fate.SURVIVES]} survive, "
         f"{count[Fate.IN_PART]} survive in part, {count[Fate.UNDECIDED]} are undecided, {count[Fate.FAILS]} fail, "
         f"and {count[Fate.INAPPLICABLE]} no longer apply.",
         f"{len(results.runs)} runs with {record['seeds']} seeds of each configuration, computed on "
@@ -76,15 +76,15 @@ def _counts(found: Mapping[str, list[Answer]]) -> Grid:
         cells = [Cell(str(number), float(number)) for number in (len(answers), *counts)]
         rows.append((Cell(document), *cells))
     note = (
-        "Survives: the 95 % interval of each condition lies within its limits. Fails: an interval lies beyond a limit, "
-        "so that the contrary is measured, and no condition holds. In part: some hold, some fail. Undecided: none "
+        "Survives: the 95 % interval of each condition lies within its limits. Fails: an interval lies outside a "
+        "limit, so the contrary is measured, and no condition holds. In part: some hold, some fail. Undecided: none "
         "fails, but an interval includes a limit."
     )
     return Grid("today-counts", "Conclusions by document", columns, tuple(rows), note=note, stacked=True)
 
 
 def _answers(found: Mapping[str, list[Answer]]) -> Grid:
-    heads = ("statement", "what it concluded", "in 2026", "asked today", "reason, and evidence with its 95 % interval")
+    heads = ("statement", "conclusion", "in 2026", "asked today", "reason, and evidence with its 95 % interval")
     rows = []
     for document, answers in found.items():
         stated = {one.id: one for one in statements(document)}
@@ -98,7 +98,7 @@ def _answers(found: Mapping[str, list[Answer]]) -> Grid:
                 Cell(" ".join(filter(None, (one.reason, evidence(one))))),
             )
             rows.append(cells)
-    note = "Statements are numbered as in the report of the document, which has their wording and their sections."
+    note = "Statements are numbered as in the report of the document, which contains their wording and sections."
     return Grid(
         "today-conclusions", "Every conclusion", tuple(map(Column, heads)), tuple(rows), note=note, stacked=True
     )
@@ -139,7 +139,7 @@ def _settings() -> Grid:
         ("pages", f"{PAGE_SOURCE}. The clients request {LOAD:.0%} of the link's rate, as in www-98"),
         ("files", "39.5 % of 1 to 9 KB, 59.2 % of 10 to 90 KB and 1.3 % of 100 to 900 KB, sizes within as in www-98"),
         ("transfers", f"{SEGMENTS} segments over a round trip of 100 ms, as in lbd-01, with packets of 1500 bytes"),
-        ("bursts", "datagrams at the link's rate, on and off for as long each, of a class that is served first"),
+        ("bursts", "datagrams at the link's rate, on and off for equal times, of a class that is served first"),
     )
     cells = tuple((Cell(name), Cell(text)) for name, text in rows)
     return Grid("today-settings", "Settings", (Column("what"), Column("setting")), cells, stacked=True)

@@ -21,12 +21,12 @@ class Path:
 
     @property
     def trunk_delay(self) -> str:
-        """One-way delay between the routers; each host's link adds ACCESS_DELAY."""
+        """Returns the one-way delay between the routers; each host's link adds ACCESS_DELAY."""
         return TIME.format(TIME.parse(self.round_trip) // 2 - 2 * TIME.parse(ACCESS_DELAY))
 
     @property
     def rate_bps(self) -> float:
-        """Rate [bit/s]."""
+        """Returns the rate [bit/s]."""
         return float(RATE.parse(self.rate))
 
 
@@ -44,7 +44,7 @@ PATHS: Final = {
         "140 ms",
         "20 s",
         "O3b's stated round-trip time; its successor mPOWER offers 50 Mbit/s to several Gbit/s (SpaceNews, August "
-        "2020). The rate is the LEO path's, so that only the delay differs",
+        "2020). The rate is that of the LEO path, so only the delay differs",
     ),
     "geo": Path(
         "GEO",
@@ -94,7 +94,7 @@ PAGE: Final[dict[str, Any]] = {
 LOAD: Final = 1.07
 PAGE_SOURCE: Final = (
     f"HTTP Archive, Web Almanac 2024, Page Weight: {REQUESTS} requests and {PAGE_KB} KB on the median desktop page. A "
-    "client requests a page every 10 s over one connection"
+    f"client requests a page every 10 s over one connection"
 )
 
 

@@ -29,7 +29,7 @@ def variation(runs: pd.DataFrame, design: Design, response: str) -> pd.DataFrame
     parts = dict(list(chosen.groupby(LINK, sort=False))) if LINK in design.levels else {"all": chosen}
     found = {}
     for link, of_link in parts.items():
-        # Deterministic senders give equal runs for each seed, so that the block explains no variation.
+        # Deterministic senders give equal runs for each seed, so the block explains no variation.
         fitted = anova(of_link, response, factors, order=2, blocks="seed")
         found[link] = fitted.variation.set_index("component")["percent"].dropna().drop("total variation")
     return pd.DataFrame(found).rename_axis("component").reset_index()

@@ -114,26 +114,26 @@ QUESTIONS: Final = (
         DESIGN,
         "Utilization falls with W* in any setting",
         _falls,
-        "A larger window takes longer to open, whatever the sender.",
+        "A larger window takes longer to open, with any sender.",
     ),
     Question(
         "L2",
         DESIGN,
-        "Where B >= W*/2 CUBIC leads and Reno is last, but for ties of .019",
+        "Where B >= W*/2 CUBIC leads and Reno is last, except for ties of .019",
         _middle_leads,
         (
-            "CUBIC leaves slow start by HyStart before it overflows the buffer; BBRv3's start-up and probing cost "
-            "more over short pipes."
+            "CUBIC leaves slow start by HyStart before it overflows the buffer; BBRv3's start-up and probing cost more "
+            "with a small BDP."
         ),
     ),
     Question(
         "L3",
         DESIGN,
-        "Where B = W*/4 BBRv3 leads, but for ties of .019",
+        "Where B = W*/4 BBRv3 leads, except for ties of .019",
         _new_leads,
         (
-            "BBRv3 does not depend on the buffer, and so leads where it is small and the pipe large; over small "
-            "pipes CUBIC is ahead."
+            "BBRv3 does not depend on the buffer, so it leads if the buffer is small and the BDP large; with a small "
+            "BDP CUBIC leads."
         ),
     ),
     Question(
@@ -146,49 +146,50 @@ QUESTIONS: Final = (
     Question(
         "L5",
         DESIGN,
-        "Reno gains more than 2-fold where B >= 3/4 W* and W* >= 320",
+        "Reno gains more than a factor of 2 where B >= 3/4 W* and W* >= 320",
         _gains(OLD, *((b, w, {"above": 2.0}) for w in W_STARS[-2:] for b in BUFFERS[2:])),
-        "A loss no longer costs a timeout, so that there is little for a buffer to gain.",
+        "A loss no longer costs a timeout, so a buffer gains little.",
     ),
     Question(
         "L6",
         DESIGN,
         "Reno gains nothing from W*/4 to W*/2",
         _gains(OLD, *((0.5, w, {"above": 0.8, "below": 1.2}) for w in W_STARS)),
-        "A quarter to half of a round trip spares Reno losses of slow start, a gain of some 10 to 20 %.",
+        "Increasing the buffer from a quarter to half of a round trip avoids losses in Reno's slow start, a gain of 10 "
+        "to 20 %.",
     ),
     Question(
         "L7",
         DESIGN,
-        "BBRv3 gains 1.5-fold from W*/4 to W*/2 at W* = 320, within 10 %",
+        "BBRv3 gains a factor of 1.5 from W*/4 to W*/2 at W* = 320, within 10 %",
         _gains(NEW, (0.5, 320, {"above": 1.35, "below": 1.65})),
         "BBRv3 paces by its estimate of the rate and does not use the buffer.",
     ),
     Question(
         "L8",
         DESIGN,
-        "BBRv3 gains up to 3/4 W* at W* = 640, to more than 1.5-fold",
+        "BBRv3 gains up to 3/4 W* at W* = 640, by more than a factor of 1.5",
         _gains(NEW, (0.75, 640, {"above": 1.5})),
         "BBRv3 paces by its estimate of the rate and does not use the buffer.",
     ),
     Question(
         "L9",
         DESIGN,
-        "No buffer gains more than 1.2-fold for W* of at most 80",
+        "No buffer gains more than a factor of 1.2 for W* of at most 80",
         _alike_for_small_products,
         "Losses cost a round trip at any W*.",
     ),
     Question(
         "L10",
         DESIGN,
-        "CUBIC gains 2.2-fold at W* = 320 and 7.4-fold at 640 from W*/4 to W*/2, within 10 %",
+        "CUBIC gains a factor of 2.2 at W* = 320 and of 7.4 at 640 from W*/4 to W*/2, within 10 %",
         _gains(MIDDLE, (0.5, 320, {"above": 1.98, "below": 2.42}), (0.5, 640, {"above": 6.66, "below": 8.14})),
-        "CUBIC's repair takes a round trip where NewReno's took one for each loss, so that there is little to gain.",
+        "CUBIC's loss recovery takes one round trip, NewReno's took one for each loss, so there is little to gain.",
     ),
     Question(
         "L13",
         DESIGN,
-        "CUBIC repairs the losses of slow start later than Reno: it falls behind it, to a utilization below .2",
+        "CUBIC repairs the losses of slow start later than Reno and falls behind it, to a utilization below .2",
         _slower_repair,
         "SACK and RACK repair all losses of a window in about a round trip.",
     ),

@@ -19,7 +19,7 @@ from longpipe.papers.www_98.variation import (
     together,
 )
 
-# The document's WAN and today's LEO are the nearest of their links.
+# The document's WAN and today's LEO are the most similar of their links.
 NEAR: Final = "leo"
 BUFFERS: Final = (0.5, 1.0, 2.0)
 # Policies: Selective Drop, and tail drop, to which EPD is equal for whole packets.
@@ -154,8 +154,8 @@ QUESTIONS: Final = (
             overlap(NEAR, "cubic", "bbr3", names=SENDERS),
         ),
         (
-            "All senders have selective acknowledgments and RACK, so that pages over LEO fill the link by all of "
-            "them; BBRv3 gives up a little for its probing."
+            "All senders have selective acknowledgments and RACK, so pages over LEO fill the link with any of them; "
+            "BBRv3 loses a little by its probing."
         ),
     ),
     Question(
@@ -184,7 +184,7 @@ QUESTIONS: Final = (
         DESIGN,
         "LEO: for Reno Selective Drop is more efficient than tail drop with the same buffer",
         _selective_drop(("linux-reno",), above=0.0),
-        "Reno with RACK loses nothing to tail drop that Selective Drop could save.",
+        "With RACK, Reno has no loss from tail drop that Selective Drop could avoid.",
     ),
     Question(
         "W7",
@@ -205,21 +205,21 @@ QUESTIONS: Final = (
         DESIGN,
         "LEO: the buffer is the first factor of fairness, which rises from 1/2 to 1 RTT and not beyond",
         together(largest_share(NEAR, "fairness", "buffer_bdp"), _fairness_levels_off),
-        "The queue, not the buffer, decides about fairness, which is near 1 throughout.",
+        "The queue, not the buffer, determines fairness, which is close to 1 throughout.",
     ),
     Question(
         "W10",
         DESIGN,
         "LEO: the sender is the next factor of fairness; CUBIC is fairest, BBRv3 least fair",
         together(largest_share(NEAR, "fairness", "tcp", beside=("buffer_bdp",)), _fairest),
-        "The queue decides first. BBRv3's flows share less evenly than the loss-based ones where they share one queue.",
+        "The queue is the first factor. BBRv3's flows share a single queue less evenly than loss-based ones.",
     ),
     Question(
         "W11",
         DESIGN,
         "LEO: Selective Drop is fairer than tail drop with 1/2 RTT, and within .01 of it with 2 RTT",
         _fair_in_small_buffers,
-        "Differences of fairness over LEO are of a few thousandths.",
+        "Differences in fairness over LEO are a few thousandths.",
     ),
     Question(
         "W12",
@@ -261,7 +261,7 @@ QUESTIONS: Final = (
             apart("geo", "bbr3", "linux-reno", names=SENDERS),
             overlap("geo", "cubic", "linux-reno", names=SENDERS),
         ),
-        "CUBIC with a queue that fills is most efficient; Reno and BBRv3 are behind it for different reasons.",
+        "CUBIC with a queue that fills is most efficient; Reno and BBRv3 are less efficient, for different reasons.",
     ),
     Question(
         "W17",
@@ -275,27 +275,27 @@ QUESTIONS: Final = (
         DESIGN,
         "GEO: no main effect on fairness exceeds .02",
         small_effects_on_fairness("geo"),
-        "The queue and the sender move fairness over GEO by several hundredths.",
+        "The queue and the sender change fairness over GEO by several hundredths.",
     ),
     Question(
         "W19",
         DESIGN,
         "The lead of BBRv3 over CUBIC grows with the delay",
         _lead_grows,
-        "BBRv3 has no lead: its share of a long link is limited by its bound on what is in flight.",
+        "BBRv3 has no lead: its bound on the data in flight limits its share of a long link.",
     ),
     Question(
         "W20",
         DESIGN,
-        "Buffers matter more over LEO than over MEO and GEO, and the sender gains weight with the delay",
+        "Buffers matter more over LEO than over MEO and GEO, and the sender matters more as the delay grows",
         _buffers_matter_near,
-        "Buffers matter nowhere over LEO, where the link is full in any case; over GEO senders and queues weigh most.",
+        "Buffers do not matter over LEO, where the link is always full; over GEO senders and queues weigh most.",
     ),
     Question(
         "W21",
         DESIGN,
         "BBRv3 is less fair than CUBIC over LEO, and within .02 of it over MEO and GEO",
         _less_fair_near,
-        "Over LEO and MEO BBRv3 is a little less fair than CUBIC, by its unequal estimates of the rate.",
+        "Over LEO and MEO BBRv3 is a little less fair than CUBIC, because its flows' estimates of the rate differ.",
     ),
 )

@@ -66,7 +66,7 @@ BASE: Final = Scenario().with_(
         "tcp.silly_window_avoidance": False,
         "tcp.idle_restart": False,
         # The guard against repeated fast retransmits dates from April 1999 (RFC 2582). The paper says that its NewReno
-        # lacks it, and its SACK of 1997 is older.
+        # lacks it, and its SACK of 1997 is older than the guard.
         "tcp.sack.guard": False,
         "tcp.timer": {
             "kind": "coarse",
@@ -77,7 +77,8 @@ BASE: Final = Scenario().with_(
         },
         "tcp.ack": {"kind": "immediate"},
         "traffic": {"kind": "web", "cut": "clamping", "kilobyte": 1024, "cycle_from": "first-request"},
-        # Simultaneous starts are pathological: each client's first packet would cause the loss of another's.
+        # Simultaneous starts would be pathological, because each client's first packet would cause the loss of
+        # another's.
         "start": {"kind": "random", "over": "100 ms"},
     }
 )
@@ -162,9 +163,9 @@ PAPER: Final = ReplicatedPaper(
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
-        "Each seed is a document of its own: what the clients ask for, their first requests within 100 ms, the phase "
-        "of the hosts' common 100 ms clock and the order of simultaneous cells. All 72 configurations under one seed "
-        "meet the same requests."
+        "Each seed corresponds to a complete document. It determines the clients' requests, their first request times "
+        "within 100 ms, the phase of the hosts' common 100 ms clock and the order of simultaneous cells. All 72 "
+        "configurations with the same seed have the same requests."
     ),
     summaries=SUMMARIES,
     compared={"variation": {"percent": "%"}, "effects": {"effect": ""}},

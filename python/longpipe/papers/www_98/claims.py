@@ -192,7 +192,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "www-12",
-        "GEO: fairness depends on nothing much",
+        "GEO: no factor affects fairness much",
         small_effects_on_fairness("geo"),
         note="The limit of .02 for a very small effect is longpipe's own (printed: at most .0098).",
     ),
@@ -221,7 +221,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "www-19",
-        "WAN: Selective Drop is fairer than EPD in small buffers alone",
+        "WAN: Selective Drop is fairer than EPD only in small buffers",
         _fairer_in_small_buffers_alone,
         note="The paper's own Table 4 has no gain with .5 RTT of buffer: -.001 as the mean over the flavors.",
     ),
@@ -231,7 +231,7 @@ CLAIMS: Final = (
         _small_gains_over_meo,
         note="The limits of 3.5 to 8.5 % and of 2.5 % are longpipe's own (printed: 7.0 %; 2.3, .8 and 1.6 %).",
     ),
-    Claim("www-21", "MEO: fairness depends on nothing much", _effects_enclose_none("meo")),
+    Claim("www-21", "MEO: no factor affects fairness much", _effects_enclose_none("meo")),
     Claim("www-22", "GEO: at most one of nine main effects on fairness differs from 0", _effects_enclose_none("geo")),
     Claim(
         "www-23",
@@ -242,7 +242,7 @@ CLAIMS: Final = (
     Claim("www-24", "The buffer matters more at lower delay", _buffers_matter_near),
     Claim(
         "www-25",
-        "End systems gain weight against drop policies and buffers as the delay grows",
+        "End systems matter more than drop policies and buffers as the delay grows",
         _end_systems_gain_weight,
     ),
     Claim(

@@ -1,4 +1,4 @@
-"""Known reasons for deviations of cells of www-98; docs/www-98.md has the numbers."""
+"""Known reasons for deviations of cells of www-98; docs/www-98.md contains the numbers."""
 
 from typing import Final
 
@@ -6,9 +6,9 @@ from longpipe.papers.reasons import Reason
 
 REASONS: Final = (
     Reason(
-        "SACK is more efficient than printed by .03 to .05 at 10, 200 and 550 ms, whatever the buffer, and fairer on "
-        "the WAN: the document's SACK stalled where the text's does not. Leaving the timer alone at fast retransmits "
-        "takes most of it away over MEO and GEO, nothing on the WAN (docs/www-98.md).",
+        "SACK is more efficient than printed by .03 to .05 at 10, 200 and 550 ms, with any buffer, and fairer on the "
+        "WAN: the document's SACK stalled where the text's does not. If fast retransmits do not restart the timer, "
+        "most of the difference disappears over MEO and GEO, but none on the WAN (docs/www-98.md).",
         {"tcp": ("sack",), "buffer_bdp": (1.0, 2.0)},
     ),
     Reason(
@@ -17,13 +17,13 @@ REASONS: Final = (
         "fairness",
     ),
     Reason(
-        "NewReno is nearer where the first partial ACK alone restarts the timer, against the text, which says every "
+        "NewReno is closer if only the first partial ACK restarts the timer, contrary to the text, which says every "
         "one (docs/www-98.md).",
         {"network": ("meo", "geo"), "tcp": ("newreno",)},
         "efficiency",
     ),
     Reason(
-        "Vanilla gains nothing here from 1 to 2 RTT of buffer over GEO, where the document has a gain of .05; not "
+        "Over GEO, Vanilla gains nothing here from 1 to 2 RTT of buffer, whereas the document has a gain of .05; not "
         "explained (docs/www-98.md).",
         {"network": ("geo",), "tcp": ("vanilla",)},
         "efficiency",

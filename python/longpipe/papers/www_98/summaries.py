@@ -24,7 +24,7 @@ def by_seed(runs: pd.DataFrame, network: str, metric: str) -> list[Anova]:
 
 
 def replicated(runs: pd.DataFrame, network: str, metric: str, factors: Sequence[str] = FACTORS) -> Anova:
-    """Returns the analysis of all seeds together: every interaction, seeds as blocks, their disagreement as error.
+    """Returns the analysis of all seeds together: all interactions, seeds as blocks, and their disagreement as error.
 
     A single seed gives the paper's own analysis.
     """
@@ -35,7 +35,7 @@ def replicated(runs: pd.DataFrame, network: str, metric: str, factors: Sequence[
 
 
 def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Tables 5, 8 and 11 for efficiency (E) and fairness (F): sums of squares and percent of the total variation.
+    """Returns Tables 5, 8 and 11 for efficiency (E) and fairness (F): sums of squares, percent of total variation.
 
     Each seed is analysed as the paper analysed its runs; `mean_` is over seeds, with a 95 % interval from `percent_low`
     to `percent_high`.
@@ -107,7 +107,7 @@ def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns median time to a file's last byte by link, TCP and class [s], over all runs; inf: beyond the run."""
+    """Returns median time to a file's last byte by link, TCP and class [s], over all runs; inf if after the run."""
     classes = sorted(int(name.rpartition("_")[2]) for name in runs.columns if name.startswith("median_s_"))
     found = []
     for (network, tcp), group in runs.groupby(["network", "tcp"], sort=False):

@@ -1,7 +1,7 @@
 """The analysis of variation of ATM Forum/98-0876, and conditions on its shares and effects.
 
-Each seed is analysed as the paper analysed its one set of runs: 24 runs a link, main effects and interactions of two
-factors, 90 % intervals from what is left.
+Each seed is analysed as the paper analysed its one set of runs: 24 runs per link, main effects and interactions of two
+factors, and 90 % intervals from the residual.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ def largest_share(network: str, metric: str, component: str, beside: tuple[str, 
 def apart(network: str, *order: str, names: Mapping[str, str] | None = None) -> Conditions:
     """Requires that intervals of the flavors' effects on efficiency do not overlap, the largest first.
 
-    `names` has the flavors' names in reports, where these are not their levels.
+    `names` contains the flavors' names in reports, if these differ from their levels.
     """
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -81,7 +81,7 @@ def apart(network: str, *order: str, names: Mapping[str, str] | None = None) -> 
 def overlap(network: str, *flavors: str, names: Mapping[str, str] | None = None) -> Conditions:
     """Returns the condition that intervals of these flavors' effects on efficiency all overlap.
 
-    `names` has the flavors' names in reports, where these are not their levels.
+    `names` contains the flavors' names in reports, if these differ from their levels.
     """
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:

@@ -2,8 +2,8 @@
 
     sender, t0 --- t1, receiver in the namespace t
 
-The sender sends at given instants and writes each datagram's number into it. The receiver's socket stamps the arrivals
-behind the filters of t1.
+The sender sends at given instants and writes each datagram's number into it. The receiver's socket timestamps arrivals
+after the filters of t1.
 """
 
 import ctypes
@@ -57,7 +57,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
     sending.connect((ADDRESSES["t1"], PORT))
     rows: list[str] = []
     sent: list[int] = []
-    # Token buckets fill up in this time.
+    # Wait until token buckets are full.
     time.sleep(1)
     begin = time.clock_gettime_ns(time.CLOCK_REALTIME)
     for number, (at, length) in enumerate(case["datagrams"]):

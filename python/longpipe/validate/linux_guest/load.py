@@ -2,8 +2,8 @@
 
     python -S -m longpipe.validate.linux_guest.load MODULES SHARE
 
-runs one case after another, because a start of the guest takes longer than most cases. It reads SHARE/N/case.json for
-N = 0, 1, ..., and writes SHARE/N/series.csv, SHARE/N/sender.pcap where asked for and, last, SHARE/N/result.json.
+runs one case after another, because a start of the guest takes longer than most cases. It reads SHARE/N/case.json for N
+= 0, 1, ..., and writes SHARE/N/series.csv, SHARE/N/sender.pcap if requested and, last, SHARE/N/result.json.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ TCP_CONGESTION: Final = 13
 PR_SET_TIMERSLACK: Final = 29
 # Interval at which the application fills its buffer [s].
 WRITE_S: Final = 0.02
-# Time between the last connection and the first write: seconds, and round trips.
+# Time between the last connection and the first write, in seconds and in round trips.
 IDLE_S: Final = 1.0
 IDLE_ROUND_TRIPS: Final = 2
 MOST_FLOWS: Final = 16
@@ -139,7 +139,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
 
 
 def _change(case: dict[str, Any], rate: int | None, delay_s: float | None) -> None:
-    """Changes the bottleneck's rate [bit/s] and the path's delay [s], where they are given."""
+    """Changes the bottleneck's rate [bit/s] and the path's delay [s], if they are given."""
     if rate is not None:
         path.set_rate(rate)
     if delay_s is not None:
@@ -158,7 +158,7 @@ def _sample(flows: list[Flow], now: float) -> list[str]:
     for number, flow in enumerate(flows):
         told = flow.info()
         rows.append(f"{now:.2f},{number}," + ",".join(str(told[name]) for name in tcpinfo.COLUMNS))
-        # The SYN counts as a byte.
+        # The SYN counts as one byte.
         flow.done = flow.size is not None and told["bytes_acked"] > flow.size
     return rows
 
@@ -179,7 +179,7 @@ def _leave(told: dict[str, Any], share: Path) -> None:
 
 
 def main(modules: Path, share: Path) -> None:
-    """Runs every case of the shared folder by number; namespaces and receiver remain, the path's settings change."""
+    """Runs every case of the shared folder by number; only the path's settings change between cases."""
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     receiver, number, device = None, 0, False
     while (file := share / str(number) / "case.json").exists():

@@ -1,6 +1,6 @@
 """Losses by packet number: a classifier that counts data packets and drops those of a list.
 
-Packets with more than 8 bytes of payload count, but not SYNs, ACKs and window probes.
+It counts packets with more than 8 bytes of payload, and so excludes SYNs, ACKs and window probes.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ def _step(code: int, to: int = 0, of: int = 0, offset: int = 0, value: int = 0) 
 
 
 def _table(to: int, table: int) -> bytes:
-    """Loads a table's address into a register: one instruction of twice the length."""
+    """Loads a table's address into a register, with one instruction of double length."""
     return _step(0x18, to, 1, value=table) + _step(0)
 
 
@@ -76,7 +76,7 @@ class Losses:
             f"filter add dev {device} ingress bpf direct-action object-pinned {PIN}",
         ):
             subprocess.run(["tc", "-n", namespace, *command.split()], check=True)  # noqa: S603, S607 - in the guest
-        # The filter holds the program; the next case pins another one.
+        # The filter keeps the program; the next case pins another one.
         Path(PIN).unlink()
 
     @property

@@ -2,8 +2,8 @@
 
     sender a0 --- d0 delay d1 --- r0 router r1 --- b0 receiver
 
-Delays and losses are in front of the queue and on a separate node, so that the sender's device neither delays nor
-queues. Jitter is behind the queue, where it bunches packets, and has a node of its own:
+Delays and losses are before the queue and on a separate node, so that the sender's device neither delays nor queues.
+Jitter is after the queue, where it bunches packets, and has its own node:
 
     router r1 --- w0 jitter w1 --- b0 receiver
 """
@@ -18,11 +18,11 @@ from typing import Any, Final
 
 SYS_FINIT_MODULE: Final = 313
 SENDER, RECEIVER, PORT = "10.0.1.2", "10.0.3.2", 5001
-# A token bucket's depth: a packet and less than two, so that packets leave one by one; above 640 Mbit/s 20 us, because
-# the work of the kernel delays its timer.
+# Depth of a token bucket: more than one packet and less than two, so that packets leave one by one; above 640 Mbit/s it
+# is 20 us, because the kernel's own work delays its timer.
 BURST_BYTES: Final = 1600
 BURST_S: Final = 20e-6
-# Limit of a token bucket's own queue, larger than any buffer of packets [byte].
+# Limit of a token bucket's own queue, larger than any buffer in packets [byte].
 UNLIMITED: Final = 2_000_000_000
 SETTINGS: Final = (
     "net.ipv4.tcp_no_metrics_save=1",
@@ -47,7 +47,7 @@ _ADDRESSES: Final = {
     "r1": "10.0.3.1/24",
     "b0": f"{RECEIVER}/24",
 }
-# Addresses of the routers around the jitter, of which the last one takes the place of r1.
+# Addresses of the routers around the jitter, of which the last one replaces r1.
 _JITTERED_ADDRESSES: Final = _ADDRESSES | {"r1": "10.0.4.1/24", "w0": "10.0.4.2/24", "w1": _ADDRESSES["r1"]}
 _ROUTES: Final = {
     "": "default via 10.0.1.1",
@@ -129,8 +129,8 @@ def _set_queues(case: dict[str, Any]) -> None:
 
 
 def set_delay(case: dict[str, Any], delay_s: float, verb: str = "change") -> None:
-    """Adds or changes the delay of each direction; packets that are delayed already keep theirs."""
-    # Without an order, packets with a smaller delay would overtake.
+    """Adds or changes the delay of each direction; packets that are already delayed keep their delay."""
+    # Without this option, packets with a smaller delay would overtake.
     order = f" {IN_ORDER}" if case["delays"] else ""
     delay = f"netem delay {delay_s * 1e6:.3f}us limit 1000000{order}"
     loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
@@ -143,7 +143,7 @@ def _bucket(rate: int) -> str:
 
 
 def set_rate(rate: int) -> None:
-    """Changes the bottleneck's rate [bit/s]. Its discipline stays, and its bucket becomes full."""
+    """Changes the bottleneck's rate [bit/s]. The discipline is kept, and the bucket is refilled."""
     _batch("r", "tc", [f"qdisc change dev r1 root handle 1: {_bucket(rate)}"])
 
 
@@ -165,7 +165,7 @@ def counters() -> dict[str, Any]:
 
 
 def _policed() -> int:
-    """Returns the number of packets that the policer in front of the queue has dropped."""
+    """Returns the number of packets that the policer before the queue has dropped."""
     filters = _told("r", "filter", "show", "dev", "r0", "ingress")
     actions = [action for one in filters for action in one.get("options", {}).get("actions", [])]
     return sum(int(action["stats"]["drops"]) for action in actions)

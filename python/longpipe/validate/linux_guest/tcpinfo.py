@@ -47,7 +47,7 @@ COLUMNS: Final = (
 
 
 def read(connection: socket.socket, *, bbr: bool) -> dict[str, int]:
-    """Returns the current PLACES fields of a TCP socket, and the estimates of its congestion control if that is BBR."""
+    """Returns the current values of the PLACES fields of a TCP socket, and BBR's estimates if it uses BBR."""
     values = LAYOUT.unpack(connection.getsockopt(socket.IPPROTO_TCP, TCP_INFO, BYTES))
     low = high = gain = 0
     if bbr:

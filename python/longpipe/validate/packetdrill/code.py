@@ -26,7 +26,7 @@ _SHOWN: Final = 100
 
 
 class Notes:
-    """Names that the code of a script defined, and the assertions that this runner cannot check."""
+    """Names defined by the code of a script, and assertions that this runner cannot check."""
 
     def __init__(self) -> None:
         self.named: dict[str, Any] = dict(STATES)

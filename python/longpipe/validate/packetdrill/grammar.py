@@ -80,7 +80,7 @@ class Statement:
 
 
 _BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-# Maximum number of characters of a statement, and of one in a message.
+# Maximum number of characters of a statement, and of a statement in a message.
 _MOST_LETTERS: Final = 1 << 16
 _SHOWN: Final = 200
 _AT_ONCE: Final = When("relative")

@@ -25,7 +25,7 @@ _ENDS: Final = frozenset(("close", "shutdown"))
 MOST_BYTES: Final = 256 << 10
 # Time until which timers are processed, because a script can leave one that expires forever.
 _LATEST_PS: Final = TIME.parse("10000 s")
-# More expirations at one instant are an endless loop.
+# Number of expirations at the same time above which there is an endless loop.
 _MOST_AT_ONCE: Final = 1000
 
 
@@ -47,7 +47,7 @@ class _Player:
     notes: Notes = field(default_factory=Notes)
     endpoint: _core.Endpoint | None = None
     now_ps: int = 0
-    # Time of the previous event in the script, and time at which this end sent its SYN or SYN-ACK.
+    # Time of the previous event in the script, and the time at which this end sent its SYN or SYN-ACK.
     before_ps: int = 0
     answered_ps: int = 0
     # Whether this end opened the connection, and the handshake is complete.
@@ -106,7 +106,7 @@ class _Player:
             self._let_out()
             if moved:
                 return True
-        raise DiffersError("a timer that does not rest")
+        raise DiffersError("a timer that expires endlessly")
 
     def _let_out(self) -> None:
         if self.endpoint is not None:
@@ -174,7 +174,7 @@ class _Player:
         tolerance = max(self.settings.tolerance_ps, int(share))
         self._wait_for(1, latest + tolerance)
         if not self.sent:
-            raise DiffersError(f"{_bytes(packet.start, packet.end)} at {_s(earliest)}; nothing leaves by then")
+            raise DiffersError(f"{_bytes(packet.start, packet.end)} at {_s(earliest)}; no segment is sent by then")
         first = self.sent.popleft()
         start, end = first.start + 1, first.end + 1
         while end < packet.end and self._wait_for(1, latest + tolerance) and self.sent[0].start + 1 == end:

@@ -14,7 +14,7 @@ from longpipe.validate.packetdrill.outcome import NotUnderstoodError
 # Options that a host offers in its SYN, and the length of the timestamp option in a segment (RFC 7323) [byte].
 OWN_MSS: Final = 1460
 TIMESTAMP_BYTES: Final = 12
-# Ticks per second of the kernels for which scripts are written, to 4 ms.
+# Ticks per second of the kernels for which scripts are written (4 ms per tick).
 SCRIPTS_HZ: Final = 1000
 # Settings without effect on the sender: segmentation into bursts, socket limits, and restoration at the end.
 _WITHOUT_EFFECT: Final = re.compile(
@@ -74,7 +74,7 @@ class Settings:
             case "slow_start_after_idle", value:
                 self.idle_restart = value == "1"
             case ("ecn", "0" | "1" | "2") | ("sack" | "timestamps" | "window_scaling", "1"):
-                # Options are in force if both SYNs have them.
+                # An option is used if both SYNs contain it.
                 pass
             case _:
                 raise NotUnderstoodError(words, line)
@@ -95,7 +95,7 @@ class Settings:
         """
         sack, stamps = "sackOK" in self.peer, "TS" in self.peer
         mss = min(int(str(self.peer.get("mss", 536))), OWN_MSS) - (TIMESTAMP_BYTES if stamps else 0)
-        # RACK needs SACK.
+        # RACK requires SACK.
         recovery = {"kind": "rack", "probe": self.probe, "undo": True} if sack else {"kind": "newreno", "guard": True}
         timer = {
             "kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": stamps,
