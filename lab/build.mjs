@@ -15,7 +15,7 @@ const common = {
     target: "es2022",
     legalComments: "inline",
     charset: "utf8",
-    // The engine's module arrives in a message, so the location of its script is not needed.
+    // The engine's module arrives in a message, so its script does not need a location.
     logOverride: { "empty-import-meta": "silent" },
 };
 
@@ -38,7 +38,7 @@ const script = await text({
     define: { ENGINE: packedEngine, WORKER: JSON.stringify(worker) },
 });
 const style = await text({ entryPoints: ["src/page/style.css"] });
-// A function, because `$` in a replacement string has a special meaning.
+// Use a function, because `$` has a special meaning in a replacement string.
 const page = read("src/page/page.html")
     .toString()
     .replace("/* style */", () => style)

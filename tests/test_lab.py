@@ -310,7 +310,7 @@ def test_what_cannot_be_is_refused_in_the_command_lines_words(number: int, refus
 )
 def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any], what: str) -> None:
     (page,) = of_page([{"framing": "ip", **table}])
-    assert page == {"problems": [f"{what} is not on this page; longpipe run has it"]}
+    assert page == {"problems": [f"{what} is not supported on this page; longpipe run supports it"]}
 
 
 # Scenarios with a part that the page does not have, and the field that is reported.

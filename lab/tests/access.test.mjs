@@ -30,14 +30,14 @@ test("nothing is wider than 390 pixels", async () => {
     await page.context().close();
 });
 
-test("the keyboard alone suffices", async () => {
+test("the page can be used with the keyboard alone", async () => {
     const { page } = await open({ hash: "#preset=lan-5-epd" });
     const reach = async (id, most = 120) => {
         for (let i = 0; i < most; i++) {
             if (await page.evaluate((wanted) => document.activeElement?.id === wanted, id)) return;
             await page.keyboard.press("Tab");
         }
-        assert.fail(`${id} is not reached`);
+        assert.fail(`${id} is not reachable`);
     };
     await reach("knob-tcp.recovery");
     await rerun(page, () => page.keyboard.press("ArrowDown"));
@@ -52,7 +52,7 @@ test("the keyboard alone suffices", async () => {
     await page.context().close();
 });
 
-test("what a term means is one hover or one step of the keyboard away", async () => {
+test("explanations of terms appear on hover and on keyboard focus", async () => {
     const { page } = await open();
     await page.hover('[data-term="cwnd"]');
     assert.match(await page.textContent("#tip"), /^cwnd, the congestion window/);
@@ -66,7 +66,7 @@ test("what a term means is one hover or one step of the keyboard away", async ()
     await page.context().close();
 });
 
-test("on paper there are pictures and numbers, and no buttons", async () => {
+test("printed pages contain pictures and numbers, but no buttons", async () => {
     const { page } = await open();
     await page.emulateMedia({ media: "print" });
     assert.equal(await page.isVisible("#pin"), false);

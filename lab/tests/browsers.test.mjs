@@ -10,7 +10,7 @@ const RUNS = 15;
 const first = noteFirstPictures;
 after(close);
 
-/** Each browser opens the page, and returns the page and a function that closes it. */
+/** Functions that open the page in a browser, and return the page and a function that closes it. */
 const BROWSERS = {
     Chromium: async () => {
         const { page, errors } = await open({ ready: false, first });

@@ -65,7 +65,7 @@ test("500 random scenarios have the native state hash, efficiency and fairness",
     }
 });
 
-test("a run that is drawn has the bits of one that is not", async () => {
+test("drawing a run does not change its results by a bit", async () => {
     const { page, errors } = await open({ hash: "#preset=lan-5-epd" });
     const drawn = await page.textContent("#hash");
     const toml = readFileSync(new URL("../../scenarios/lan-5-epd.toml", import.meta.url), "utf8");

@@ -1,4 +1,4 @@
-"""What the browser's runs must equal, as JSON: presets, random scenarios and modules, with what the native core gives.
+"""Expected results of the browser's runs as JSON: presets, random scenarios and modules, computed by the native core.
 
 Runs longer than SHORT are cut there, so that all of them take less than a minute; FULL=1 runs all of each preset.
 """
@@ -30,7 +30,7 @@ SHORT = "3 s"
 
 
 def entry(scenario: Scenario) -> dict[str, object]:
-    """A scenario's text, and what its run with seed 1 comes to."""
+    """Returns a scenario's text, and the result of its run with seed 1."""
     result = simulate(scenario, seed=1)
     numbers = {
         name: None if value != value else value
@@ -40,7 +40,7 @@ def entry(scenario: Scenario) -> dict[str, object]:
 
 
 def of_presets(*, resolved: bool) -> dict[str, dict[str, object]]:
-    """Each preset, cut short: those that the page resolves, or those that it contains `resolved`."""
+    """Returns shortened presets: those that the page resolves, or those that it contains `resolved`."""
     found = {}
     for preset in presets(ROOT / "scenarios"):
         if ("core" in preset) != resolved:
@@ -55,19 +55,19 @@ def of_presets(*, resolved: bool) -> dict[str, dict[str, object]]:
 
 
 def of_whole(name: str) -> dict[str, object]:
-    """The whole run of a preset, as the page opens it."""
+    """Returns the result of a whole preset, as the page opens it."""
     (preset,) = (one for one in presets(ROOT / "scenarios") if one["name"] == name)
     return {"preset": name, "state_hash": simulate(Scenario(**preset["fields"]), seed=1).state_hash}
 
 
 def of_embedded() -> dict[str, str]:
-    """The output of a notebook's cell with the page, and the state hash of the scenario that it shows."""
+    """Returns the output of a notebook's cell with the page, and the state hash of the scenario that it shows."""
     scenario = Scenario.example("fiber").with_(duration=SHORT)
     return {"html": embed(scenario, 7)._repr_html_(), "state_hash": simulate(scenario, 7).state_hash}
 
 
 def of_random() -> list[dict[str, object]]:
-    """Random scenarios of every kind, the same ones each time."""
+    """Returns random scenarios of every kind, the same ones each time."""
     found: list[dict[str, object]] = []
 
     @seed(1)
@@ -82,7 +82,7 @@ def of_random() -> list[dict[str, object]]:
 
 
 def of_modules() -> dict[str, object]:
-    """Controllers in WebAssembly, what their runs come to, and the words about nonsense and failures."""
+    """Returns controllers in WebAssembly, the results of their runs, and messages about invalid values and failures."""
     with tempfile.TemporaryDirectory() as folder:
         control, every_hook, misbehaves = (rust(one, Path(folder), WASM32) for one in (RUST, EVERY_HOOK, MISBEHAVES))
         path = PATH.with_(duration=SHORT, **{"traces.cwnd": False})

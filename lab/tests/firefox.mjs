@@ -1,4 +1,5 @@
-// Firefox, driven by WebDriver BiDi (https://www.w3.org/TR/webdriver-bidi/), because Playwright needs a Firefox of its own.
+// Firefox, driven by WebDriver BiDi (https://www.w3.org/TR/webdriver-bidi/), because Playwright needs its own build of
+// Firefox.
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +12,7 @@ const PLACES = ["/usr/bin/firefox-esr", "/usr/bin/firefox"];
 /** The program, or undefined if there is none. */
 export const FIREFOX = process.env.FIREFOX ?? PLACES.find((path) => existsSync(path));
 
-// Preferences of a new profile, with which Firefox sends no requests of its own to the network.
+// Preferences of a new profile, with which Firefox itself sends no requests to the network.
 const PREFERENCES = {
     "app.normandy.enabled": false,
     "app.update.disabledForTesting": true,
@@ -91,7 +92,7 @@ async function open({ send, listeners }, url, { width, height, first }) {
     const listener = (method, { source, context: of, level, text, request }) => {
         if ((source?.context ?? of) !== context) return;
         if (method === "log.entryAdded" && level === "error") errors.push(text);
-        if (request && !/^(file|blob|data|about):/.test(request.url)) errors.push(`asked for ${request.url}`);
+        if (request && !/^(file|blob|data|about):/.test(request.url)) errors.push(`requested ${request.url}`);
     };
     listeners.add(listener);
     await send("browsingContext.navigate", { context, url, wait: "complete" });

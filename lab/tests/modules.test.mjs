@@ -15,7 +15,7 @@ async function done({ page, errors }) {
     await page.context().close();
 }
 
-/** Runs texts in a page that has the modules; of each what `longpipe.run` returns, or its error. */
+/** Runs texts in a page that has the modules; returns the result of `longpipe.run` for each, or its error. */
 async function inPage(texts) {
     const opened = await open();
     const found = await opened.page.evaluate(
@@ -38,7 +38,7 @@ test("runs with modules have the native state hash", async () => {
     assert.deepEqual(found, runs.map(({ state_hash }) => ({ state_hash, replaced: [] })));
 });
 
-test("nonsense is replaced and failures end the run, in the command line's words", async () => {
+test("invalid values are replaced and failures end the run, with the command line's messages", async () => {
     const texts = [1, 2, 3, 5, 6].map((which) => misbehaves.replace("7654321", which));
     const found = await inPage(texts);
     assert.deepEqual(found.slice(0, 2).flatMap((run) => run.replaced), replaced);
@@ -48,7 +48,7 @@ test("nonsense is replaced and failures end the run, in the command line's words
     assert.match(failures[0], /^misbehaves\.wasm: on_ack fails at 1\.0\d+ s: /);
 });
 
-test("a file that is chosen in the menu controls the scenario, whose text names it", async () => {
+test("a file that is chosen in the menu becomes the controller, and the scenario's text names it", async () => {
     const opened = await open({ hash: `#preset=${chosen.preset}` });
     const { page } = opened;
     const before = await page.textContent("#hash");
@@ -71,7 +71,7 @@ test("a file that is chosen in the menu controls the scenario, whose text names 
     await done(opened);
 });
 
-test("files that are no modules, and modules that the page does not have, have one line", async () => {
+test("files that are not modules, and modules that the page lacks, give a one-line error", async () => {
     const opened = await open();
     const { page } = opened;
     const says = async (line) => {
@@ -80,10 +80,10 @@ test("files that are no modules, and modules that the page does not have, have o
     };
     const load = (name, bytes) => page.setInputFiles("#module-file", { name, mimeType: "application/wasm", buffer: Buffer.from(bytes) });
     await load("a.wasm", "no module");
-    await says("a.wasm: no WebAssembly; needs a WebAssembly module with a congestion controller");
+    await says("a.wasm: not WebAssembly; needs a WebAssembly module with a congestion controller");
     const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
     await load("b.wasm", magic);
-    await says("b.wasm: no congestion controller; ");
+    await says("b.wasm: not a congestion controller; ");
     const fact = [...Buffer.from("\x01longpipe\x01interface=1\0")];
     await load("c.wasm", [...magic, 0, fact.length + 1, 0, ...fact]);
     await says("tcp.congestion.file: c.wasm; needs to export its memory");

@@ -13,9 +13,9 @@ const RUNS = 20;
 const KINDS = { js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm", json: "application/json", zip: "application/zip" };
 after(close);
 
-test("20 scenarios run in Pyodide have the native state hash, and a bad one the command line's words", async () => {
+test("20 scenarios run in Pyodide have the native state hash, and an invalid one gives the command line's message", async () => {
     const page = await blank();
-    // A browser does not load modules from files, so Pyodide's folder is served at an address of its own.
+    // A browser does not load modules from files, so Pyodide's folder is served at a separate address.
     await page.route("http://pyodide.test/**", (route) => {
         const name = new URL(route.request().url()).pathname.slice(1);
         if (name === "") return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>notebook</title>" });

@@ -27,7 +27,7 @@ export async function open({ hash = "", width = 1300, scheme = "light", ready = 
     const errors = [];
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
     page.on("pageerror", (error) => errors.push(String(error)));
-    page.on("request", (request) => !/^(file|blob|data):/.test(request.url()) && errors.push(`asked for ${request.url()}`));
+    page.on("request", (request) => !/^(file|blob|data):/.test(request.url()) && errors.push(`requested ${request.url()}`));
     if (first !== null) await page.addInitScript(first);
     await page.goto(PAGE + hash);
     if (ready) await settled(page);
@@ -67,7 +67,7 @@ export async function rerun(page, work) {
         window.drawn = new Promise((resolve, reject) => {
             document.addEventListener("drawn", resolve, { once: true });
             const told = () => [...document.querySelectorAll("#problems p")].map((line) => line.textContent);
-            setTimeout(() => reject(new Error(`nothing drawn within a minute: ${told().join("; ")}`)), 60_000);
+            setTimeout(() => reject(new Error(`no picture within a minute: ${told().join("; ")}`)), 60_000);
         });
     });
     await work();

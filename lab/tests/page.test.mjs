@@ -13,7 +13,7 @@ async function done({ page, errors }) {
     await page.context().close();
 }
 
-test("it opens from a file, asks no network for anything, and shows five pictures", async () => {
+test("it opens from a file, sends no requests, and shows five pictures", async () => {
     const opened = await open();
     assert.equal(await opened.page.locator(".uplot").count(), 5);
     assert.match(await opened.page.getAttribute("#window", "aria-label"), /: flow1, Reno, ssthresh$/);
@@ -21,7 +21,7 @@ test("it opens from a file, asks no network for anything, and shows five picture
     await done(opened);
 });
 
-test("lines are drawn, also where the run was drawn on its way", async () => {
+test("lines are complete, also if they were drawn during the run", async () => {
     const opened = await open({ hash: "#step=3" });
     const { page } = opened;
     await rerun(page, () => set(page, "tcp.recovery", "reno"));
@@ -42,7 +42,7 @@ test("lines are drawn, also where the run was drawn on its way", async () => {
     await done(opened);
 });
 
-test("each knob changes what is run", async () => {
+test("each knob changes the run", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;
     await rerun(page, () => set(page, "duration", "1 s"));
@@ -103,7 +103,7 @@ test("a slider moves a knob", async () => {
     await done(opened);
 });
 
-test("bad input says what the command line says, and the last picture stays", async () => {
+test("invalid input gives the command line's error, and the last picture is kept", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;
     const hash = await text(page, "hash");
@@ -124,7 +124,7 @@ test("bad input says what the command line says, and the last picture stays", as
     await done(opened);
 });
 
-test("a run that would take too long is refused before it begins, with what it would take", async () => {
+test("a run that would take too long is rejected in advance, with its estimated cost", async () => {
     const opened = await open({ hash: "#preset=geo" });
     await set(opened.page, "duration", "24 h");
     const [problem] = await problems(opened.page);
@@ -132,7 +132,7 @@ test("a run that would take too long is refused before it begins, with what it w
     await done(opened);
 });
 
-test("a file is opened, one that is no scenario is refused", async () => {
+test("a file is opened; a file that is not a scenario is rejected", async () => {
     const opened = await open();
     const { page } = opened;
     const give = (name, content) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(content) });
@@ -152,7 +152,7 @@ test("a file is opened, one that is no scenario is refused", async () => {
     await done(opened);
 });
 
-test("a flow past the eighth is drawn once its segments are asked for", async () => {
+test("a flow beyond the eighth is drawn if its segments are selected", async () => {
     const opened = await open({ hash: "#preset=web-and-bulk" });
     const { page } = opened;
     const drawn = () => page.locator("#window .u-series .u-label").allTextContents();
@@ -167,7 +167,7 @@ test("a flow past the eighth is drawn once its segments are asked for", async ()
     await done(opened);
 });
 
-test("what no knob has is written as text: groups, VBR, queues that mark", async () => {
+test("fields without a knob are edited as text: groups, VBR, marking queues", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;
     await page.locator("#text-box summary").click();
@@ -200,7 +200,7 @@ tcp = { mss = "1460 B", receiver_window = "auto", ecn = "classic", recovery = "s
     await done(opened);
 });
 
-test("a link gives the scenario and the seed back, one that was cut says so", async () => {
+test("a link restores the scenario and the seed; a truncated link gives an error", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
     await rerun(page, () => set(page, "seed", "42"));
@@ -229,7 +229,7 @@ test("a link gives the scenario and the seed back, one that was cut says so", as
     await done(opened);
 });
 
-test("a run is cancelled, and another begins", async () => {
+test("a run is cancelled, and another one starts", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;
     await set(page, "duration", "60 s");
@@ -241,7 +241,7 @@ test("a run is cancelled, and another begins", async () => {
     await done(opened);
 });
 
-test("a zoom draws the span anew, and the whole run comes back", async () => {
+test("zooming redraws the span, and the whole run can be restored", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
     const hash = await text(page, "hash");
@@ -260,7 +260,7 @@ test("a zoom draws the span anew, and the whole run comes back", async () => {
     await done(opened);
 });
 
-test("throughput is what arrives, and never more than the trunk carries", async () => {
+test("throughput counts arriving data and never exceeds the trunk's capacity", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
     // The delivery known from ACKs jumps when a gap is filled.
@@ -277,7 +277,7 @@ switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recov
     await done(opened);
 });
 
-test("RTTs are those of the path: the delay of its links, and at most a full buffer more", async () => {
+test("RTTs lie between the delay of the links and this delay plus a full buffer", async () => {
     const opened = await open({ hash: "#step=2" });
     const { page } = opened;
     const words = await page.getAttribute("#rtt", "aria-label");
@@ -302,7 +302,7 @@ async function explained(page) {
     return found;
 }
 
-test("why the window fell: each timeout, loss and mark that the sender counted has its explanation", async () => {
+test("each timeout, loss and mark that the sender counted has an explanation of the window reduction", async () => {
     const opened = await open({ hash: "#step=4" });
     const { page } = opened;
     const path = `network = { kind = "dumbbell", sources = 1, access_rate = "100 Mbit/s", trunk_rate = "10 Mbit/s", trunk_delay = "50 ms" }`;
@@ -331,7 +331,7 @@ test("why the window fell: each timeout, loss and mark that the sender counted h
     await done(opened);
 });
 
-test("a flow of datagrams has a picture of what was sent and what arrived", async () => {
+test("a datagram flow has a picture of sent and received data", async () => {
     const opened = await open({ hash: "#preset=home" });
     const { page } = opened;
     assert.match(await page.getAttribute("#sequence", "aria-label"), /^sequence \[KB\] over time, up to \d.*: ping sent, arrived,/);
@@ -349,7 +349,7 @@ test("an application with a rate has a window, RTTs and acknowledged segments", 
     await done(opened);
 });
 
-test("what is not recorded is not denied: a click into the window of a long run", async () => {
+test("a click into the window of a long run reports that reasons are not recorded", async () => {
     const opened = await open({ hash: "#preset=cellular" });
     const { page } = opened;
     const click = async () => {
@@ -359,11 +359,11 @@ test("what is not recorded is not denied: a click into the window of a long run"
     };
     assert.match(await click(), /^\d+ of \d+\. At |the window of flow1 does not fall/);
     await rerun(page, () => page.selectOption("#preset", "starlink"));
-    assert.match(await click(), /^The reason of a fall is not recorded in runs of more than 300,000 segments\.$/);
+    assert.match(await click(), /^The reason for a fall is not recorded in runs of more than 300,000 segments\.$/);
     await done(opened);
 });
 
-test("a pinned run is shown together with the next", async () => {
+test("a pinned run is shown together with the next run", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;
     await page.click("#pin");
@@ -374,7 +374,7 @@ test("a pinned run is shown together with the next", async () => {
     await done(opened);
 });
 
-test("the RTTs of a pinned run are of the flow whose segments it showed, also after a zoom", async () => {
+test("the RTTs of a pinned run are those of the flow whose segments it showed, also after a zoom", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;
     await rerun(page, () => page.selectOption("#flow", "1"));
@@ -386,7 +386,7 @@ test("the RTTs of a pinned run are of the flow whose segments it showed, also af
     await done(opened);
 });
 
-test("files: TOML that gives the same run, CSV, PNG and SVG", async () => {
+test("saved files: TOML that repeats the run, CSV, PNG and SVG", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
     const saved = async (id) => {
@@ -412,7 +412,7 @@ test("files: TOML that gives the same run, CSV, PNG and SVG", async () => {
     await done(opened);
 });
 
-test("20 seeds give intervals, two knobs a heat map", async () => {
+test("20 seeds give intervals, and two knobs a heat map", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
     await page.click("#seeds-box summary");
@@ -434,7 +434,7 @@ test("20 seeds give intervals, two knobs a heat map", async () => {
     await done(opened);
 });
 
-test("the page begins with the lesson, next to the pictures, on a phone above them", async () => {
+test("the page begins with the lesson, next to the pictures, or above them on a phone", async () => {
     for (const [width, below] of [[1300, false], [390, true]]) {
         const opened = await open({ width });
         const box = (selector) => opened.page.locator(selector).boundingBox();
@@ -443,7 +443,7 @@ test("the page begins with the lesson, next to the pictures, on a phone above th
         assert.ok(picture.y + picture.height < 900, `${width}: the first picture ends at ${picture.y + picture.height}`);
         assert.equal(guide.y + guide.height <= picture.y, below);
         await opened.page.evaluate(() => document.getElementById("queue").scrollIntoView());
-        assert.ok((await box("#guide")).y >= 0, "the lesson stays in view");
+        assert.ok((await box("#guide")).y >= 0, "the lesson remains visible");
         await done(opened);
     }
 });
@@ -477,7 +477,7 @@ const EXERCISES = [
 ];
 
 for (const [i, exercise] of EXERCISES.entries()) {
-    test(`exercise ${i + 1}: the engine finds the answer, which runs of the same text confirm`, async () => {
+    test(`exercise ${i + 1}: the engine finds the answer, which runs of the same scenario confirm`, async () => {
         const opened = await open({ hash: `#exercise=${i + 1}` });
         const { page } = opened;
         const verdict = async () => {
@@ -504,7 +504,7 @@ for (const [i, exercise] of EXERCISES.entries()) {
     });
 }
 
-test("a change of the scenario ends the check of the previous answer", async () => {
+test("a change of the scenario cancels the check of the previous answer", async () => {
     const opened = await open({ hash: "#exercise=1" });
     const { page } = opened;
     await page.click("#check");
@@ -541,7 +541,7 @@ test("settings survive a reload; undo and Back return to the previous ones, also
     await done(opened);
 });
 
-test("menus offer what the scenario accepts, and say what the rest needs", async () => {
+test("menus offer the choices that the scenario accepts, and explain what the others need", async () => {
     const opened = await open({ hash: "#preset=fiber" });
     const { page } = opened;
     const choice = (path, value) =>
@@ -552,7 +552,7 @@ test("menus offer what the scenario accepts, and say what the rest needs", async
     await page.focus('[data-path="switch.policy"]');
     assert.deepEqual(await choice("switch.policy", "epd"), [true, "EPD: is for cells"]);
     await page.focus('[data-path="traffic"]');
-    assert.deepEqual(await choice("traffic", "voice"), [true, "voice: is not on this page"]);
+    assert.deepEqual(await choice("traffic", "voice"), [true, "voice: is not supported on this page"]);
     assert.deepEqual(await choice("traffic", "cbr"), [false, "cbr"]);
     await rerun(page, () => set(page, "tcp.recovery", "rack"));
     await page.focus('[data-path="tcp.congestion"]');
@@ -562,7 +562,7 @@ test("menus offer what the scenario accepts, and say what the rest needs", async
     await done(opened);
 });
 
-test("a preset with a time-varying path runs as it is, with any seed", async () => {
+test("a preset with a time-varying path runs unchanged, with any seed", async () => {
     const opened = await open({ hash: "#preset=cellular&seed=3" });
     const { page } = opened;
     const hash = await text(page, "hash");

@@ -11,7 +11,7 @@ import { fromToml } from "../scenario/toml";
 
 declare const ENGINE: string;
 
-/** Results of a run; empty if the scenario has problems. */
+/** Results of a run; empty if the scenario is invalid. */
 interface Found {
     problems: string[];
     state_hash?: string;

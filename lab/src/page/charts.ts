@@ -4,7 +4,7 @@ import { CHARTS, type Chart, type ChartName, DARK, type Drawn, LIGHT, PRINTED, t
 import type { View } from "./protocol";
 import { instants } from "./series";
 
-/** Width of the value axes [pixel]; it is equal, so that equal times are aligned vertically. */
+/** Width of the value axes [pixel], equal for all charts so that equal times are aligned vertically. */
 const AXIS = 72;
 /** Maximum horizontal movement of a press that counts as a click [pixel]. */
 const STILL = 4;

@@ -26,7 +26,7 @@ const measured = { ...PER_SEGMENT };
 
 /** Updates the estimated speed of this machine from a run. */
 export function learn(resolved: Resolved, segments: number, seconds: number): void {
-    // Short runs spend most of their time on the start.
+    // Short runs are ignored, because they spend most of their time on starting.
     if (segments > 20_000) measured[counted(resolved)] = seconds / segments;
 }
 
@@ -64,7 +64,7 @@ export function tooMuch(resolved: Resolved): string | null {
     const rate = kindOf(network) === "dumbbell" ? `, network.trunk_rate ${String(valueOf(network, "trunk_rate"))}` : "";
     const why = `duration ${String(valueOf(resolved.scenario, "duration"))}${rate}`;
     const what = `some ${Number(segments.toPrecision(2)).toLocaleString("en")} segments, ${time} and ${memory} in this page`;
-    return `${why}: would take ${what}; needs at most a minute and 1 GB, so a shorter duration, a lower rate or larger segments`;
+    return `${why}: would take ${what}; needs at most a minute and 1 GB: reduce the duration or the rate, or increase the segment size`;
 }
 
 function shownTime(seconds: number): string {

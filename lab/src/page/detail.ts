@@ -88,7 +88,7 @@ function rttOf(rows: Rows, view: View): Course {
     return course;
 }
 
-/** Actions of the sender at one instant, and whether an ACK caused them. */
+/** Actions of the sender at one time, and whether an ACK caused them. */
 interface Instant {
     ack: boolean;
     /** Whether the ACK was a duplicate or had SACK blocks. */

@@ -72,7 +72,7 @@ export class EngineWorker {
         return this.waiting.size;
     }
 
-    /** Starts a run after the pending ones. */
+    /** Starts a run after all pending ones. */
     run(core: string, seed: string, view: View | null, told: Told = () => undefined, detail?: Recording): Running {
         const job: Job = { id: ++latest, core, seed, view, detail };
         const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
@@ -102,7 +102,7 @@ export class EngineWorker {
         for (const order of [...orders, { job }]) {
             this.order(order).catch((error: unknown) => {
                 this.waiting.delete(job.id);
-                reject(new RunFailed(`the engine can't be started here: ${String(error)}`, false));
+                reject(new RunFailed(`the engine cannot be started here: ${String(error)}`, false));
             });
         }
     }
@@ -126,7 +126,7 @@ export class EngineWorker {
         this.renew(this.worker);
     }
 
-    /** This is synchronous if the worker exists, because awaiting a promise would wait for all pending work. */
+    /** If the worker exists, the job is sent synchronously, because awaiting a promise would wait for all pending work. */
     private async order(order: Order): Promise<void> {
         if (this.worker === null) {
             this.starting ??= this.start();

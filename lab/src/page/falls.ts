@@ -35,7 +35,7 @@ export class Falls {
         const distance = (i: number): number => Math.abs((this.falls[i] as Fall).time_s - instant);
         const best = this.falls.map((_, i) => i).reduce((nearest, i) => (nearest < 0 || distance(i) < distance(nearest) ? i : nearest), -1);
         if (best >= 0 && distance(best) <= NEAR * this.span) this.tell(best);
-        else byId("why").textContent = this.missing === null ? `Near ${instant.toFixed(2)} s the window of ${this.flow} does not fall.` : `The reason of a fall ${this.missing}.`;
+        else byId("why").textContent = this.missing === null ? `Near ${instant.toFixed(2)} s the window of ${this.flow} does not fall.` : `The reason for a fall ${this.missing}.`;
     }
 
     private tell(place: number): void {

@@ -79,7 +79,7 @@ export class Form {
         if (knob.span !== undefined) row.append(this.slider(resolved, knob, found.field));
         const part = found.value as Part | null;
         if (found.field.type.is !== "kinds" || part === null) return [row];
-        // The digest of a module follows from its file.
+        // The digest of a module is computed from its file.
         const fields = fieldsOf(part).filter((field) => field.name !== "kind" && field.name !== "digest");
         if (fields.length === 0) return [row];
         const parts = fields.map((field) => this.entry(`${knob.path}.${field.name}`, field.name.replaceAll("_", " "), field));
@@ -113,7 +113,7 @@ export class Form {
                 this.turned(path, meant(input.value, field.type), true);
                 return;
             }
-            // The menu shows the present choice until there is a file.
+            // The menu shows the current choice until a file is chosen.
             input.value = input.dataset["shown"] ?? "";
             this.choose();
         });

@@ -112,7 +112,7 @@ function prefixed<T>(prefix: string, work: () => T): T {
     }
 }
 
-/** The imports of a module, as functions that fail when they are called. Throws an Error for an import that is no function. */
+/** The imports of a module, as functions that fail when they are called. Throws an Error for an import that is not a function. */
 function importsOf(module: WebAssembly.Module): WebAssembly.Imports {
     const imports: WebAssembly.Imports = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {

@@ -47,7 +47,7 @@ export class Guide {
         this.show({});
     }
 
-    /** Shows a step or exercise; shows nothing without an argument. */
+    /** Shows a step or exercise; without an argument, it shows nothing. */
     show(place: Place): void {
         this.place = PLACES.findIndex((one) => one.step === place.step && one.exercise === place.exercise);
         this.menu.value = String(this.place);

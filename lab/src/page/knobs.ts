@@ -97,7 +97,7 @@ export function meant(text: string, type: Type): unknown {
     return written;
 }
 
-/** Values by name, as in "beta = 0.7, gain = 2"; text that is none stays text. */
+/** Values by name, as in "beta = 0.7, gain = 2"; other text is returned unchanged. */
 function valuesOf(written: string): unknown {
     try {
         return fromToml(`values = {${written}}`, "values")["values"];
@@ -136,7 +136,7 @@ const STARTING: Record<string, string> = {
 
 /** Returns an initial value for a field without a default: the example of its description, or an instructive value. */
 function starting(field: Field): string {
-    // A bit error rate is a number.
+    // The value for a bit error rate has to be a number.
     const known = field.name === "rate" && field.type.is !== "quantity" ? undefined : STARTING[field.name];
     return known ?? (/as in (.*)$/.exec(field.description)?.[1] ?? "").replaceAll(/['"[\]]/g, "");
 }

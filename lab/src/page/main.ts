@@ -57,7 +57,7 @@ let done: Done | null = null;
 let pinned: Done | null = null;
 let running: Running | null = null;
 let lastMs = Number.POSITIVE_INFINITY;
-/** Whether a scenario was shown before: the first one is not a change that can be undone. */
+/** Whether a scenario was shown before; showing the first one cannot be undone. */
 let started = false;
 /** The origin of the scenario, and its fields at this origin. */
 let origin: { place: Origin; fields: Table | null } = { place: {}, fields: null };
@@ -114,7 +114,7 @@ function take(next: Table, fresh: boolean): boolean {
     if (fresh) sequence = 0;
     [fields, resolved] = [next, found];
     sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
-    // This comes first, so that the worker runs while the form is built.
+    // Start the run first, so that the worker runs while the form is built.
     run();
     form.show(found, next, seed);
     guide.changed();
@@ -277,7 +277,7 @@ function usePreset(name: string): void {
 }
 
 function usePlace({ step, exercise }: Place): void {
-    // Without a step or exercise, the scenario is unchanged, and the panel is empty.
+    // If there is no step or exercise, the scenario is unchanged and the panel is empty.
     show({ step, exercise }, step === undefined && exercise === undefined ? fields : null);
 }
 

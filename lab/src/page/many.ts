@@ -140,7 +140,7 @@ async function factorial({ fields }: { fields: Table }, signal: AbortSignal): Pr
 
 function at(fields: Table, path: string, level: string): Table {
     const found = checkedAt(resolve(fields), path);
-    if (found === null) throw new ScenarioError([`${path}: this network has none; needs a knob that it has`]);
+    if (found === null) throw new ScenarioError([`${path}: this network does not have it; needs another knob`]);
     return changed(fields, path, meant(level, found.field.type));
 }
 

@@ -24,7 +24,7 @@ export function ask(menu: HTMLSelectElement, path: string, type: Type, fields: T
     if (menu.dataset["asked"] !== undefined) return;
     menu.dataset["asked"] = "";
     for (const option of menu.options) {
-        // A module is refused without its file, which the page asks for once it is chosen.
+        // Do not check a module: it is rejected without its file, which the page requests after the choice.
         if (option.value === menu.value || option.value === "module") continue;
         const reason = refusal(path, meant(option.value, type), fields);
         option.disabled = reason !== null;

@@ -28,8 +28,8 @@ export const METRICS: Metric[] = [
     { id: "resent", label: "resent", unit: "", tip: "Share of the transmitted segments that were retransmissions.", show: percent(2) },
     { id: "timeouts", label: "timeouts", unit: "", tip: "Number of expirations of retransmission timers (RTO), over all flows.", show: whole },
     { id: "fast_retransmits", label: "fast retransmits", unit: "", tip: "Number of recoveries started by duplicate ACKs instead of a timeout, over all flows.", show: whole },
-    { id: "peak_queue", label: "peak queue", unit: "", tip: "The longest queue of any switch port: cells, or packets.", show: whole },
-    { id: "mean_queue", label: "mean queue", unit: "", tip: "Time average of the queue of the port with the longest mean queue: cells, or packets.", show: fixed(1) },
+    { id: "peak_queue", label: "peak queue", unit: "", tip: "Maximum queue length of any switch port, in cells or packets.", show: whole },
+    { id: "mean_queue", label: "mean queue", unit: "", tip: "Time average of the queue of the port with the longest mean queue, in cells or packets.", show: fixed(1) },
     { id: "utilization", label: "busiest port", unit: "", tip: "Share of the time in which the busiest switch port was sending.", show: percent(1) },
 ];
 
@@ -111,7 +111,7 @@ function writtenOf(resolved: Resolved, run: Counted): Map<string, number> {
     return written;
 }
 
-/** Returns the time after which a flow writes no more data [s]. */
+/** Returns the time at which a flow stops writing data [s]. */
 function stopS(flow: JsonTable, startS: number): number {
     const stop = flow["stop"] as JsonTable | undefined;
     if (stop === undefined) return Number.POSITIVE_INFINITY;

@@ -57,7 +57,7 @@ async function picture(of: Outputs, as: "png" | "svg"): Promise<void> {
     const which = byId<HTMLSelectElement>("which").value;
     const printed = of.charts.printed();
     if (printed === null) return;
-    // An empty picture, such as that of RTTs in a run that does not record them, is omitted.
+    // Empty pictures, such as the RTTs of a run that does not record them, are omitted.
     const charts = (which.split(" ") as ChartName[]).map((name) => printed.charts[name]).filter((chart) => chart.lines.length > 0);
     if (charts.length === 0) {
         byId("status").textContent = `No file: the picture of ${which} is empty`;

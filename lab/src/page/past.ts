@@ -22,7 +22,7 @@ export class Past {
         this.undo.addEventListener("click", () => history.back());
         this.show();
         addEventListener("popstate", () => {
-            // Drop an entry that is still being created, because it belongs to the previous settings.
+            // Discard an entry that is still being created, because it belongs to the previous settings.
             this.latest++;
             this.changedWhat = "";
             this.before = beforeNow();

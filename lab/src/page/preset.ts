@@ -7,7 +7,7 @@ import { type Resolved, resolve } from "../scenario/resolve";
 
 type Table = Record<string, unknown>;
 
-/** Returns whether a preset can be run without changes only, with any seed. */
+/** Returns whether a preset can only be run unchanged, with any seed. */
 export function isFixed(preset: Preset): boolean {
     return preset.core !== undefined;
 }

@@ -17,7 +17,7 @@ export function recordingOf(of: Resolved, flow: number): Recording | undefined {
     return { marks: "ecn" in tcp, rack: coreKind(tcp["recovery"]) === "rack" };
 }
 
-/** Returns the reason why nothing is recorded for a flow, as the end of a sentence. */
+/** Returns the reason for which nothing is recorded for a flow, as the end of a sentence. */
 export function notRecorded(flow: JsonTable): string {
     return isOverTcp(flow) ? `is not recorded in runs of more than ${MOST_RECORDED.toLocaleString("en")} segments` : "needs a flow over TCP";
 }

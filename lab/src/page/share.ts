@@ -5,7 +5,7 @@
 import { ScenarioError } from "../scenario/errors";
 import { fromToml, toToml } from "../scenario/toml";
 
-const CUT = "link: it can't be read, because a part of it is missing or changed; needs the complete link";
+const CUT = "link: cannot be read, because a part of it is missing or changed; needs the complete link";
 
 /** The origin of the scenario, and the scenario if it differs from its origin. */
 export interface Settings {

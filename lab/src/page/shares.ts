@@ -69,7 +69,7 @@ export function wirePerByte(core: JsonTable, flow: JsonTable): number {
 
 function jain(values: number[]): number {
     const squares = values.length * sum(values.map((value) => value * value));
-    // Equal throughputs would have an index above 1 by a rounding error.
+    // A rounding error would give equal throughputs an index above 1.
     return squares > 0 ? Math.min(1, sum(values) ** 2 / squares) : Number.NaN;
 }
 

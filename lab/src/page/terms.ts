@@ -3,7 +3,7 @@
 export const TERMS: Record<string, string> = {
     cwnd: "cwnd, the congestion window: the maximum number of unacknowledged bytes that the sender allows itself to have in flight. It doubles per RTT in slow start, grows by one segment per RTT in congestion avoidance, and shrinks after a loss. Slow start ends at ssthresh.",
     queue: "The queue of a switch's output port, including the cell (ATM) or packet (IP) in service. A full buffer drops arrivals; a policy such as EPD drops whole packets earlier.",
-    rtt: "Round-trip time: from sending a segment to the first acknowledgement that covers it, without retransmitted segments. It is the delay of the links plus the wait in queues.",
+    rtt: "Round-trip time: the time from sending a segment to the first acknowledgement that covers it, excluding retransmitted segments. It is the delay of the links plus the queueing delay.",
     throughput: "Rate at which data reach the receivers. Duplicates are not counted.",
     sequence: "Sequence numbers of the segments that one flow sent, over time. The slope is the sending rate. ACKs follow one RTT later; the data between the two lines are in flight.",
     hash: "A hash of the final state of all senders, receivers and ports. The command line prints the same hash for the same scenario and seed, because the runs are bit-identical.",

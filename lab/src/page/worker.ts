@@ -17,7 +17,7 @@ let memory: WebAssembly.Memory | null = null;
 
 const turn = new MessageChannel();
 
-/** Lets pending messages be processed; a timer would delay this by 4 ms. */
+/** Allows pending messages to be processed; a timer would delay this by 4 ms. */
 function messages(): Promise<void> {
     return new Promise((resolve) => {
         turn.port1.onmessage = () => resolve();
@@ -41,7 +41,7 @@ async function work(job: Job): Promise<void> {
     let run: Run | null = null;
     try {
         run = begin(job);
-        // A shorter run sends only its final picture.
+        // A run that is shorter than this sends only its final picture.
         let [looked, drawn] = [began, began];
         while (run.advance(CHUNK)) {
             const now = performance.now();

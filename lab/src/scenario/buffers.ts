@@ -6,7 +6,7 @@ import { NUMBERS } from "./model";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED } from "./units";
 
-/** Length of a full segment, in the units of buffers. */
+/** Length of a full segment in each unit of buffers. */
 export interface Packet {
     mss: bigint;
     cells: bigint;

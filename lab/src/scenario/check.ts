@@ -17,7 +17,7 @@ export interface Part {
 export type Value = string | number | bigint | boolean | null | Part | Value[];
 
 /** Problem with fields and kinds that only the command line supports. */
-export const ELSEWHERE = "is not on this page; longpipe run has it";
+export const ELSEWHERE = "is not supported on this page; longpipe run supports it";
 
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;

@@ -45,7 +45,7 @@ export function checkStands(network: unknown): void {
         for (const [name, does] of Object.entries(DESCRIPTION.beyond.network)) {
             const value = part[name] ?? null;
             if (value === null || (Array.isArray(value) && value.length === 0)) continue;
-            throw new ScenarioError([`${field}.${name}: ${does}, which this page can't show; longpipe run can`]);
+            throw new ScenarioError([`${field}.${name}: ${does}, which this page does not support; longpipe run does`]);
         }
     }
 }

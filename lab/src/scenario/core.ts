@@ -75,7 +75,7 @@ function ascending(items: Json[]): Json[] {
 }
 
 function isDefault(field: Field, value: Value): boolean {
-    // Checked integers have another type than integers of the description.
+    // Checked integers have a different type than integers of the description.
     if (field.type.is !== "part" && field.type.is !== "kinds") return String(value) === String(field.default);
     const part = value as Part;
     if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;

@@ -11,7 +11,7 @@ import { keepModule } from "./modules";
 import { resolve } from "./resolve";
 import { fromToml } from "./toml";
 
-// Node 18 has it as a module only.
+// Node 18 provides it only as a module.
 if (globalThis.crypto === undefined) Object.assign(globalThis, { crypto: webcrypto });
 for (const file of process.argv.slice(2)) await keepModule(basename(file), new Uint8Array(readFileSync(file)));
 for (const text of JSON.parse(readFileSync(0, "utf8")) as string[]) {

@@ -63,7 +63,7 @@ export interface Model {
     constraints?: Constraint[];
 }
 
-/** A kind of quantity; units in base units. */
+/** A kind of quantity, with each unit in base units. */
 export interface DimensionData {
     base: string;
     suffix: string;
@@ -120,7 +120,7 @@ interface Description {
     rules: Record<string, Record<string, Record<string, unknown>>>;
     policies: { cells: string[]; packets: string[] };
     limits: Record<string, string>;
-    /** Fields of links and nodes that the page does not have, each with its effect; kinds of traffic that only Python resolves. */
+    /** Fields of links and nodes that the page does not support, each with its effect; kinds of traffic that only Python resolves. */
     beyond: { network: Record<string, string>; kinds: string[] };
     presets: Preset[];
 }

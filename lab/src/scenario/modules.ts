@@ -21,15 +21,15 @@ const MAGIC = [0, 0x61, 0x73, 0x6d];
 /** Format of LONGPIPE_FACT in longpipe_control.h. */
 const FACT = /\x01longpipe\x01([a-z-]+)=([\x20-\x7e]{1,200})\0/g;
 
-/** Keeps a module under its name, in place of an earlier one. Throws ScenarioError if it is none. */
+/** Stores a module under its name, replacing an earlier one. Throws ScenarioError if the file is not a module. */
 export async function keepModule(name: string, content: Uint8Array<ArrayBuffer>): Promise<ModuleContent> {
-    if (!MAGIC.every((byte, i) => content[i] === byte)) throw new ScenarioError([`${name}: no WebAssembly; ${NEEDS}`]);
+    if (!MAGIC.every((byte, i) => content[i] === byte)) throw new ScenarioError([`${name}: not WebAssembly; ${NEEDS}`]);
     if (content.length > MOST_BYTES) throw new ScenarioError([`${name}: ${content.length} bytes; needs at most ${MOST_BYTES}`]);
     const facts = factsOf(content);
     const version = facts.find(([key]) => key === "interface")?.[1];
-    if (version === undefined) throw new ScenarioError([`${name}: no congestion controller; ${NEEDS}`]);
+    if (version === undefined) throw new ScenarioError([`${name}: not a congestion controller; ${NEEDS}`]);
     const known = DESCRIPTION.module_interface;
-    if (version !== known) throw new ScenarioError([`${name}: interface version ${version}; needs ${known}: build it again`]);
+    if (version !== known) throw new ScenarioError([`${name}: interface version ${version}; needs ${known}: rebuild it`]);
     const parameters = facts.filter(([key]) => key === "parameter").map(([, text]): [string, string] => {
         const at = text.lastIndexOf(":");
         return [text.slice(0, at), text.slice(at + 1)];
@@ -58,14 +58,14 @@ export function moduleName(digest: string): string {
 
 /** The facts that a module states about itself. */
 function factsOf(content: Uint8Array): [string, string][] {
-    // One letter for each byte.
+    // Convert each byte to one character.
     const text = new TextDecoder("latin1").decode(content);
     return [...text.matchAll(FACT)].map(([, key, value]) => [key ?? "", value ?? ""]);
 }
 
 async function sha256(name: string, content: Uint8Array<ArrayBuffer>): Promise<string> {
     if (globalThis.crypto?.subtle === undefined) {
-        throw new ScenarioError([`${name}: this browser has no SHA-256 for pages by http; needs the page from a file or by https`]);
+        throw new ScenarioError([`${name}: this browser has no SHA-256 for pages loaded over http; needs the page from a file or over https`]);
     }
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
     return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -172,7 +172,7 @@ function buffersOf(scenario: Part, topology: Topology, packet: Packet, i: number
     const network = valueOf(scenario, "network") as Part;
     const link = topology.graph.links[i] as Part;
     const dumbbell = kindOf(network) === "dumbbell";
-    // At all ports of a dumbbell, a BDP is that of the trunk.
+    // At all ports of a dumbbell, 1 BDP is computed with the trunk's rate.
     const rate = String(dumbbell ? valueOf(network, "trunk_rate") : valueOf(link, "rate"));
     const of = (field: string, text: string, at: string): JsonTable | null => {
         const pipe = { rateBps: RATE.parse(at), roundTripPs: topology.longestRoundTripPs };
@@ -236,14 +236,14 @@ function coreTcp(tcp: Part): JsonTable {
     return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 
-/** Returns a module as the core has it: by its digest, with the clock of its own or of TCP. */
+/** Converts a module for the core: its digest, and its own clock or that of TCP. */
 function coreModule(module: Part, hz: bigint): JsonTable {
     const { parameters } = coreFields(module) as { parameters: Json };
     const digest = moduleOf(String(valueOf(module, "file")))?.digest ?? "";
     return { kind: "module", digest, parameters, hz: (valueOf(module, "hz") ?? hz) as bigint };
 }
 
-/** Returns the time after which a flow writes no more data, if there is one. */
+/** Returns the time at which a flow stops writing data, if there is one. */
 function stop(scenario: Part, flow: Part): JsonTable {
     const chosen = (valueOf(flow, "stop") ?? valueOf(scenario, "stop")) as Part | null;
     return chosen === null ? {} : { stop: coreFields(chosen) };

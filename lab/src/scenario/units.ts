@@ -6,7 +6,7 @@ import { Rational } from "./rational";
 export const UNLIMITED = "unlimited";
 const QUANTITY = /^([+-]?(?:\d{1,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
 
-/** A problem with a value; the name of its field is missing. */
+/** A problem with a value, without the name of its field. */
 export class ValueProblem extends Error {}
 
 /** A kind of quantity. */

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-# Kinds that a page does not have, because it starts no program, has no interpreter, and shows neither arriving flows
-# nor players.
+# Kinds that the page does not support, because it starts no program, has no interpreter, and shows neither arriving
+# flows nor players.
 MODELS: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
 # Kinds of traffic that only Python can resolve: presets, files, and real stacks.
 RESOLVED_BY_PYTHON: Final = ("voice", "arrivals", "stack")
-# Fields that it does not have, because its metrics and pictures show whole runs.
+# Fields that the page does not support, because its metrics and pictures show whole runs.
 FIELDS: Final = frozenset({"warm_up"})
-# Fields of links and nodes that it does not have, each with its effect.
+# Fields of links and nodes that the page does not support, each with its effect.
 OF_NETWORK: Final[Mapping[str, str]] = {
     "pep": "splits connections",
     "path": "varies over time",
@@ -64,7 +64,7 @@ def _problems(fields: Json) -> Iterator[str]:
     for field, part in (("network", network), *listed):
         for name, does in OF_NETWORK.items():
             if part.get(name):
-                yield f"{field}.{name}: {does}, which the lab can't show; longpipe run can"
+                yield f"{field}.{name}: {does}, which the lab does not support; longpipe run does"
     absent = {*RESOLVED_BY_PYTHON, *(str(kind_of(model)) for model in MODELS)}
     for field, part in _flows(fields):
         traffic, _ = _kind_and(part.get("traffic"))
