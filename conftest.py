@@ -1,6 +1,6 @@
 """Runs the snippets of README.md and docs/: Python and console sessions, whose output must be as shown.
 
-The snippets of a page run in order, in a folder of their own that has the repository's `scenarios`. A `toml`, `c` or
+The snippets of a page run in order, in a separate folder that contains the repository's `scenarios`. A `toml`, `c` or
 `python` block that begins with a comment such as `# lan.toml`, `/* tcp_mine.c */` or `# mine.py` is written to that
 file, a `text` block is what the Python before it prints, and `...` stands for any output.
 """
@@ -77,7 +77,7 @@ def _difference(of: str, shown: str, printed: str) -> str | None:
 
 
 def _run_session(example: Example) -> str | None:
-    """Each command after a `$ `; what follows it, up to the next, is its output, if any is shown."""
+    """Runs each command after a `$ `; the lines up to the next command are its output, if any is shown."""
     for command, wanted in _commands(example.parsed):
         environment = {
             **os.environ,

@@ -23,7 +23,7 @@ FACTORS = ["tcp", "buffer", "policy"]
 
 
 def runs(replications: int) -> pd.DataFrame:
-    """Normal responses with effects of two of the three factors and of the seed."""
+    """Returns normal responses with effects of two of the three factors and of the seed."""
     rng = np.random.default_rng(1)
     points = product(["vanilla", "reno", "newreno", "sack"], [0.5, 1.0, 2.0], ["epd", "selective-drop"])
     frame = pd.DataFrame(list(points), columns=FACTORS).merge(pd.Series(range(replications), name="seed"), how="cross")
@@ -34,7 +34,7 @@ def runs(replications: int) -> pd.DataFrame:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Best of three [s]."""
+    """Returns the best time of three [s]."""
     times = []
     for _ in range(3):
         began = time.perf_counter()

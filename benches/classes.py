@@ -23,10 +23,10 @@ acks = 0
 
 
 class Plain(Control):
-    """Reno by bytes."""
+    """Reno that counts bytes."""
 
     def on_ack(self, ack: Ack) -> Grant | None:
-        """Grows by a segment in a round trip."""
+        """Increases the window by one segment per round trip."""
         if not ack.grows:
             return None
         if ack.window < ack.ssthresh:
@@ -45,11 +45,11 @@ class Counting(Plain):
 
 
 class Compiled(Control):
-    """Reno by bytes, compiled by Numba."""
+    """Reno that counts bytes, compiled by Numba."""
 
     @compiled
     def on_ack(state: Any, ack: Ack, grant: Any) -> None:  # noqa: ANN401, N805 - compiled
-        """Grows by a segment in a round trip."""
+        """Increases the window by one segment per round trip."""
         if ack.grows:
             grant.window += ack.acked if ack.window < ack.ssthresh else ack.mss * ack.acked / ack.window
 
@@ -71,7 +71,7 @@ def main() -> None:
         {"compiled": Compiled} if find_spec("numba") else {}
     )
     scenarios = {name: path.with_(**{"tcp.congestion": control}) for name, control in controls.items()}
-    # The first run of each compiles and imports.
+    # The first run of each controller includes compilation and imports.
     times = [{name: seconds(one) for name, one in scenarios.items()} for _ in range(ROUNDS + 1)][1:]
     for name in scenarios:
         print(f"{name}: {acks / median(of[name] for of in times):,.0f} ACKs/s")  # noqa: T201

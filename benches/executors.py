@@ -2,8 +2,8 @@
 
     python benches/executors.py [--rounds 5] [--runs 32] [--duration "60 s"] [--short-runs 2000]
 
-The first measurement needs two idle cores. CPU times, which do not depend on the load of the machine, are printed, too:
-those of the parent and of the cluster's scheduler per run.
+The first measurement needs two idle cores. CPU times, which do not depend on the load of the machine, are also printed:
+those of the parent and of the cluster's scheduler, per run.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from longpipe.store import Store, pack
 from longpipe.study import complete_study
 
 WORKERS = 2
-# Duration of a run that is short compared with its overhead.
+# Duration of a short run, which is dominated by overhead.
 SHORT = Scenario(name="short", duration="20 ms")
 
 

@@ -76,7 +76,7 @@ def steps(kind: str, flows: int) -> Iterator[tuple[str, float]]:
     began = time.process_time()
     cautions(whole)
     yield "check", time.process_time() - began
-    # Digest under which a run is stored, and the core's own reading and building.
+    # This measures the digest under which a run is stored, and the core's own reading and building.
     began = time.process_time()
     whole.digest()
     simulate(scenario("1 ms"))
@@ -137,7 +137,7 @@ def study() -> None:
 
 
 def main() -> None:
-    """Prints a table of scenarios, each row by a process of its own, and one of studies."""
+    """Prints a table of scenarios, each row in a separate process, and a table of studies."""
     if sys.argv[1:2] == ["--row"]:
         row(sys.argv[2], int(sys.argv[3]))
         return

@@ -1,7 +1,7 @@
 """Processor time of starts: `longpipe --help`, `longpipe run` of a small scenario, and `import numpy` for comparison.
 
-Usage: python benches/startup.py [ROUNDS]. The commands of a round follow each other, and each number is the median over
-all rounds [s of user and system time], so that other work on the machine affects all commands alike.
+Usage: python benches/startup.py [ROUNDS]. The commands of a round run one after another, so that other work on the
+machine affects all of them equally. Each number is the median over all rounds [s of user and system time].
 """
 
 import resource
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 LONGPIPE = [sys.executable, "-m", "longpipe"]
-# Commands by name; the store exists before the first round.
+# Commands by name. The store is created before the first round.
 COMMANDS = {
     "import numpy": [sys.executable, "-c", "import numpy"],
     "--help": [*LONGPIPE, "--help"],

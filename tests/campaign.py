@@ -23,8 +23,9 @@ def run(path: str | Path, workers: int) -> None:
 
 
 def begin_again_and_again() -> None:
-    """Runs the campaign in a new process for every two lines of input, and writes its process number and its exit
-    status. Between these two lines the process is not reaped, so that its number stays reserved even if it has ended.
+    """Runs the campaign in a new process for every two lines of input; writes its process number and its exit status.
+
+    Between these two lines the process is not reaped, so that its number stays reserved even if it has ended.
     """
     for scenario in DESIGN.scenarios:
         scenario.digest()

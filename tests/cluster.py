@@ -1,4 +1,4 @@
-"""A Dask scheduler and its workers, each in a process of its own."""
+"""A Dask scheduler and its workers, each in its own process."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Runs `longpipe` in the process of the tests, because a process of its own takes a third of a second to start.
+"""Runs `longpipe` in the process of the tests, because a separate process takes a third of a second to start.
 
 Tests of the start, of signals and of exits start a process (test_startup.py, test_interrupts.py, test_kills.py).
 """
@@ -29,7 +29,7 @@ def run(
         stack.enter_context(patch.dict(os.environ, environment))
         stack.enter_context(redirect_stdout(stdout))
         stack.enter_context(redirect_stderr(stderr))
-        # In the command's own process, warnings are not errors either.
+        # Warnings are not errors, as in the command's own process.
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("default")
         if cwd is not None:

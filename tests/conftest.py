@@ -16,7 +16,7 @@ from live_programs import IDLE, refused
 from longpipe.__main__ import COLLECT_AFTER
 from postgresql import server
 
-# Files whose tests compile, which takes longest.
+# Files whose tests compile code, which takes longest.
 LONGEST = {"test_wheel.py", "test_how_to.py"}
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
@@ -28,7 +28,7 @@ gc.set_threshold(COLLECT_AFTER)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The longest files, and pages, come first instead of last, so that no processor waits for them at the end.
+    # The longest files, and pages, run first, so that no processor waits for them at the end.
     items.sort(key=lambda item: (item.path.name not in LONGEST, item.path.suffix == ".py"))
 
 

@@ -26,7 +26,7 @@ FEW, MANY = "500 cells", "1000 cells"
 
 
 def make(path: Path | str) -> None:
-    """Makes a store with a study of 4 points and 3 replications, one of whose 12 runs is missing and one failed."""
+    """Creates a store with a study of 4 points and 3 replications, one of whose 12 runs is missing and one failed."""
     factors = [Factor.over("switch.buffer", [FEW, MANY]), Factor.over("tcp.recovery", ["reno", "sack"])]
     design = Design.full_factorial(BASE, factors, replications=3)
     with closing(Store(path)) as store:

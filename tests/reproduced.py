@@ -79,7 +79,7 @@ def whole_lbd_01(factory: pytest.TempPathFactory) -> Path:
 
 
 def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Returns a folder that the first process of a test session makes, while others that need it wait."""
+    """Returns a folder that the first process of a test session creates while others wait for it."""
     own = factory.getbasetemp()
     base = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder, partial = base / f"made-{name}", base / f"making-{name}"

@@ -1,8 +1,8 @@
 """Tables of runs of 20 choices between 12 to 20 alternatives, with which `tests/test_advise_tables.py` tests the
 selection.
 
-`python tests/selection_tables.py FOLDER [LINK...]` simulates those that are missing in a folder, in two minutes of
-processor time; they are in `tests/data/selection`.
+`python tests/selection_tables.py FOLDER [LINK...]` simulates the tables that are missing in a folder, in two minutes of
+processor time. The tables are stored in `tests/data/selection`.
 """
 
 import sys

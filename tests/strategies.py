@@ -324,7 +324,7 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
-    """Strategy: the tables of `ip_fields` without arriving flows and players, which the lab does not have."""
+    """Strategy: the tables of `ip_fields` without arriving flows and players, which the lab does not support."""
     elsewhere = ("flow-arrivals", "adaptive-video")
     return ip_fields().filter(lambda table: table["traffic"]["kind"] not in elsewhere)
 

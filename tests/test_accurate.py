@@ -29,7 +29,7 @@ LINK: Final = Scenario(name="link", duration="10 s").with_(
         "tcp.ecn": "accurate",
     }
 )
-# Position of the flags AE, CWR and ECE in the header, modulus of the counter, and its initial value.
+# Position of the flags AE, CWR and ECE in the header, and modulus and initial value of the counter.
 FLAGS_SHIFT, CYCLE, FIRST = 6, 8, 5
 SYN, CE, ECT = 0x002, 3, (2, 1)
 
@@ -123,8 +123,8 @@ def test_both_engines_agree(congestion: str, option: bool) -> None:
 
 @pytest.mark.parametrize("congestion", ["cubic", "linux-reno"])
 def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
-    """With either feedback there is one reduction per window: delivered bytes agree within 2 %, as means over four
-    draws of RED.
+    """With either feedback there is one reduction per window: the mean delivered bytes over four draws of RED agree
+    within 2 %.
     """
     delivered = {}
     for ecn in ("classic", "accurate"):

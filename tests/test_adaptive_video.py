@@ -8,7 +8,7 @@ import pytest
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.analysis.asked import NamedMeasure
 
-# Bytes of headers of a segment without options.
+# Length of a segment's headers without options [bytes].
 HEADERS = 40
 RATE_BPS, DELAY_S, MSS, REQUEST = 10e6, 20e-3, 1000, 100
 
@@ -83,7 +83,7 @@ def test_chunks_over_an_idle_path_arrive_when_arithmetic_says(engine: str) -> No
 
 def test_a_bitrate_above_the_link_s_rate_stalls_at_each_chunk() -> None:
     result = simulate(video(rate="3 Mbit/s", ladder=["4 Mbit/s"], duration="30 s"))
-    # 8 Mbit and their headers take 2.8 s for 2 s of video.
+    # 8 Mbit with their headers take 2.8 s to transmit, for 2 s of video.
     first, took = chunk_s(8e6, 3e6), chunk_s(8e6, 3e6, follows=True)
     received = 1 + math.floor((30 - first) / took)
     rest = 30 - first - (received - 1) * took

@@ -97,7 +97,7 @@ def test_common_random_numbers_save_runs() -> None:
 def test_the_best_within_a_limit_is_selected_though_others_are_better() -> None:
     """Alternative 0 is the best but violates its limit by the tolerance.
 
-    1 is the best that satisfies the limit by the tolerance.
+    Alternative 1 is the best of those that satisfy the limit by the tolerance.
     """
     means = np.array([[3.0, -1.0], [1.0, 1.0], [0.0, 1.0], [2.0, -1.0], [0.0, 4.0]])
     found = [selected(means, 0.3, seed)[0] for seed in range(50)]
@@ -191,7 +191,7 @@ def question(**more: object) -> Question:
 
 @pytest.fixture(scope="module", autouse=True)
 def executor() -> Iterator[None]:
-    """The runs are executed in threads of this process, because processes of their own take longer to start than these
+    """Returns an executor that uses threads of this process, because separate processes take longer to start than these
     runs.
     """
     for workers in (1, 2):
@@ -455,7 +455,7 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
     )
     assert [name for name in names if name.startswith("call")] == ["call1", "call2"]
     [trunk] = {link["delay_ps"] for link in scenario.resolved["links"] if link["rate_bps"] == 20_000_000}
-    # The RTT is 600 ms, minus 2 ms of access and 2 ms behind the path.
+    # The RTT is 600 ms, minus 2 ms of access and 2 ms after the path.
     assert trunk == 298 * 10**9
     template = gateway("20 Mbit/s", "600 ms", 80, 2)
     # The delay is 300 ms one way plus 60 ms of queueing.
@@ -511,7 +511,7 @@ def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_beside_the_an
     }  # fmt: skip
     base = Scenario().with_(**link)
     loss = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.001}, "tcp.congestion": "linux-reno"}
-    # 2 * 1448 bytes * 8 / 100 ms * sqrt(1500).
+    # The throughput is The throughput is 2 * 1448 bytes * 8 / 100 ms * sqrt(1500).
     assert list(rules(base.with_(**loss)))[1] == (
         "MSS / RTT sqrt(3 / 2p) with losses of 0.1 %, 2 long flows: 8.97 Mbit/s, 9 % of the link: a larger buffer does "
         "not increase it"
@@ -529,7 +529,7 @@ def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_beside_the_an
     assert all(one.startswith("BBR's window of 2 BDP leaves at most 1.25 MB in the queue") for one in bbr)
     assert ["can fill it" in one for one in bbr] == [True, False]
     poisson = {"traffic": {"kind": "poisson", "rate": "40 Mbit/s", "payload": "1222 B"}}
-    # 80 % of 100 Mbit/s in packets of 100 us: .8 * 100 us / .4.
+    # The wait at 80 % of 100 Mbit/s in packets of 100 us is .8 * 100 us / .4.
     assert list(rules(base.with_(**poisson))) == [
         "M/D/1 at a load of 80 %: mean wait 0.2 ms, if the buffer does not overflow"
     ]

@@ -40,7 +40,8 @@ def allowances(question: Question, best: float) -> Allowances:
 def right(truth: NDArray[np.float64], given: Allowances) -> set[int]:
     """Returns the alternatives within the zone of the best one that satisfies all limits by their tolerance.
 
-    They themselves satisfy the limits within their tolerances; if no alternative satisfies all limits, -1 is correct.
+    These alternatives satisfy the limits within their tolerances; if no alternative satisfies all limits, -1 is
+    correct.
     """
     means = truth.mean(axis=1)
     # An alternative without a value in some run violates its limit.

@@ -1,4 +1,4 @@
-"""Link aggregation compared with its closed form, with ns-3's recorded throughput of 802.11n, and between both engines."""
+"""Link aggregation compared with its closed form and with ns-3's recorded throughput of 802.11n, and in both engines."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LENGTH = 1000
 
 
 def batched(aggregation: dict[str, Any], rate: str = "100 Mbit/s", **changes: object) -> Scenario:
-    """Datagrams of 1000 bytes, headers included, over a trunk of 50 Mbit/s that sends in batches."""
+    """Returns datagrams of 1000 bytes, including headers, over a trunk of 50 Mbit/s that sends in batches."""
     fields: dict[str, Any] = {
         "framing": "ip",
         "duration": "4 s",
@@ -69,7 +69,7 @@ def test_a_packet_waits_half_an_interval_at_low_load() -> None:
     """Uniformly distributed arrivals wait on average for T / 2, the overhead, and the other packets of their batch."""
     result = simulate(batched({"interval": "4 ms", "overhead": "1 ms"}, "400 kbit/s", duration="100 s"))
     waits = result.traces["delay"].query("port == 'switch1->switch2'")["delay_s"]
-    # At 50 packets/s, .2 other packets of 160 us each arrive in an interval.
+    # At 50 packets/s, 0.2 other packets of 160 us each arrive per interval on average.
     assert waits.mean() == pytest.approx(2e-3 + 1e-3 + 0.2 * 160e-6, rel=0.02)
     assert 1e-3 <= waits.min() < 1.01e-3
     assert 4.99e-3 < waits.max() <= 5e-3 + 5 * 160e-6
@@ -98,7 +98,7 @@ def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
     result = simulate(batched(aggregation, **changes))
     goodput = _packets_out(result) * 1472 * 8 / 4e6
     assert goodput == pytest.approx(59.0, rel=0.05)
-    # Its network B, without aggregation, has 30 to 31 Mbit/s with an ACK of 28 us.
+    # Network B of this example, without aggregation, has 30 to 31 Mbit/s with an ACK of 28 us.
     alone = {"overhead": "190.5 us", "packet_overhead": "38 B", "max_packets": 1}
     result = simulate(batched(alone, **changes))
     goodput = _packets_out(result) * 1472 * 8 / 4e6

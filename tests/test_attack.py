@@ -54,7 +54,9 @@ BBR = ("efficiency < 0.5 * reference(efficiency)", "reference(efficiency) > 60 %
 
 @pytest.fixture(scope="module", autouse=True)
 def executor() -> Iterator[None]:
-    """Runs in threads of this process, because processes of their own take longer to start than these runs."""
+    """Returns an executor that uses threads of this process, because separate processes take longer to start than these
+    runs.
+    """
     for workers in (1, 2):
         THREADS[workers] = ThreadPoolExecutor(workers)
     yield
@@ -82,7 +84,7 @@ def attacked(workers: int = 1, budget: str = "200 runs", store: Store | None = N
 def test_a_field_changes_by_a_range_by_levels_or_by_ranges_in_a_table() -> None:
     rate, levels, jitter = map(varied_of, ("network.trunk_rate=2..50 Mbit/s", "switch.policy=pie,codel", JITTER))
     assert [one.size for one in (rate, levels, jitter)] == [1, 1, 2]
-    # The first coordinate leaves the field as it is below UNCHANGED; what is above fills the range.
+    # Below UNCHANGED, the first coordinate leaves the field unchanged; values above it cover the range.
     assert rate.numbers([UNCHANGED - 0.01]) is None
     assert rate.changes(rate.numbers([UNCHANGED]) or ()) == {"network.trunk_rate": "2 Mbit/s"}
     assert rate.changes(rate.numbers([(1 + UNCHANGED) / 2]) or ()) == {"network.trunk_rate": "10 Mbit/s"}
@@ -116,7 +118,7 @@ def test_a_defect_compares_measures_of_two_runs_with_units() -> None:
     assert Defect.parse("reference(throughput) < 3 Mbit/s").values(slow, fast)[1] == 3e6
     names = [f"reference(flow:flow{1 + i}.throughput)" for i in range(11)]
     assert Defect.parse(f"{' + '.join(names)} < 1 Mbit/s").left.text == " + ".join(names)
-    # No value, and no ratio.
+    # There is no value, and no ratio.
     assert (found.excess(math.nan, 1.0), found.holds(math.nan, 1.0)) == (-MOST_EXCESS, False)
     assert Defect.parse("timeouts > 5").excess(0.0, 5.0) == -MOST_EXCESS
 
@@ -150,7 +152,9 @@ FIELDS = (Varied("a", Range(1.0, 100.0, "ms", whole=False)), Varied("b", Range(0
 
 
 def populations(seed: int) -> list[list[Setting]]:
-    """Populations that search for a near 50 and b near .9, which one in 100 random candidates is near."""
+    """Returns populations that search for a near 50 and b near .9; one in 100 random candidates is close to these
+    values.
+    """
     told: list[list[Setting]] = []
 
     def scores(settings: list[Setting]) -> list[float]:
@@ -225,7 +229,7 @@ def test_a_control_without_the_weakness_is_not_found_guilty() -> None:
         control="linux-reno", budget="60 runs", may=("switch.buffer=50..200 ms", "network.trunk_rate=4..8 Mbit/s")
     )
     assert (found.found, found.spent) == (False, True)
-    # The search keeps to its budget; the numbers of the answer come on top.
+    # The search keeps to its budget; the runs for the numbers of the answer are additional.
     assert found.trials.runs <= 60 + 2 * 3
     assert headline(found).startswith("No scenario found in which efficiency < ")
     assert certainty(found) == "These are the numbers of the nearest candidate."
@@ -234,7 +238,7 @@ def test_a_control_without_the_weakness_is_not_found_guilty() -> None:
 def test_a_search_of_few_levels_ends_when_all_are_known() -> None:
     found = attacked(control="linux-reno", may=("switch.policy=codel,pie",))
     assert (found.found, found.spent) == (False, False)
-    # The unchanged scenario and two queues, by two controls, and the answer's three seeds.
+    # The runs are the unchanged scenario and two queues, each with two controls, and the answer's three seeds.
     assert found.trials.runs == 3 * 2 + 3 * 2
     assert "all candidates are known" in next(effort(found))
 
@@ -296,7 +300,7 @@ def test_a_stack_keeps_the_settings_of_the_base_scenarios_stack() -> None:
 
 
 class _Chance(Trials):
-    """Candidates whose defect shows with the first `shown` seeds, which are recorded."""
+    """Candidates whose defect shows only with the first `shown` seeds; the seeds are recorded."""
 
     def __init__(self, shown: int) -> None:
         self.shown, self.seeds = shown, list[int]()
@@ -320,13 +324,13 @@ def test_a_file_has_only_what_was_written_or_changed() -> None:
     text = short_toml(base.with_(**changed), written, changed)
     assert len(text.splitlines()) < 22
     assert Scenario.from_toml(text).digest() == base.with_(**changed).digest()
-    # A field of a part that is written as the name of its kind.
+    # This is a field of a part that is written as the name of its kind.
     queue = {**written, "switch": {"buffer": "100 ms", "policy": "pie"}}
     scenario = Scenario.model_validate(queue).with_(**{"switch.policy.target": "30 ms"})
     assert (
         Scenario.from_toml(short_toml(scenario, queue, {"switch.policy.target": "30 ms"})).digest() == scenario.digest()
     )
-    # A field of a table in such a part.
+    # This is a field of a table in such a part.
     kind = {"framing": "ip", "network": "dumbbell"}
     loss = {"network.trunk_loss.kind": "none"}
     scenario = Scenario.model_validate(kind).with_(**loss)

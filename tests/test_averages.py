@@ -1,4 +1,4 @@
-"""Averages of a paper's columns are equal numbers with equal rounding on the terminal and on the page, for any seeds."""
+"""Averages of a paper's columns have the same values and rounding on the terminal and on the page, for any seeds."""
 
 import math
 

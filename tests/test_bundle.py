@@ -194,7 +194,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_bundle_takes_modules_and_classes_along(own: Path, tmp_path: Path) -> None:
-    """Another machine has no file of the author, and an empty cache."""
+    """Another machine has none of the author's files, and an empty cache."""
     environment = {**PLAIN, "XDG_CACHE_HOME": str(tmp_path)}
     done = run("study", "rerun", own, "--workers", "1", "--trust", environment=environment)
     assert (done.returncode, done.stderr) == (0, "")

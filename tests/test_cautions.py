@@ -57,13 +57,13 @@ NO_FLOW = "marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in '
         ({"tcp.ecn": {"kind": "accurate", "ect": 1}, "switch.policy": "dualpi2"}, []),
         ({"tcp.ecn": "classic", "network.conditioners": [
             {"kind": "policer", "rate": "10 Mbit/s", "burst": "50 KB", "exceed": "mark"}]}, []),
-        # These policies mark by default, which is no request.
+        # These policies mark by default, so marking was not requested.
         ({"switch.policy": "cake"}, []),
         ({"switch.policy": "dualpi2"}, []),
     ],
 )  # fmt: skip
 def test_marks_need_a_queue_and_a_flow(changes: dict[str, object], wanted: list[str]) -> None:
-    """A queue that marks alone, or a flow that is ECN-capable alone, leaves the packets as they are."""
+    """Without an ECN-capable flow or without a marking queue, no packet is marked."""
     scenario = silent(**{"duration": "5 s", "network.sources": 1, **changes})
     assert cautions(scenario) == wanted
     marks = simulate(scenario).ports["packets_marked"].sum() > 0

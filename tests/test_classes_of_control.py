@@ -55,7 +55,7 @@ def refusal(target: str | type, **parameters: Any) -> str:  # noqa: ANN401 - as 
 
 @pytest.mark.parametrize("name", ["Aimd", "CompiledAimd"])
 def test_aimd_as_a_class_is_longpipes_own_bit_by_bit(name: str) -> None:
-    """If the hooks get the same arguments as longpipe's own controllers, equal arithmetic results in equal runs."""
+    """If the hooks get the same arguments as longpipe's own controllers, equal arithmetic gives equal runs."""
     for path in (PATH, LOSSY):
         native = simulate(path.with_(**{"tcp.congestion": {"kind": "aimd", "byte_counting": False}}))
         assert simulate(with_class(f"{FILE}:{name}", path)).state_hash == native.state_hash
@@ -194,7 +194,7 @@ def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
 
 
 class OverCubic(Control):
-    """CUBIC with another reduction: a loss leaves `beta` of the window if `beta` is not 0."""
+    """CUBIC with a different reduction: a loss leaves `beta` of the window if `beta` is not 0."""
 
     base = "cubic"
 
@@ -309,7 +309,7 @@ def test_a_stored_run_is_found_and_read_when_its_class_is_gone(tmp_path: Path) -
 def test_workers_get_the_class_with_the_job(tmp_path: Path) -> None:
     local = with_class(Defaults).with_(duration="2 s")
     assert outcomes(Processes(2), [(local, 1), (local, 2)]) == expected(local, [1, 2])
-    # A process that has neither the module nor the file.
+    # This process has neither the module nor the file.
     file = Path(shutil.copy(FILE, tmp_path))
     sent = pickle.dumps(with_class(f"{file}:Aimd"))
     here = simulate(pickle.loads(sent)).state_hash
@@ -331,7 +331,7 @@ def test_a_dask_cluster_runs_it_and_names_what_fails(tmp_path: Path) -> None:
     assert "LookupError: no such window" in failed.reason
 
 
-# Classes that misbehave
+# Classes that fail
 
 
 def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +345,7 @@ def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkey
         simulate(with_class(f"{FILE}:Aimd"))
     with pytest.raises(RunError, match=r"aimd\.py"):
         simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))
-    # Nothing else ends the processes of the list that this test has set.
+    # No other code ends the processes in the list that this test has set.
     isolation._end_all()
 
 

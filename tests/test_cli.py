@@ -230,7 +230,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(lan: Path, tmp_path: Path) 
     full = subprocess.run(
         [*LONGPIPE, "run", lan, "--no-store", "--set", "duration=2 s", "--csv", tmp_path / "csv", "--trace", "sequence"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
-        # Python does not detect that compiled modules are truncated at the limit.
+        # Python does not detect compiled modules that the limit has truncated.
         capture_output=True, text=True, env={**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
     )  # fmt: skip
     assert (full.returncode, full.stderr) == (1, f"error: {tmp_path / 'csv' / 'sequence.csv'}: file too large\n")

@@ -1,4 +1,4 @@
-"""Simulated runs beside closed forms from the literature."""
+"""Simulated runs compared with closed forms from the literature."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_poisson_datagrams_wait_as_in_m_d_1(load: float) -> None:
 
 
 def dctcp(threshold: int, flows: int) -> Result:
-    """DCTCP over 1 Gbit/s and 4 ms: 333 packets of 1500 bytes."""
+    """Returns DCTCP flows over 1 Gbit/s and 4 ms: 333 packets of 1500 bytes."""
     step = {"kind": "step-marking", "threshold": threshold}
     marking = {"switch.policy": step, "tcp.congestion": "dctcp", "tcp.ecn": "dctcp", "network.sources": flows}
     return simulate(link("1 Gbit/s", 4, "3 s", warm_up="1 s", **marking, **{"traces.vc_queue": True}))
@@ -100,7 +100,7 @@ def bbr() -> Result:
 
 
 def test_bbr_probes_by_a_quarter_in_each_eighth_rtt_and_for_the_rtt_every_ten_seconds() -> None:
-    """Gains of 1.25, .75 and six times 1, each for a minimum RTT; ProbeRTT has four segments in flight for 200 ms."""
+    """The gains are 1.25, .75 and six times 1, each for a minimum RTT; ProbeRTT has four segments in flight for 200 ms."""
     result = bbr()
     trace = result.traces["rtt"]
     times, rtts = trace["time_s"].to_numpy(), trace["rtt_s"].to_numpy()

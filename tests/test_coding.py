@@ -62,7 +62,7 @@ def test_steps_that_another_one_beats_at_its_own_threshold_are_never_taken() -> 
 
 
 def by_picosecond(knots: list[tuple[int, Fraction]], table: list[Modcod], up: Fraction, *, linear: bool) -> list[str]:
-    """Reference that computes the step at every picosecond: down if necessary, up if Es/N0 exceeds the threshold by the
+    """Returns the steps, computed at every picosecond: down if necessary, up if Es/N0 exceeds the threshold plus
     hysteresis.
     """
     levels = []
@@ -130,7 +130,7 @@ def test_a_fade_is_a_rate_in_steps_for_packets_and_for_cells() -> None:
     # 16APSK 4/5 needs 11.03 dB plus .5 dB, and carries 3.165623 bits per symbol.
     assert steps[0] == [0, 31_656_230]
     assert min(rate for _, rate in steps) == int(10**7 * Fraction("0.789412"))
-    # The threshold is .97 dB below 12 dB, minus the margin; Es/N0 falls linearly by 5.5 dB per second. This is the
+    # The threshold is .97 dB below 12 dB, minus the margin; Es/N0 falls linearly by 5.5 dB per second. The time is the
     # first picosecond below the threshold.
     assert steps[1][0] == 8 * 10**12 + (Fraction("0.47") / Fraction("5.5") * 10**12).__floor__() + 1
     for scenario in (packets, cells):

@@ -13,7 +13,7 @@ from longpipe.scenario.variant import MODELS
 
 RED = {"kind": "red", "unit": "packets"}
 POLICER = {"kind": "policer", "rate": "2 Mbit/s", "burst": "3 KB"}
-# By model and field: changes of an IP scenario, with one example of each message.
+# Changes of an IP scenario by model and field, with one example of each message.
 EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ("Tcp", "receiver_window"): [
         ({"tcp.receiver_window": "500 B"}, "tcp.receiver_window: 500 B; needs at least one segment (512 B)")
@@ -182,7 +182,7 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
         )
     ],
 }
-# Cases that the core simulates nonetheless, because its arithmetic needs none of these constraints.
+# Cases that the core simulates nonetheless, because its arithmetic does not need these constraints.
 PYTHON_ONLY = {
     "tcp.initial_ssthresh: 100 B; needs at least one segment (512 B)",
     "tcp.timer.initial_rto: 900 ms; needs 1 s to 60 s",

@@ -165,7 +165,7 @@ def test_an_object_that_breaks_its_contract_is_refused_or_reported(
     assert "\n" not in line
 
 
-# Objects and modules that misbehave
+# Objects and modules that fail
 
 
 @pytest.fixture(scope="module", params=[None, WASM32], ids=["object", "wasm"])

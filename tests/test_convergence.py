@@ -1,4 +1,4 @@
-"""Convergence times against arithmetic, and as a measure of runs."""
+"""Convergence times compared with arithmetic, and as a measure of runs."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_a_late_flow_converges_when_its_average_reaches_nine_tenths_of_the_fair_
     trace = _trace([(0, 0, 20, 1000), (1, 2, 5, 500), (1, 5, 20, 1000)])
     first, late = by_flow(resolved, trace, flows)
     assert first == pytest.approx(over_s)
-    # A share f of the interval after 5 s: .5 + .5 f is .9 of the mean of it and 1 at f = 7/11.
+    # The value is for a share f of the interval after 5 s: .5 + .5 f is .9 of the mean of itself and 1 at f = 7/11.
     assert late == pytest.approx(3 + 7 / 11 * over_s, abs=over_s / 20 + 0.002)
     never = by_flow(resolved, _trace([(0, 0, 20, 1000), (1, 2, 20, 800)]), flows)
     assert np.isnan(never[1])

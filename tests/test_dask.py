@@ -83,7 +83,7 @@ def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp
         def kill_one(now: Progress) -> None:
             if now.done and not killed_at:
                 killed_at.append(now)
-                # Delays results of other runs, and lets them be lost before they are read.
+                # Delays results of other runs, so that they are lost before they are read.
                 time.sleep(0.5)
                 started.workers[0].send_signal(signal.SIGKILL)
                 started.workers[0].wait()

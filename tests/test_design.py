@@ -213,7 +213,7 @@ def test_a_study_whose_margin_is_reached_gets_no_more_runs_by_the_same_command()
     design = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["reno"], "tcp")])
     with closing(Store()) as store:
         first = run_until(Study(design, store, "a"), "y", "±5", measure=drawn, workers=1)
-        # 20 replications suffice, and 10 % more confirm this.
+        # 20 replications suffice, and 10 % more confirm the result.
         assert first.design.replications == 22
         again = run_until(Study.open("a", store), "y", "±5", measure=drawn, workers=1)
         assert again.design.replications == 22
@@ -251,7 +251,9 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_of_sequential_replication_cover_the_mean(shape: str) -> None:
-    """Each shape covers in at least 93 % of 1000 repetitions (`make validate`), less the error of the sample here."""
+    """For each distribution the coverage is at least 93 % of 1000 repetitions (`make validate`), minus the sampling
+    error here.
+    """
     trials = examples(200, 1000)
     found = [covered(enough, trials, SHAPES[shape]) for enough in (15, 25, 40, 80)]
     for share in found:
@@ -260,7 +262,9 @@ def test_intervals_of_sequential_replication_cover_the_mean(shape: str) -> None:
 
 
 def test_the_margin_is_the_longer_side_of_willinks_interval() -> None:
-    """Of symmetric values it is Student's; of others, Hall's cubic transformation of the side gives Student's t."""
+    """For symmetric values the margin is Student's; for others, Hall's cubic transformation of the side gives Student's
+    t.
+    """
     symmetric = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     half, wanted = needed(symmetric, 1.0, 0.95)
     assert half == pytest.approx(2.7764451 * symmetric.std(ddof=1) / math.sqrt(5))

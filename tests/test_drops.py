@@ -48,9 +48,7 @@ def transfer(**changes: object) -> Result:
 
 
 def balance(result: Result) -> tuple[int, int]:
-    """Returns the numbers of segments sent, and of segments lost or acknowledged individually, in a run in which all
-    ACKs arrive.
-    """
+    """Returns the number of segments sent, and that of segments lost or individually acknowledged, if all ACKs arrive."""
     rows = result.traces["sequence"]
     lost = result.traces["drops"]["sequence_bytes"].notna().sum()
     return int((rows["event"] == 0).sum()), int(lost + (rows["event"] == 1).sum())

@@ -32,7 +32,7 @@ def call(rate: str, payload: str) -> dict[str, object]:
 
 def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> None:
     small, large = Offer(share=0.5, most_bytes=math.inf), Offer(share=0.8, most_bytes=40)
-    # 50 bytes on the wire carry the 40 bytes, and the other 50 carry half as much payload.
+    # 50 bytes on the wire carry 40 bytes of payload, and the other 50 carry half of that.
     assert attainable_bytes(100, [small, large]) == pytest.approx(40 + 25)
     assert attainable_bytes(25, [small, large]) == pytest.approx(20)
     # Capacity in excess of the packets that were sent is used with the highest efficiency.

@@ -182,7 +182,7 @@ def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
     )
 
 
-# The satellite has a low orbit with strong drag, so that it decays within weeks according to SGP4.
+# The satellite has a low orbit with strong drag, so it decays within weeks according to SGP4.
 FALLING = {**FIELDS, "OBJECT_NAME": "FALLING", "MEAN_MOTION": 16.3, "BSTAR": 0.01}
 
 

@@ -174,7 +174,7 @@ def test_a_function_is_stored_by_its_file(tmp_path: Path) -> None:
     ):
         with pytest.raises(ScenarioError, match=problem):
             _ = Design.full_factorial(BASE, FACTORS, measures=[text]).scenarios
-    # Two functions with one name remain distinct.
+    # Two functions with the same name remain distinct.
     one, other = (parse(function) for function in (lambda _: 1, lambda _: 2))
     assert [parse(str(measure))(simulate(BASE)) for measure in (one, other)] == [1, 2]
     with pytest.raises(ScenarioError, match="returned a str; needs a number"):

@@ -100,7 +100,7 @@ def test_two_outputs_in_one_file_are_refused(tmp_path: Path, monkeypatch: pytest
 def test_pipes_and_devices_are_written_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    # A pipe without a reader causes no wait, but an error that names the pipe.
+    # A pipe without a reader does not block, but causes an error that names the pipe.
     with pytest.raises(OSError, match=str(pipe)):
         files.write_text(pipe, "new")
     with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader, files.kept_apart():

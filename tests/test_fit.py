@@ -1,4 +1,4 @@
-"""`longpipe fit` against captures of Linux 6.1 whose paths are known, and `longpipe whatif`."""
+"""`longpipe fit` of captures of Linux 6.1 over known paths, and `longpipe whatif`."""
 
 import gzip
 import json
@@ -37,7 +37,7 @@ def longpipe(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def lossy() -> PathFit:
-    """The path has 5.7 Mbit/s, 215 ms, 51 packets and losses of .14 %; the run takes 20 s."""
+    """Returns a capture over a path of 5.7 Mbit/s, 215 ms, 51 packets and losses of .14 %; the run takes 20 s."""
     return fit(observe(LOSSY), CONTROLS)
 
 
@@ -68,7 +68,7 @@ def test_the_sender_is_cubic(lossy: PathFit) -> None:
 
 
 def test_queues_alike_are_those_like_the_likeliest_one(lossy: PathFit) -> None:
-    """The likeliest setting of RED is nearer than tail drop, but the mean of both settings is not."""
+    """The most likely setting of RED is closer than tail drop, but the mean of both settings is not."""
     first = lossy.best.series
     other = replace(first, in_flight=2 * first.in_flight)
 
@@ -178,7 +178,7 @@ def test_commands_say_what_is_known(tmp_path: Path) -> None:
     path, picture = tmp_path / "p.toml", tmp_path / "p.png"
     printed = longpipe("fit", str(LOSSY), "-o", str(path), "--controls", "cubic,linux-reno")
     assert "5.6473 Mbit/s" in printed
-    # As in the scenario, with the packet in transmission.
+    # The buffer is that of the scenario, including the packet in transmission.
     assert "52 packets (51 to 54)" in printed
     assert Scenario.from_toml(path).switch.buffer == "52 packets"
     assert "cubic 100%" in printed

@@ -45,7 +45,7 @@ def test_qlog_gives_the_rate_but_not_the_control() -> None:
 
 
 def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
-    """iperf3's first intervals fill the socket's buffer: they would be 3.7 Mbit/s."""
+    """iperf3's first intervals fill the socket's buffer and would give 3.7 Mbit/s."""
     found = fit_recorded(read(DATA / "iperf3.json.gz"))
     rate, base = found.estimates["rate"], found.estimates["base RTT"]
     assert rate["high"] is None
@@ -55,7 +55,7 @@ def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
 
 
 def ndt7(file: Path, snapshots: int) -> Recording:
-    """A test over 8 Mbit/s with a queue of 30 ms; the grammar is that of tests/test_measured_archives.py."""
+    """Writes a test over 8 Mbit/s with a queue of 30 ms, in the format of tests/test_measured_archives.py."""
     payload = 8e6 * 1448 / 1500 / 8
     lines = [
         {
@@ -127,7 +127,9 @@ def test_the_command_prints_what_a_log_cannot_tell(tmp_path: Path) -> None:
 
 
 def test_a_capture_of_the_machines_kernel_gives_the_path_back() -> None:
-    """tcpdump at the sender of `longpipe live`, IPv6: kernel of the machine, path of longpipe."""
+    """The capture is from tcpdump at the sender of `longpipe live` over IPv6, with the machine's kernel and longpipe's
+    path.
+    """
     seen = observe(DATA / "sender.pcap.gz")
     found = features(seen)
     assert found.rate_bps is not None

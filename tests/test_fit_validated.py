@@ -1,4 +1,4 @@
-"""`longpipe validate fit`: its draws, its files and its verdicts."""
+"""`longpipe validate fit`: its random paths, files and verdicts."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def test_every_control_is_captured_on_the_first_paths_only() -> None:
     assert [run for run in SMALL.runs("path", 1) if run[1] == 0] == [("cubic", 0), ("bbr", 0), ("reno", 0)]
     assert SMALL.case("path", 0, "bbr")[0].capture
     assert not SMALL.case("path", 1, "bbr")[0].capture
-    # Further draws lose other packets.
+    # Further draws lose different packets.
     lossy = next(n for n in range(40) if len(Campaign().case("path", n)[0].lose) > 50)
     first, second = (Campaign().case("path", lossy, "bbr", one)[0].lose for one in (0, 1))
     assert first != second

@@ -1,4 +1,4 @@
-"""The trace `flight`: bytes in flight, and what keeps a sender from sending more."""
+"""The trace `flight`: bytes in flight, and the limit of a sender."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Flows that arrive and leave: resolved fields, refusals, completion times, slowdowns, tables, pictures and stores."""
+"""Flows that arrive and leave: resolved fields, errors, completion times, slowdowns, tables, pictures and stores."""
 
 from contextlib import closing
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_a_bad_file_of_sizes_is_refused_with_its_line(tmp_path: Path) -> None:
 
 def test_means_of_sizes_agree_with_sums_and_integrals() -> None:
     assert FixedSizes(size="1001 B").means(500) == (1001, 3)
-    # The trapezoids of DCTCP's figure.
+    # The mean is the sum of trapezoids of DCTCP's figure.
     size, segments = WebSearchSizes().means(1)
     assert size == pytest.approx(1_711_250)
     assert segments == pytest.approx(1_711_250.5)
@@ -141,7 +141,7 @@ def test_a_load_is_the_share_of_the_slowest_link_with_headers() -> None:
 
 
 def test_lone_flows_have_a_slowdown_of_one(tmp_path: Path) -> None:
-    """All packets of each flow leave at once, over links of which each is the slowest so far or not."""
+    """All packets of each flow leave at once; each link may or may not be the slowest one so far."""
     rates = {"access_rate": "100 Mbit/s", "trunk_rate": "10 Mbit/s", "trunk_delay": "3 ms", "return_rate": "1 Gbit/s"}
     sizes = (1, 511, 512, 513, 5120, 200_000)
     traffic = _file(tmp_path, "".join(f"{k},{size}\n" for k, size in enumerate(sizes)))
@@ -154,7 +154,7 @@ def test_lone_flows_have_a_slowdown_of_one(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def crowd() -> Result:
-    """Returns flows of two groups beside a greedy one."""
+    """Returns flows of two groups in competition with a greedy one."""
     fixed = {"kind": "flow-arrivals", "load": 0.1, "sizes": {"kind": "fixed", "size": "2 KB"}, "most_active": 2}
     group = [{"name": "bulk"}, {"name": "web", "traffic": {**PARETO, "load": 0.3}}, {"name": "small", "traffic": fixed}]
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": group}
@@ -203,7 +203,7 @@ def test_traces_of_ports_and_of_arrivals_have_the_name_of_the_flow(crowd: Result
     assert (bytes_ >= delivered[bytes_.index]).all()
     assert set(traces["drops"]["flow"].unique()) >= {"bulk", "web"}
     assert {"bulk", "web", "small"} == set(traces["delay"]["flow"].unique())
-    # Windows of connections one after another are no curve.
+    # The windows of successive connections do not form a curve.
     assert set(traces["cwnd"]["flow"].unique()) == {"bulk"}
 
 

@@ -22,7 +22,7 @@ EXPERIMENTS = [e for e in PAPER.experiments() if e.table]
 PUBLISHED = {
     tuple(row[name] for name in ("table", *PAPER.factors)): row for row in PAPER.published().to_dict("records")
 }
-# Ratio of the attainable payload with the segments used to that with segments of 512 bytes.
+# Ratio of the attainable payload with the actual segments to that with segments of 512 bytes.
 TAXES = (9180 / 193) / (512 / 12)
 
 

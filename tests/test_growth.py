@@ -60,7 +60,7 @@ def scenario(network: dict[str, object], duration: str = "1 us") -> Scenario:
 
 
 T = TypeVar("T")
-# Each time is the minimum of as many measurements.
+# Each time is the minimum of this number of measurements.
 MEASURED = 3
 
 
@@ -71,7 +71,7 @@ class Times:
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
     def of(self, name: str, work: Callable[[], T]) -> T:
-        """Does and measures a part of the work."""
+        """Performs and measures a part of the work."""
         gc.collect()
         began = time.process_time()
         done = work()

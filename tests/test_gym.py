@@ -33,7 +33,7 @@ TWO = PATH.with_(**{"network.sources": 2})
 
 
 def of(**measured: float) -> Features:
-    """Measurements of one agent."""
+    """Returns measurements of one agent."""
     row = np.array([[measured.get(name, 0.0) for name in NAMES]])
     return Features(row, np.array([measured.get("lowest", np.inf)]), np.array([measured.get("highest", 0.0)]))
 
@@ -151,7 +151,7 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
 
 @pytest.mark.parametrize("lossy", [False, True])
 def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> None:
-    """This also holds with losses, after which the receiver acknowledges each segment instead of every second one."""
+    """The rule also holds with losses, after which the receiver acknowledges each segment instead of every second one."""
     fields = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}} if lossy else {}
     seen: list[tuple[float, ...]] = []
 
@@ -208,7 +208,7 @@ def test_orcas_action_scales_the_window_from_which_cubic_continues() -> None:
 
 
 class Fixed(Control):
-    """Returns the windows of a flow whose agent never acts."""
+    """Congestion controller with the windows of a flow whose agent never acts."""
 
     owns_window = True
 
@@ -318,7 +318,7 @@ def test_an_ended_environment_begins_again_in_the_next_step() -> None:
     seen, rewards, terminated, truncated, information = env.step(zeros)
     assert not rewards.any() | terminated.any() | truncated.any() | information["_rtt_s"].any()
     assert np.array_equal(seen[0], np.tile(seen[0][:3], 10))
-    # Observations are copies, unless the user asks for the buffer.
+    # Observations are copies, unless the user requests the buffer.
     before = seen.copy()
     env.step(zeros)
     assert np.array_equal(seen, before)
@@ -462,7 +462,9 @@ def test_policies_are_distinguished_by_their_code_and_settings() -> None:
 
 
 def test_the_environment_and_the_control_agree_on_what_a_policy_does() -> None:
-    """The same policy in both environments: the final rates agree, although steps end with ACKs in a single run."""
+    """With the same policy in the environment and in a run, the final rates agree, although the run's steps end with
+    ACKs.
+    """
     env = LinkEnv(PATH, step="1 RTT", most_steps=2000)
     seen = env.reset(seed=1)[0]
     goodput, time_s = 0.0, 0.0

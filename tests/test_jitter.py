@@ -28,7 +28,7 @@ FIELDS: dict[str, tuple[dict[str, Any], ...]] = {
         {"kind": "jitter", "delay": "20 ms", "jitter": "2 ms"},
         {"kind": "reordering", "probability": 0.6, "gap": 5},
     ),
-    # Without the correlation, which tc accepts for duplicates but does not pass to the kernel.
+    # The correlation is omitted, which tc accepts for duplicates but does not pass to the kernel.
     "duplicate": ({"kind": "duplication", "probability": 0.1},),
 }
 
@@ -57,7 +57,7 @@ def delayed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
 
 
 def delays_ms(result: Result) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Delays are all shorter than the time between two datagrams."""
+    """Returns the delays, which are all shorter than the time between two datagrams."""
     times_us = (result.traces["arrivals"]["time_s"] * 1e6).round(3).to_numpy()
     return np.asarray(times_us % 100_000) / 1000
 

@@ -128,7 +128,7 @@ def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(w
     campaign.run(calm, 0)
     Store(path).close()
     before: Rows = {}
-    # The limit is twice the mean, so that killed campaigns complete four of five runs.
+    # The limit is twice the mean, so killed campaigns complete four of five runs.
     most_new = max(1, 2 * campaign.RUNS * 4 // (5 * KILLS))
     lives = Lives(path, workers)
     try:
@@ -146,7 +146,7 @@ def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(w
     assert summaries(path) == summaries(calm)
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
-        # A process killed after its last run leaves its claims; claims of finished runs block no process.
+        # A process killed after its last run leaves its claims; claims of finished runs do not block other processes.
         of_run = "runs.digest = claims.digest and runs.seed = claims.seed and runs.engine = claims.engine"
         kept = database.execute(f"select count(*) from claims where not exists (select * from runs where {of_run})")
         assert kept.fetchone() == (0,)

@@ -175,7 +175,7 @@ WRONG: list[dict[str, Any]] = [
 
 
 def of_page(tables: list[dict[str, Any]], *modules: Path) -> list[dict[str, Any]]:
-    """Returns what the page resolves; `modules` are files that it has."""
+    """Returns the scenarios that the page resolves; `modules` are files that it has."""
     texts = json.dumps([tomli_w.dumps(table) for table in tables])
     done = subprocess.run(
         ["node", str(RESOLVER), *map(str, modules)], input=texts, capture_output=True, text=True, check=True
@@ -241,7 +241,7 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
 
 @built
 def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
-    """The options that `RULES` sets: alone, with written ones, with `tcp.vegas`, and in a group's own TCP."""
+    """Tests the options that `RULES` sets: alone, with specified ones, with `tcp.vegas`, and in a group's own TCP."""
     controllers: list[dict[str, Any]] = [
         *({"congestion": kind} for kind in ("cubic", "highspeed", "scalable", "vegas", "bic", "aimd")),
         *({"congestion": {"kind": kind, "rules": "linux"}} for kind in ("cubic", "highspeed", "scalable", "vegas")),
@@ -313,7 +313,7 @@ def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any]
     assert page == {"problems": [f"{what} is not supported on this page; longpipe run supports it"]}
 
 
-# Scenarios with a part that the page does not have, and the field that is reported.
+# Scenarios with a part that the page does not support, and the field that is reported.
 BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
     ({"warm_up": "1 s"}, "warm_up"),
     ({"traffic": "voice"}, "traffic"),
@@ -365,7 +365,7 @@ def section(content: bytes) -> bytes:
 
 @built
 def test_modules_are_resolved_and_refused_as_python_does(tmp_path: Path) -> None:
-    """Digest, text of parameters, clock, and the words about unknown parameters and files that changed."""
+    """Compares digest, text of parameters, clock, and the errors about unknown parameters and changed files."""
     file = tmp_path / "mine.wasm"
     facts = (b"interface=1", b"parameter=beta:real", b"parameter=gain:integer", b"parameter=name:text")
     file.write_bytes(b"\0asm\x01\0\0\0" + b"".join(section(b"\1longpipe\1" + fact + b"\0") for fact in facts))

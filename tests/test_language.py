@@ -21,7 +21,7 @@ REFUSED: Final = re.compile(
     r"|(?:links?|paths?) that (?:moves?|stands?)|(?:ports?|queues?) that (?:acts?|judges?))\b",
     re.IGNORECASE,
 )
-# Names that contain one of the words: a user of Unix.
+# Names that contain one of the words, such as a Unix user.
 EXCUSED: Final = {("tests/postgresql.py", "nobody")}
 # Identifiers that were replaced by standard names, with the folder in which they must not be used again.
 REPLACED: Final = (
@@ -83,7 +83,7 @@ def identifiers(part: str) -> dict[str, list[tuple[str, int]]]:
 
 def replaced(name: str, part: str) -> Iterator[str]:
     """Yields each use of a replaced identifier in code, other than within a longer one, as FILE:LINE: NAME."""
-    # All of a top folder, as many parts are within one.
+    # Read the whole top folder, because many parts are within one.
     for file, number in identifiers(part.partition("/")[0]).get(name, ()):
         if file.startswith(f"{part}/"):
             yield f"{file}:{number}: {name}"

@@ -114,7 +114,7 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
             },
             "policer",
         ),
-        # Nothing arrives after 1 s, so that no gap shows the losses.
+        # No datagram arrives after 1 s, so no gap shows the losses.
         (
             {
                 "network.sources": 1,

@@ -53,7 +53,8 @@ def test_the_table_of_controls_is_that_of_its_series() -> None:
 
 
 def test_the_tables_hold_what_was_measured_before_of_the_same_path() -> None:
-    # 10 Mbit/s, 100 ms, 100 packets, with another configuration of the guest: goodput [Mbit/s] and median SRTT [ms].
+    # Results over 10 Mbit/s, 100 ms and 100 packets with a different configuration of the guest: goodput [Mbit/s] and
+    # median SRTT [ms].
     before = {"reno": (9.564, 172.8), "cubic": (9.564, 189.5), "bbr": (9.26, 107.0), "htcp": (9.563, 140.5)}
     before |= {"illinois": (9.552, 201.4), "veno": (9.564, 186.7), "bic": (9.563, 201.8), "vegas": (9.563, 105.4)}
     rows = table("controls.csv").set_index("control")
@@ -72,7 +73,7 @@ def test_a_transfer_sends_again_exactly_what_was_lost(control: str) -> None:
         lost = [int(packet) for packet in str(rows["lost"].fillna("")[number]).split()]
         segments = of["segment"].reset_index(drop=True)
         again = segments[segments.duplicated()]
-        # A tail loss probe may be sent although it repairs no loss.
+        # A tail loss probe may be sent even if it does not repair a loss.
         assert set(segments[lost]) <= set(again), number
         assert len(again) == rows["retransmissions"][number]
         assert set(segments) == set(range(200))

@@ -160,7 +160,7 @@ def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int)
 
 
 def lost(result: Result, cause: str) -> int:
-    """Returns the packets that the trunk lost for this cause."""
+    """Returns the number of packets that the trunk lost for this cause."""
     return int(result.ports.set_index("port")[f"packets_lost_{cause}"]["switch1->switch2"])
 
 
@@ -176,9 +176,7 @@ def policed(times: np.ndarray[Any, Any], bandwidths: np.ndarray[Any, Any], most:
 
 @pytest.mark.parametrize("number", range(len(POLICED_BBR_CASES)))
 def test_bbr_detects_a_policer_where_linux_s_does(number: int) -> None:
-    """Returns the first time from which the bandwidth is that of the policer, for 48 rounds (lt_bw), and this
-    bandwidth.
-    """
+    """Compares the first time at which the bandwidth is that of the policer for 48 rounds (lt_bw), and this bandwidth."""
     case, linux = POLICED_BBR_CASES[number], POLICED_BBR[POLICED_BBR["case"] == number]
     told = words(case.police)
     policer = {"kind": "policer", "rate": told["rate"], "burst": f"{told['burst']} B"}

@@ -1,4 +1,4 @@
-"""User-mode Linux at the ends of flows: deterministic runs, in which only TCP is Linux's; and what happens if it fails."""
+"""User-mode Linux at the ends of flows: deterministic runs, in which only TCP is Linux's, and failures of the guest."""
 
 import signal
 import subprocess
@@ -25,7 +25,7 @@ from thorough import THOROUGH
 LACKING = linux_kernel.problem()
 kernel = pytest.mark.skipif(LACKING is not None, reason=f"user-mode Linux: {LACKING}")
 TABLES = Path(__file__).parent / "data" / "linux"
-# Rate of 10 Mbit/s by packets with Ethernet headers, as in tests/data/linux, by IP packets [bit/s].
+# Rate in terms of IP packets [bit/s] of 10 Mbit/s for packets with Ethernet headers, as in tests/data/linux.
 WIRE_BPS = 10_000_000 * 1500 / 1514
 
 
@@ -162,7 +162,7 @@ def test_a_connection_that_cannot_be_made_is_reported() -> None:
     assert line.endswith("Connection timed out")
 
 
-# Witness: the queue is longpipe's, and everything else that of the tables.
+# Control: the queue is longpipe's, and everything else is that of the tables.
 
 
 def tabled(control: str, duration: str) -> Result:

@@ -41,6 +41,6 @@ def test_as_many_packets_of_a_burst_get_through_as_linux_s_code_admits(disciplin
 
 @kernel
 def test_as_many_packets_of_a_burst_get_through_in_linux() -> None:
-    """All in one start of the guest, in which each case has a path of its own (test_linux_paths.py)."""
+    """All cases run in one start of the guest, each with its own path (test_linux_paths.py)."""
     found = {run.case.discipline: run.queue_drops for run in run_each(list(map(burst, ADMITTED)), seed=0)}
     assert found == {discipline: INITIAL_WINDOW - admitted for discipline, admitted in ADMITTED.items()}

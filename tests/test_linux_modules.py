@@ -146,7 +146,9 @@ def test_bbr_as_a_module_does_what_linux_s_does_whatever_its_phase() -> None:
 
 
 def test_parameters_of_linux_s_modules_do_what_they_are_for() -> None:
-    """tcp_cubic's beta is the factor of a reduction in 1024ths, and hystart=0 disables the early end of slow start."""
+    """tcp_cubic's beta is the factor of a reduction in units of 1/1024, and hystart=0 disables the early end of slow
+    start.
+    """
     path = case(duration="10 s", buffer=400)
     slow, fast = (simulate(with_module(path, "cubic", hystart=on)) for on in (1, 0))
     peaks = [result.traces["cwnd"].query("time_s < 2")["cwnd_bytes"].max() for result in (slow, fast)]

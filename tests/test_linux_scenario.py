@@ -51,7 +51,7 @@ RTT_PS = 4 * 5_000_000 + 2 * ps("2 ms") + 8 * (1500 + 52) * (2 * 10_000 + 200_00
 
 def test_a_scenario_becomes_a_path_with_its_rate_rtt_and_buffer() -> None:
     case = case_of(link())
-    # 5 Mbit/s of packets of 1500 bytes, which have 1514 with Ethernet's header.
+    # The rate is 5 Mbit/s for packets of 1500 bytes, which have 1514 bytes with Ethernet's header.
     assert case.rate == f"{-(-5_000_000 * 1514 // 1500)} bit/s"
     assert ps(case.round_trip) == pytest.approx(RTT_PS, abs=1000)
     # 100 ms are 41 packets, of which Linux does not count the one in transmission.
@@ -136,7 +136,7 @@ def test_the_command_refuses_a_file_before_it_starts_linux(tmp_path: Path) -> No
 
 @kernel
 def test_bbr_over_a_path_that_becomes_longer_has_the_goodput_of_linux(tmp_path: Path) -> None:
-    """The command compares; the right value comes from the kernel."""
+    """The command compares both; the correct value comes from the kernel."""
     for name in ("bbr", "cubic"):
         changed = link(tcp__congestion=name, network__path=STEP)
         (tmp_path / f"{name}.toml").write_text(changed.to_toml())

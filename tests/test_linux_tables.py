@@ -23,8 +23,8 @@ TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control
 # Paths without random losses: maximum relative difference of an RTT, and of the mean RTT over 36 paths of CUBIC and
 # Reno. The RTT of path 24, with a queue of 18 packets, is shorter by .9 % by chance, which is .05 % of CUBIC's mean.
 LOSSLESS_LONGER, LOSSLESS_MEAN = 0.0125, 0.002
-# Paths of this kind whose goodput differs by more than .1 % by chance; docs/linux.md states how much Linux's own
-# goodput varies.
+# Paths of this kind whose goodput randomly differs by more than .1 %; docs/linux.md states how much Linux's own goodput
+# varies.
 LOSSLESS_BEYOND = {("reno", 24): -0.00128}
 # Of 40 random paths with three controllers, those that differ by more than 3 % of Linux's goodput or 5 % of its RTT:
 # see docs/linux.md.
@@ -124,7 +124,7 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
     """Compares the means of Linux's draws (one, except for BBR) and of as many draws of longpipe."""
     paths = list(pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path"))
     assert len(PATHS_BEYOND[control]) <= 0.1 * len(paths)
-    # BBR has several draws of each path; for the others, the mean over all paths is also bounded.
+    # BBR has several draws for each path; for the other controls, the mean over all paths is also bounded.
     paths = one_in(8, paths) if control == "bbr" else paths
     beyond: dict[int, set[str]] = {}
     lossless: list[float] = []

@@ -18,7 +18,7 @@ def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
     assert stolen_s(file) == 3.0
     assert taken_since(1.5, file) == 1.5
     assert taken_since(None, file) is None
-    # The format of kernels before 2.6.11.
+    # The line has the format of kernels before 2.6.11.
     file.write_text("cpu  1 2 3 4 5 6 7\n")
     assert stolen_s(file) is None
     assert stolen_s(tmp_path / "nowhere") is None

@@ -116,7 +116,7 @@ def test_a_server_that_answers_is_waited_for() -> None:
         wait_for_server("server")
 
 
-# A client and a server in networks of their own, connected by a machine in both networks, all within one namespace.
+# Connects a client and a server in separate networks by a machine in both networks, all within one namespace.
 NETWORKS = """
 import os, signal, subprocess, sys, time
 from pathlib import Path

@@ -17,7 +17,7 @@ from longpipe.executors import Failure, Processes, executor_for
 from longpipe.study import Study, StudyError
 
 SMALL = Scenario(name="small", duration="20 ms")
-# The window is 64 MiB in cells, each in an unlimited queue.
+# The window of 64 MiB is sent as cells, which wait in an unlimited queue.
 LARGE = SMALL.with_(
     name="large",
     duration="1 s",

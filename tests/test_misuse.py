@@ -1,4 +1,4 @@
-"""Arguments of another type are refused in one line that names the argument, its value and the accepted ones."""
+"""Arguments of a wrong type are rejected in one line with the argument, its value and the accepted values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ SCENARIO = Scenario(duration="10 ms")
 FACTORS = [Factor.over("tcp.recovery", ["reno", "sack"], "recovery")]
 DESIGN = Design.full_factorial(SCENARIO, FACTORS)
 OVER = "needs factors, as in [Factor.over('switch.buffer', ['0.5 BDP', '1 BDP'])]"
-# Arguments that a type checker refuses, too.
+# Arguments that a type checker would also reject.
 wrong: Any = {
     "text": "geo.toml",
     "mapping": {"switch.buffer": ["1 BDP"]},

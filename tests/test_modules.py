@@ -198,7 +198,7 @@ def test_a_dask_cluster_runs_it_and_names_what_crashes(one_worker: Cluster) -> N
     assert failed.reason == f"{AIMD}: the module crashed by SIGSEGV; the run is lost and is not repeated"
 
 
-# Modules that misbehave
+# Modules that fail
 
 
 def test_a_crash_loses_one_run_and_names_the_module() -> None:
@@ -224,7 +224,7 @@ def test_a_call_that_never_returns_is_ended_and_named(monkeypatch: pytest.Monkey
     ("file", "misbehaves", "told"),
     [
         (AIMD, 1, "sets a window of 0 bytes at 1.2"),
-        # 2³² - 1 segments of 1448 bytes.
+        # The window is The window is 2³² - 1 segments of 1448 bytes.
         (AIMD, 2, "sets a window of 6219112643160 bytes at 1.2"),
         (RATE, 1, "sets a pacing rate of 0 bit/s at 0.18"),
     ],

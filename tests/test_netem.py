@@ -1,4 +1,4 @@
-"""Datagrams over a live path beside Linux's netem: the paths are equal, and differences are found."""
+"""Datagrams over a live path compared with Linux's netem: the paths are equal, and differences are detected."""
 
 import math
 from pathlib import Path
@@ -19,7 +19,7 @@ from thorough import THOROUGH
 
 
 def compared(netem: Delays, live: Delays) -> NetemComparison:
-    """Delays and losses do not depend on the certificate."""
+    """Compares delays and losses, which do not depend on the certificate."""
     return NetemComparison(CASES["delay"], netem, live, cast("Certificate", None))
 
 
@@ -53,7 +53,9 @@ def test_a_path_over_which_nothing_arrives_has_no_delays() -> None:
 
 
 def test_the_path_with_a_rate_delays_and_drops_as_the_formula_of_netem(tmp_path: Path) -> None:
-    """sch_netem.c: a packet is dropped if `limit` are held, and else leaves a transmission after the last one."""
+    """In sch_netem.c, a packet is dropped if `limit` are queued, and otherwise leaves one transmission time after the
+    last one.
+    """
     case = CASES["rate"]
     planned = DatagramCase(case.name, case.rate_bps, (LENGTH,), case.words, 3000).datagrams
     file = tmp_path / "datagrams.csv"

@@ -105,7 +105,7 @@ OPTIONS: list[dict[str, Any]] = [
 SEVERAL: list[tuple[int, ...]] = [(14, 28), (14, 20, 26, 28), (20, 21, 22, 23), (31, 34, 37, 40, 43)]
 
 
-# Each option and each drop is in the sample.
+# Each option and each drop occurs in the sample.
 @pytest.mark.parametrize(("drop", "options"), one_in(3, list(product(SEVERAL, OPTIONS))), ids=str)
 def test_options_of_newreno_mean_the_same_in_ns2(options: dict[str, Any], drop: tuple[int, ...]) -> None:
     assert drops(tcp="newreno", drop=drop, **options).same_order

@@ -59,7 +59,7 @@ def ours(name: str, *, guard: bool) -> pd.DataFrame:
 
 
 def beside(name: str, *, guard: bool) -> pd.DataFrame:
-    """Returns both lists in order of sending, from segment 1 on: in ns-2, segment 0 is a SYN of 40 bytes."""
+    """Returns both lists in order of transmission, from segment 1 on, because segment 0 in ns-2 is a SYN of 40 bytes."""
     both = {"ours": ours(name, guard=guard), "theirs": theirs(name)}
     columns = []
     for side, sent in both.items():

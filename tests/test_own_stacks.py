@@ -1,4 +1,4 @@
-"""Stacks of the user at the ends of flows: programs and shared objects, whose code is that of docs/own-stacks.md."""
+"""Stacks of the user at the ends of flows: programs and shared objects, with the code of docs/own-stacks.md."""
 
 import os
 import pickle
@@ -301,5 +301,5 @@ def test_the_command_line_shows_it(folder: Path, tmp_path: Path) -> None:
     file.write_text(path(program(folder)).to_toml())
     done = run("run", file, "--no-store")
     assert done.returncode == 0, done.stderr
-    # The table of stacks.
+    # The table of stacks
     assert re.search(r"^flow1 +window ", done.stdout, re.MULTILINE)

@@ -29,7 +29,7 @@ def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
 ) -> None:
     one, other = pairs["cubic", "vegas"], pairs["vegas", "cubic"]
     assert one.share.mean + other.share.mean == pytest.approx(1)
-    # Each of them fills the link alone, so that the harm to Vegas is the share that CUBIC takes from it.
+    # Each of them fills the link alone, so the harm to Vegas is the share that CUBIC takes from it.
     assert one.harm.mean == pytest.approx(one.share.mean, abs=0.03)
     # Two flows that each fill the link lose on average half of their throughput to the other.
     assert pairs["cubic", "cubic"].harm.mean == pytest.approx(0.5, abs=0.03)

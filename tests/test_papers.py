@@ -97,9 +97,9 @@ def test_every_paper_is_known_by_its_id_and_package() -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a copy of longpipe with an additional paper: its folder, and its line in the registry."""
+    """Returns a copy of longpipe with an additional paper, which has a folder and a line in the registry."""
     home = tmp_path_factory.mktemp("toy")
-    # With what Python has compiled, which is a tenth of a minute's work.
+    # The copy includes Python's compiled files, which take six seconds to create.
     shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe")
     papers = home / "longpipe" / "papers"
     (papers / "toy_26").mkdir()

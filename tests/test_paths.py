@@ -147,7 +147,7 @@ def test_packets_overtake_each_other_where_the_delay_falls_and_order_is_free() -
     # At 10 Mbit/s, 25 packets are sent in 30 ms, each of which arrives before all remaining ones.
     assert 23 <= trunk["overtakings"] == trunk["furthest_overtaking"] <= 26
     assert fifo.ports["overtakings"].sum() == 0
-    # They arrive alternately with the packets that they overtook, so that no ACK arrives three times.
+    # They arrive alternately with the packets that they overtook, so no ACK arrives three times.
     assert (free.flows["duplicate_acks"].sum(), fifo.flows["duplicate_acks"].sum()) == (24, 0)
     assert free.flows["fast_retransmits"].sum() == 0
 

@@ -26,7 +26,7 @@ NEW_YORK: Final = "40.7,-74.0"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """TLEs of the 720 satellites of a shell."""
+    """Returns a file with Returns a file with TLEs of the 720 satellites of a shell."""
     oneweb = Constellation.of_shell(shell("oneweb"), BEGIN)
     lines = [line for satellite in oneweb.satellites for line in export_tle(satellite)]
     file: Path = tmp_path_factory.mktemp("elements") / "oneweb.tle"
@@ -50,7 +50,7 @@ def motion(scenario: Scenario) -> dict[str, Any]:
 
 
 def latest(knots_ps: Any) -> dict[int, int]:  # noqa: ANN401 - a list of pairs
-    """Returns the delay by time; of two at one time, that of the new route."""
+    """Returns the delay by time; if there are two at one time, that of the new route."""
     return dict(np.array(knots_ps).tolist())
 
 
@@ -86,7 +86,7 @@ def test_links_within_a_range_lead_across_an_ocean(file: Path) -> None:
     stations = [station("London"), station("New York")]
     trips = round_trips(constellation, stations, duration_s=30, step_s=10)
     assert [found[at * 10**13] / 1e12 for at in range(3)] == pytest.approx(trips.rtt_s[:, 0] / 2, abs=0.6e-9)
-    # Not shorter than the straight line between the two cities, which leads through the Earth.
+    # The route is not shorter than the straight line between the two cities, through the Earth.
     chord_m = np.linalg.norm(stations[0].earth_fixed_m - stations[1].earth_fixed_m)
     assert 1.1 * chord_m < LIGHT_M_PER_S * min(found.values()) / 1e12 < 1.5 * chord_m
 
@@ -105,7 +105,7 @@ def test_satellites_link_within_the_range_and_above_the_atmosphere() -> None:
         one = radius_m * np.array([np.cos(half), np.sin(half), 0])
         places = np.array([[np.nan] * 3, one, one * [1, -1, 1]])
         assert links_within(places, range_m).tolist() == ([[1, 2]] if linked else [])
-    # Two satellites at one place see each other.
+    # Two satellites at the same place are visible to each other.
     assert links_within(np.array([one, one]), 1.0).tolist() == [[0, 1]]
 
 
@@ -131,7 +131,7 @@ def test_a_changed_file_is_read_again(file: Path, tmp_path: Path) -> None:
         own.write_text("\n".join(of) + "\n")
         return motion(over(path, "10 s"))["delay"]["knots_ps"]
 
-    # Of two halves with equally many satellites one lacks those of the route.
+    # One of two halves with equally many satellites lacks those of the route.
     halves = [[line for i, line in enumerate(lines) if i % 4 // 2 == half] for half in range(2)]
     assert delays(halves[0]) != delays(halves[1])
 

@@ -40,7 +40,7 @@ def test_a_split_file_takes_the_rounds_of_the_long_part_alone() -> None:
     split = simulate(scenario({"buffer": "8 MB"}), 1)
     whole = simulate(scenario(None), 1)
     completion = [result.flows["completion_s"][0] for result in (split, whole)]
-    # 4 MB take twelve rounds of slow start; 60 ms of each round are in front of the proxy.
+    # 4 MB take twelve rounds of slow start; 60 ms of each round are before the proxy.
     assert 0.06 * 8 < completion[1] - completion[0] < 0.06 * 14
     part = split.relays.iloc[0]
     assert (part["connection"], part["flow"], part["onward"]) == ("flow1-to-switch1", "flow1", "flow1")
@@ -63,7 +63,7 @@ def test_the_proxy_has_a_tcp_of_its_own() -> None:
 
 def test_a_buffer_below_the_product_bounds_the_long_part() -> None:
     result = simulate(scenario({"buffer": "500 KB"}, traffic="greedy"), 1)
-    # The rate is half a megabyte per 542 ms.
+    # The rate is 0.5 MB per 542 ms.
     assert 0.75 < result.throughputs_bps[0] / (8 * 500_000 / 0.542) <= 1
     assert result.relays["peak_buffer_bytes"][0] <= 500_000
 

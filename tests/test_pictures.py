@@ -78,7 +78,7 @@ FLOWS = ("flow1", "flow2")
 
 
 def told(flow: str, until_s: float) -> float:
-    """Returns the bytes that ACKs and SACK blocks have reported until a time, one by one."""
+    """Returns the number of bytes that ACKs and SACK blocks have reported until a time, computed byte by byte."""
     events = sequence_events(run(), flow, (0.0, until_s))
     known = np.zeros(2_000_000, dtype=bool)
     known[: int(events.acknowledged["ack_bytes"].max())] = True
@@ -107,7 +107,7 @@ def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery:
     assert result.flows["retransmitted_segments"].sum() > 0
     carried = capacity_of(result, FLOWS)
     assert carried is not None
-    # One segment may end just within an interval although all of its bits but the last were sent before.
+    # A segment may end just within an interval even if all of its bits except the last were sent before it.
     assert throughput_series(result, FLOWS, 0.02).sum(axis=1).max() <= carried + 8 * 512 / 0.02
     assert throughput_series(result, FLOWS, 0.2).sum(axis=1).max() <= carried + 8 * 512 / 0.2
 
@@ -335,7 +335,7 @@ EITHER = [Kind.WINDOW, Kind.SEQUENCE, Kind.QUEUE, Kind.THROUGHPUT, Kind.RATES, K
 FILES = [("aal5", "svg"), ("aal5", "pdf"), ("ip", "png")]
 
 
-# The sample has every picture, framing and kind of file.
+# The sample contains every picture, framing and kind of file.
 @pytest.mark.parametrize(("kind", "file"), one_in(2, list(product(EITHER, FILES))))
 def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, file: tuple[str, str]) -> None:
     framing, suffix = file

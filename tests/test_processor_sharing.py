@@ -1,8 +1,9 @@
-"""Arriving flows under deficit round robin against processor sharing, and against ns-2.
+"""Arriving flows under deficit round robin compared with processor sharing, and with ns-2.
 
-In an M/G/1 queue with processor sharing the mean slowdown is 1/(1 - load), for any distribution of sizes (Kleinrock 1976,
-section 4.4). Deficit round robin with a quantum of one packet is processor sharing in steps of packets, if all packets of
-a flow are queued when it arrives: no propagation delay, a fast access link, a window and a buffer without limit.
+In an M/G/1 queue with processor sharing the mean slowdown is 1/(1 - load), for any distribution of sizes (Kleinrock
+1976, section 4.4). Deficit round robin with a quantum of one packet is processor sharing in steps of packets, if all
+packets of a flow are queued when it arrives: no propagation delay, a fast access link, a window and a buffer without
+limit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from thorough import THOROUGH, one_in
 
 RATE_BPS = 10**9
 MSS, PACKET_BYTES = 1000, 1040
-# At least 100 packets, and a finite variance.
+# The sizes have at least 100 packets and a finite variance.
 SIZES = {"kind": "pareto", "mean": "150 KB", "shape": 3}
 
 
@@ -46,7 +47,7 @@ def _run(load: float, flows: int) -> Result:
 
 
 def _processor_sharing(arrivals: npt.NDArray[np.float64], services: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Returns the time of each flow in a queue that serves all present at equal rates [s].
+    """Returns the time that each flow spends in a queue that serves all present flows at equal rates [s].
 
     All flows get equal service, so that each leaves when the service per flow reaches that at its arrival plus its own.
     """
@@ -81,7 +82,7 @@ def test_round_robin_has_the_slowdown_of_processor_sharing(load: float) -> None:
     assert sizes.min() >= 100 * MSS - 1
     services = 8 * (sizes + (PACKET_BYTES - MSS) * np.ceil(sizes / MSS)) / RATE_BPS
     expected = _processor_sharing(rows["arrival_s"].to_numpy(), services)
-    # Flow by flow on the same arrivals, which leaves no noise of sampling.
+    # The comparison is flow by flow on the same arrivals, so there is no sampling noise.
     ours, theirs = rows["slowdown"].mean(), (expected / services).mean()
     assert ours == pytest.approx(theirs, rel=0.01)
     if THOROUGH:
@@ -91,7 +92,7 @@ def test_round_robin_has_the_slowdown_of_processor_sharing(load: float) -> None:
 
 @pytest.mark.skipif(not ns2.available(), reason="ns-2 is not installed (Debian's package ns2)")
 def test_the_mean_completion_time_is_that_of_ns2() -> None:
-    """Pareto sizes at a load of .6 over 10 Mbit/s and 100 ms; the buffer loses packets."""
+    """The flows have The flows have Pareto sizes at a load of .6 over 10 Mbit/s and 100 ms; the buffer loses packets."""
     draws, flows, at_s = Random(1), [], 0.0
     for _ in range(10_000 if THOROUGH else 300):
         at_s += draws.expovariate(1) * 30 * 640 * 8 / 10e6 / 0.6

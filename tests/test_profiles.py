@@ -146,7 +146,7 @@ def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
 
 
 def opens(scenario: Scenario) -> list[bool]:
-    """Returns for each flow whether it uses a handshake."""
+    """Returns whether each flow uses a handshake."""
     return [bool(flow["tcp"].get("handshake")) for flow in scenario.resolve()["flows"]]
 
 
@@ -155,7 +155,7 @@ def test_linux_opens_with_a_handshake_unless_the_round_trip_is_known() -> None:
     linux = Scenario.model_validate({**one, "tcp": {"profile": "linux-6"}})
     assert opens(linux) == [True]
     assert opens(linux.with_(**{"tcp.handshake": False})) == [False]
-    # If the RTT is known, from a file or set later, there is nothing for a handshake to measure.
+    # If the RTT is known, from a file or set later, a handshake need not measure it.
     known = linux.with_(**{"tcp.initial_rtt": "100 ms"})
     assert opens(known) == [False]
     assert known == Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "100 ms"}})

@@ -39,7 +39,7 @@ def lossy() -> Result:
             "sources": 2,
             "trunk_rate": "10 Mbit/s",
             "trunk_delay": "20 ms",
-            # A burst of losses, and the loss of a tail, which only a timeout detects.
+            # Lists of lost packets: a burst of losses, and a tail loss, which only a timeout detects.
             "trunk_loss": {"kind": "packets", "indices": [40, 41, 60, 700, *range(1500, 1540)]},
         },
         switch={"buffer": "0.5 BDP"},

@@ -73,7 +73,7 @@ def test_drops_are_those_that_ports_counted(queue: str) -> None:
     counted = {cause: result.ports[f"packets_lost_{column}"].sum() for cause, column in columns.items()}
     seen = drops["cause"].value_counts()
     assert {cause: int(seen[cause]) for cause in counted} == counted
-    # The names of earlier releases.
+    # These are the names of earlier releases.
     former = {"overflow": "overflow", "aqm": "refused", "injected_loss": "forced"}
     seen = drops["reason"].value_counts()
     assert {cause: int(seen.get(name, 0)) for cause, name in former.items()} == counted

@@ -12,7 +12,7 @@ from pcap import needs_tshark, tshark
 MBIT: Final = 10
 PACKET_BITS: Final = 8 * 1500
 TRUNK: Final = "switch1->switch2"
-# A long path over routers whose buffers hold more than half a second.
+# A long path over routers whose buffers contain more than half a second of data.
 LINK: Final = Scenario(name="link", duration="30 s").with_(
     **{
         "framing": "ip",
@@ -190,7 +190,7 @@ def test_web_users_wait_less_beside_downloads_where_flows_have_queues_of_their_o
 
 
 def marked(rate: float, round_trip: float, threshold: int, **tcp: Any) -> tuple[float, float]:  # noqa: ANN401 - fields
-    """Returns the marked fraction of a single DCTCP flow in half a minute, and the mean queue; no packet is lost."""
+    """Returns the marked fraction and the mean queue of a single DCTCP flow in half a minute; no packet is lost."""
     one = LINK.with_(
         **{
             "duration": "30 s",
@@ -237,8 +237,10 @@ def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
 def test_the_share_is_that_of_a_window_that_rests_while_marks_return(
     rate: float, round_trip: float, threshold: int, ack: str
 ) -> None:
-    """The cycle is that of the theory plus an RTT, in which marked ACKs do not open the window (RFC 3168 section
-    6.1.2). If marks are rarer, with windows above 246 segments, alpha with a gain of 1/16 decays between two marks.
+    """The cycle is that of the theory plus one RTT, in which marked ACKs do not increase the window (RFC 3168 section
+        6.1.2).
+
+    If marks are rarer, with windows above 246 segments, alpha with a gain of 1/16 decays between two marks.
     """
     window = rate * round_trip / PACKET_BITS + threshold
     # One ACK per two segments increases the window by half a segment per RTT.

@@ -22,7 +22,7 @@ def left_of(work: list[float], seconds: list[float], ended: int, **more: object)
 
 
 def test_runs_count_by_their_work() -> None:
-    """Ten runs of 1 s, then ten that take five times as long, as their work says."""
+    """Ten runs take 1 s, then ten take five times as long, in proportion to their work."""
     found = left_of([0.1] * 10 + [0.5] * 10, [1.0] * 10, 10)
     assert (found.expected_s, found.low_s, found.high_s) == pytest.approx((50.0, 50.0, 50.0))
     assert found.runs_per_s == pytest.approx(1.0)
@@ -39,14 +39,14 @@ def test_the_range_holds_the_remaining_time_as_often_as_stated(spread: float, en
     held, ratios = 0, []
     for _ in range(200):
         work = rng.uniform(0.5, 2.0, 100)
-        # A ratio of seconds to work that varies from run to run, lognormally.
+        # The ratio of seconds to work varies lognormally from run to run.
         seconds = 3.0 * work * np.exp(rng.normal(0, spread, 100))
         found, actual = left_of(list(work), list(seconds), ended), seconds[ended:].sum()
         held += found.low_s <= actual <= found.high_s
         ratios.append(found.expected_s / actual)
-    # At least 90 % with a probability of .999, if 95 % hold.
+    # If the coverage is 95 %, it is at least 90 % here with a probability of .999.
     assert held >= 180
-    # Within a factor of 1.5, as is to be expected of 12 runs.
+    # The range is within a factor of 1.5, as can be expected from 12 runs.
     assert np.quantile(ratios, [0.05, 0.95]) == pytest.approx([1.0, 1.0], abs=0.5)
 
 

@@ -120,7 +120,7 @@ def test_on_a_phone_words_stay_within_the_screen_and_boxes_show_that_they_scroll
 
 
 def _on_a_phone(text: str, script: str, folder: Path) -> dict[str, Any]:
-    """Runs a script, with `page` as the document, on a page in a frame as wide as a phone. Returns its result."""
+    """Runs a script, with `page` as the document, on a page in a frame of a phone's width. Returns its result."""
     frame = f'<iframe width="{WIDTH}" height="800" style="border:0" srcdoc="{escape(text)}"></iframe>'
     measure = f"""<script>
       const frame = document.querySelector("iframe");

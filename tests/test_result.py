@@ -79,7 +79,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
 
 
 def test_efficiency_counts_what_vbr_got_and_there_is_none_of_a_trunk_that_carried_nothing() -> None:
-    # VBR has a cell for each slot, and gets each slot.
+    # VBR has a cell for each slot, and uses each slot.
     vbr = simulate(Scenario(duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"}))
     trunk = list(vbr.part("ports")["port"]).index("switch1->switch2")
     left = 155.52e6 - 424 * vbr.part("ports")["cells_out"][trunk]

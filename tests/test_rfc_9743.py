@@ -19,7 +19,7 @@ CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"
 
 
 def outcome(values: dict[tuple[str, int], list[float]]) -> PartOutcome:
-    """Runs of controls over numbers of flows, one value per seed."""
+    """Returns runs of controls over numbers of flows, one value per seed."""
     rows = [
         {"point": i, "control": control, "flows": flows, "replication": seed, "seed": seed, "loss": value}
         for i, ((control, flows), found) in enumerate(values.items())
@@ -78,7 +78,7 @@ def test_every_part_has_a_proposed_condition_of_its_section() -> None:
 
 
 def test_the_sections_are_those_of_the_document() -> None:
-    """Sections 5 to 7 of the last draft before the RFC; each is run, or omitted with a reason."""
+    """Each of sections 5 to 7 of the last draft before the RFC is run, or omitted with a reason."""
     every = "5.1.1 5.1.2 5.1.3 5.1.4 5.1.5 5.2 5.2.1 5.2.2 5.2.3 5.3.1 5.3.2 6.2 6.4 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 7.9 7.10 7.11"
     suite = SUITES["rfc-9743"]
     text = " ".join([*(c.section for part in suite.parts for c in part.criteria), *suite.left_out])

@@ -16,7 +16,7 @@ FIELDS = {
 def compare(
     *arguments: str | Path, path: str | None = None, command: str = "compare"
 ) -> subprocess.CompletedProcess[str]:
-    # Each time is that of one run, as no test judges it.
+    # Each time is that of one run, because no test evaluates it.
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "LONGPIPE_LEAST_S": "0"}
     if path is not None:
         environment["PATH"] = path
@@ -76,7 +76,7 @@ def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: P
 def test_bad_input_gets_one_line(
     arguments: list[str], error: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # In this process, because one of its own takes a second of processor time to start.
+    # Run in this process, because a separate one takes a second of processor time to start.
     monkeypatch.setattr(sys, "argv", [str(RIVALS), "compare", *arguments])
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(RIVALS), run_name="__main__")

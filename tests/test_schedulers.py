@@ -40,7 +40,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
 def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
     groups = [
         {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
-        # With RACK-TLP it would get a third (docs/queues.md).
+        # With RACK-TLP the flow would get a third (docs/queues.md).
         {"name": "low", "tcp": {**PLAIN, "congestion": "dctcp", "ecn": {"kind": "dctcp", "ect": 1}}},
     ]
     probes = [
@@ -142,9 +142,7 @@ def test_cells_have_no_such_ports() -> None:
 
 
 def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:
-    """The oldest packet is lost instead of the newest, which would leave only after all K packets in front of it have
-    left.
-    """
+    """The oldest packet is lost instead of the newest, which would leave only after all K packets before it have left."""
     packets = 200
 
     def first(policy: str) -> float:

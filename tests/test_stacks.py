@@ -26,7 +26,7 @@ CRATE = Path(__file__).parent.parent / "crates" / "stacks"
 def path(
     traffic: dict[str, Any], rate: str = "20 Mbit/s", delay: str = "20 ms", duration: str = "5 s", **others: object
 ) -> Scenario:
-    """A dumbbell with one flow."""
+    """Returns a dumbbell with one flow."""
     network: dict[str, Any] = {
         "kind": "dumbbell",
         "sources": 1,
@@ -194,7 +194,7 @@ def test_media_follow_the_capacity_of_the_path() -> None:
     ]
     before, whole, again, other = runs
     assert whole.state_hash == again.state_hash != other.state_hash
-    # A new thread, whose hash maps have no keys yet.
+    # Use a new thread, whose hash maps have no keys yet.
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(simulate, whole.scenario, seed=1).result().state_hash == whole.state_hash
     assert state(whole)["decisions"] == MEDIA_FROZEN
@@ -341,7 +341,7 @@ def test_a_stack_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Mo
 def test_a_file_that_is_no_object_with_stacks_is_one_line(tmp_path: Path) -> None:
     other = tmp_path / "other.so"
     other.write_bytes(b"not an object")
-    # This needs a process of its own, because stacks are loaded once per process.
+    # This needs a separate process, because stacks are loaded once per process.
     code = f"from longpipe import _core; _core.register_stacks({str(other)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -7,7 +7,7 @@ import pytest
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.pictures.events import loss_events, phases, slow_start_exits
 
-# picoquic's satellite test: 100 MB over 250 Mbit/s down and 3 Mbit/s up, 300 ms each way.
+# picoquic's satellite test: 100 MB over 250 Mbit/s down and 3 Mbit/s up, 300 ms in each direction.
 GEO: dict[str, Any] = {
     "framing": "ip",
     "duration": "30 s",

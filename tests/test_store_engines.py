@@ -111,7 +111,7 @@ def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_
     for _ in range(2):
         with closing(Store(place)) as store:
             assert finished(store) == CURRENT
-            # One run was done by both builds; the one of the correct build counts. The run with VBR is from another
+            # One run was executed by both builds; that of the correct build is used. The run with VBR is from another
             # engine.
             assert engines(store) == {_core.__engine__: len(CURRENT), SOUND: 1, HASTY: len(TO_DO)}
 

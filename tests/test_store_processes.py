@@ -136,7 +136,7 @@ def test_who_is_dead() -> None:
     this = Owner()
     now = time.time()
     elsewhere = Owner(machine="elsewhere")
-    # Of a process on another machine, only the last heartbeat is known.
+    # For a process on another machine, only the last heartbeat is known.
     assert not is_dead(elsewhere, now - LEASE_S + 1, now)
     assert is_dead(elsewhere, now - LEASE_S - 1, now)
     # A process on this machine may be slow; a process that has ended is recognised at once, including a zombie.

@@ -15,7 +15,7 @@ from longpipe.suites.rfc_7928 import LEVELS
 from longpipe.suites.suite import SuitePart
 from longpipe.units import RATE, SIZE, TIME
 
-# Parts with a thousand flows take seconds to check.
+# Parts with a thousand flows, which take seconds to check.
 MANY = {"4.4.1", "4.4.2", "4.4.3", "4.4.4", "5.1", "6.3"}
 
 

@@ -1,4 +1,4 @@
-"""CUBIC of longpipe and of QUIC stacks over random paths: who deviates."""
+"""CUBIC of longpipe and of QUIC stacks over random paths: detection of deviating stacks."""
 
 import io
 import itertools

@@ -62,7 +62,7 @@ def test_counters_and_means_are_those_of_the_traces_after_the_instant(engine: st
     assert port["packets_out"] == len(left) > 100
     assert port["queueing_delay_mean_s"] == pytest.approx(left["delay_s"].mean())
     assert port["queueing_delay_p95_s"] == np.sort(left["delay_s"])[math.ceil(0.95 * len(left)) - 1]
-    # Transmitted bits divided by the capacity of the trunk.
+    # The utilization is transmitted bits divided by the capacity of the trunk.
     assert port["utilization"] == pytest.approx(8 * port["bytes_out"] / 2.5 / 50e6, rel=2e-3)
     early = simulate(MIXED.with_(duration="1.5 s", engine=engine))
     mean, area, first = (frame.ports.set_index("port")["mean_queue_packets"] for frame in (late, whole, early))
@@ -71,7 +71,7 @@ def test_counters_and_means_are_those_of_the_traces_after_the_instant(engine: st
     for flow, row in late.flows.set_index("flow").iterrows():
         received = arrivals[(arrivals["flow"] == flow) & (arrivals["time_s"] >= 1.5)]["bytes"].sum()
         if flow != "call":
-            # Data are delivered in order, so that what is still missing has not been delivered.
+            # Data are delivered in order, so data after a missing segment have not been delivered.
             assert row["delivered_bytes"] == pytest.approx(received, abs=2e5)
         assert row["throughput_bps"] == row["delivered_bytes"] * 8 / 2.5
     (call,), (all_of_call,) = (frame.datagrams.to_dict("records") for frame in (late, whole))
@@ -91,7 +91,7 @@ def test_engines_agree_after_a_warm_up() -> None:
 
 
 def test_data_that_crossed_the_trunk_before_the_instant_do_not_make_efficiency_exceed_what_the_trunk_sent() -> None:
-    # The warm-up ends in a recovery: what waits for a missing segment is delivered after it.
+    # The warm-up ends in a recovery: data that wait for a missing segment are delivered after it.
     late = simulate(Scenario.example("geo").with_(duration="20 s", warm_up="10 s", **{"traces.delay": True}))
     assert late.total_bps > late.attainable_bps
     delay = late.traces["delay"]
@@ -127,7 +127,7 @@ def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_inst
         return {str(name): value for name, value in found.items()}
 
     whole, late = row(), row(warm_up="3 s")
-    # 1000 bytes at 1 Gbit/s twice and at 5 Mbit/s once, and the delay of the trunk.
+    # The delay is two transmissions of 1000 bytes at 1 Gbit/s, one at 5 Mbit/s, and the delay of the trunk.
     delay = whole["min_delay_s"]
     assert delay == pytest.approx(2 * 8e-6 + 1.6e-3 + 20e-3, rel=1e-9)
     assert whole["p95_delay_s"] > delay + 14e-3

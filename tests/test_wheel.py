@@ -14,7 +14,7 @@ from longpipe.lab import PAGE
 from longpipe.store import engine_version
 
 ROOT = Path(__file__).parent.parent
-# Rust compiles for a minute if `make setup` was not run before.
+# Compiling Rust takes a minute if `make setup` was not run before.
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")]
 
 

@@ -142,7 +142,7 @@ def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
     repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
     # Table 9 contradicts the text: Reno's interval ends at .0019, NewReno's begins at .0013. So does Table 4: SACK with
-    # .5 RTT differs by .076 between the policies, and Selective Drop is no fairer there.
+    # .5 RTT differs by .076 between the policies, and Selective Drop is not fairer there.
     failing = {c for c, verdict in verdicts.items() if verdict is not Verdict.HOLDS}
     assert failing == {"www-9", "www-16", "www-19"}
 

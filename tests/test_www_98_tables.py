@@ -12,8 +12,8 @@ from longpipe.analysis.anova import Anova, anova
 FACTORS = ["tcp", "buffer_bdp", "policy"]
 NETWORKS = ["wan", "meo", "geo"]
 METRICS = ["efficiency", "fairness"]
-# Values whose last printed digit is off by one: our value, and theirs. Most WAN fairness values were truncated, not
-# rounded.
+# Values whose last printed digit differs by one: our value, and the printed one. Most WAN fairness values were
+# truncated, not rounded.
 LAST_DIGIT = {
     ("wan", "fairness"): {
         "individual values sum_of_squares": ("18.6267", "18.6266"),
@@ -40,7 +40,7 @@ LAST_DIGIT = {
         "reno low": ("-0.0378", "-0.0377"),
     },
 }
-# Tolerance for rounding of binary fractions, which must not decide exact halves.
+# Tolerance for the rounding of binary fractions, which must not affect exact halves.
 NOISE = 1e-12
 
 

@@ -63,7 +63,7 @@ BATTERY = pd.DataFrame(
         for life in lives
     ]
 )
-# The data without four values: R's d <- data.frame(y, m, t)[-c(1, 2, 17, 36), ].
+# The data without four values, in R: d <- data.frame(y, m, t)[-c(1, 2, 17, 36), ].
 BATTERY_UNBALANCED = BATTERY.drop(index=[0, 1, 16, 35])
 
 # Montgomery, table 3.1: etch rate by power [W].

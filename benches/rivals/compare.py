@@ -18,7 +18,7 @@ LOADED = {"longpipe": "Python and its libraries", "ns-2": "Tcl and its scripts",
 
 @dataclass(frozen=True)
 class Task:
-    """A work in one mode in one simulator."""
+    """A work, in one mode of one simulator."""
 
     simulator: str
     work: Work

@@ -1,7 +1,7 @@
 """Runs one work in longpipe; prints delivered packets, and user CPU and peak memory at three times.
 
 Arguments: mode, JSON of the work. A work that takes less than half a CPU second, or LONGPIPE_LEAST_S, is repeated until
-that has passed, and the mean counts.
+this time has passed, and the mean is used.
 """
 
 import json
@@ -112,7 +112,7 @@ def main() -> None:
     loaded_s, loaded_bytes = _user_s(), _peak_bytes()
     result, whole_s = _timed(lambda: simulate(scenario(work, mode)))
     peak_bytes = _peak_bytes()
-    # Measures only building and destroying the network; a start must precede the end.
+    # This only measures building and destroying the network, but a start must precede the end.
     empty = scenario(work, mode).with_(start={"kind": "fixed"}, duration="1 us")
     _, read_s = _timed(lambda: scenario(work, mode))
     _, laid_s = _timed(lambda: simulate(empty))

@@ -67,7 +67,7 @@ def measure(runs: int, told: Callable[[str], None]) -> pd.DataFrame:
     """Returns a row per point: sweep, value, simulator, mode, and medians.
 
     packets_per_cpu_second counts the simulation only; layout_cpu_seconds is the time to build the network;
-    bytes_per_packet is the growth of memory per packet that path and buffer hold.
+    bytes_per_packet is the growth of memory per packet of the capacity of path and buffer.
     """
     names = [name for name in ("longpipe", "ns-2") if simulators.missing(name) is None]
     rows = []

@@ -19,7 +19,7 @@ NS3_MODULES: Final = (
 )  # fmt: skip
 PACKAGES: Final = ("ns2", "libns3-dev", "g++")
 LONGEST_S: Final = 3600
-# Minimum simulation time: the resolution with which a program knows its user CPU time.
+# Minimum simulation time, because of the resolution of a program's user CPU time.
 RESOLUTION_S: Final = {"longpipe": 1e-4, "ns-2": 1e-2, "ns-3": 1e-4}
 
 Mode = str
@@ -32,7 +32,7 @@ KINDS: Final[dict[str, tuple[Mode, ...]]] = {
 
 
 class RivalError(Exception):
-    """A simulator that cannot be run; the text is one line."""
+    """Error of a simulator that cannot be run; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Run:
 
 
 def missing(simulator: str) -> str | None:
-    """Returns why a simulator cannot be run, None if it can; compiles ns3.cc if it is newer than its program."""
+    """Returns the reason why a simulator cannot be run, or None; compiles ns3.cc if it is newer than its program."""
     if simulator == "ns-2" and shutil.which("ns") is None:
         return "ns-2 is missing: Debian's package ns2, or make bench-rivals INSTALL=1"
     if simulator == "ns-3" and not NS3_HEADER.exists():

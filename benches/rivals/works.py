@@ -44,7 +44,7 @@ class Work:
         return replace(self, buffer_packets=10 * self.buffer_packets) if kind == "bbr" else self
 
     def lasting(self, duration_s: float) -> "Work":
-        """Returns the work with another simulated time."""
+        """Returns the work with a different simulated time."""
         return replace(self, duration_s=duration_s)
 
     def arguments(self) -> list[str]:
