@@ -8,7 +8,7 @@ import pytest
 
 from longpipe.analysis.intervals import estimate, estimate_average
 from longpipe.papers.rounding import difference, rounded
-from longpipe.papers.seeds import told
+from longpipe.papers.seeds import seeds_text
 
 
 def test_configurations_with_the_same_seeds_are_averaged_by_seed() -> None:
@@ -55,4 +55,4 @@ def test_a_difference_is_rounded_once() -> None:
 )
 def test_a_table_says_of_how_many_seeds_it_is(lan: int, wan: int, said: str) -> None:
     rows = pd.DataFrame({"policy": ["epd"] * 4, "network": ["lan", "wan"] * 2, "seeds": [lan, wan] * 2})
-    assert told(rows, ["policy", "network"], {"wan": "WAN"}) == said
+    assert seeds_text(rows, ["policy", "network"], {"wan": "WAN"}) == said

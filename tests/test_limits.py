@@ -3,7 +3,7 @@
 import pytest
 
 from longpipe import Graph, Result, Scenario, Switch, simulate
-from longpipe.analysis.limits import FlowLimit, notes, told
+from longpipe.analysis.limits import FlowLimit, limit_lines, notes
 from longpipe.analysis.limits import limits as limits_of
 from longpipe.analysis.paths import paths, window_warnings
 
@@ -152,7 +152,9 @@ def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: obje
     changes = {"network.trunk_delay": "100 ms", "tcp.profile": "linux-6", "switch.policy": policy, "duration": "20 s"}
     result = simulate(geo(**changes))
     assert {one.limited_by for one in result.flow_limits} == {"AQM"}
-    assert told(result.flow_limits)[0].endswith("the queue discipline dropped packets before its buffer was full")
+    assert limit_lines(result.flow_limits)[0].endswith(
+        "the queue discipline dropped packets before its buffer was full"
+    )
 
 
 def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buffer() -> None:
@@ -208,7 +210,7 @@ def test_acks_that_fill_their_way_back_are_what_limits() -> None:
     by_hand_bps = 1e6 / (8 * 52) * 2 * 8 * 1448
     assert result.throughputs_bps[0] == pytest.approx(by_hand_bps, rel=0.03)
     assert (one.limited_by, one.return_link, one.busy_link) == ("return link", "switch2->switch1", "switch2->switch1")
-    (line,) = told([one])
+    (line,) = limit_lines([one])
     assert line.endswith(f"the ACKs was busy: switch2->switch1, {one.return_link_busy:.1%} used")
     assert notes([one]) == []
 

@@ -176,8 +176,8 @@ def _program(program: Program) -> Part:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Part(program.name, "-", program.use, False, f"does not run, {_line(error)}; {get}")
-    told = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
-    return Part(program.name, told[1] if told else "?", program.use, required=False)
+    found = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
+    return Part(program.name, found[1] if found else "?", program.use, required=False)
 
 
 def _lab() -> Part:

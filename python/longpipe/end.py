@@ -178,8 +178,8 @@ def _answer(end: End, kind: int, body: bytes, target: BinaryIO) -> None:
             _write(target, _SEND, bytes([datagram.ecn]) + datagram.payload)
         _write(target, _DONE, _time(end.due()))
     elif kind in (_STATE, _REPORT):
-        told = end.state() if kind == _STATE else end.report()
-        _write(target, _ANSWER, json.dumps(dataclasses.asdict(told)).encode())
+        answer = end.state() if kind == _STATE else end.report()
+        _write(target, _ANSWER, json.dumps(dataclasses.asdict(answer)).encode())
     else:
         raise ValueError(f"unknown message {kind}; this program has version {VERSION} of the protocol")
     target.flush()
@@ -202,11 +202,11 @@ def _write(target: BinaryIO, kind: int, body: bytes) -> None:
 
 
 def _setup(body: bytes) -> Setup:
-    told = json.loads(body)
-    if told["version"] != VERSION:
-        raise ValueError(f"protocol version {told['version']}; this program has {VERSION}")
-    random.seed(told["seed"])
-    return Setup(told["sends"], told["seed"], told["start_ps"], told["most_bytes"], told["settings"])
+    fields = json.loads(body)
+    if fields["version"] != VERSION:
+        raise ValueError(f"protocol version {fields['version']}; this program has {VERSION}")
+    random.seed(fields["seed"])
+    return Setup(fields["sends"], fields["seed"], fields["start_ps"], fields["most_bytes"], fields["settings"])
 
 
 def _time(due: int | None) -> bytes:

@@ -173,8 +173,8 @@ def _accepts(word: str, accepted: Iterable[str]) -> str:
     names = list(accepted)
     if word not in names and word.lower() in names:
         return f"it is {word.lower()!r} here; accepts {', '.join(names)}"
-    told = known(word, names)
-    return nearest(word, names) if told is None else f"{told}; accepts {', '.join(names)}"
+    advice = known(word, names)
+    return nearest(word, names) if advice is None else f"{advice}; accepts {', '.join(names)}"
 
 
 def _quoted(names: str) -> list[str]:

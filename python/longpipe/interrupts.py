@@ -88,11 +88,11 @@ def deferred() -> Iterator[None]:
     handlers = {
         number: handler for number in (signal.SIGINT, signal.SIGTERM) if callable(handler := signal.getsignal(number))
     }
-    came: list[tuple[int, FrameType | None]] = []
+    pending: list[tuple[int, FrameType | None]] = []
 
     def remember(number: int, frame: FrameType | None) -> None:
-        came.append((number, frame))
-        if len(came) > 1:
+        pending.append((number, frame))
+        if len(pending) > 1:
             handlers[signal.Signals(number)](number, frame)
 
     for number in handlers:
@@ -102,6 +102,6 @@ def deferred() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if came:
-            first, frame = came[0]
+        if pending:
+            first, frame = pending[0]
             handlers[signal.Signals(first)](first, frame)

@@ -94,17 +94,23 @@ def _framed(record: Mapping[str, Any]) -> str:
 
 def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
     title = f"{result.scenario.name}, {name}, seed {result.seed}"
-    told = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
+    description = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
     if dialect == "0.3":
         common: dict[str, Any] = {"time_format": "relative", "reference_time": 0}
         trace = {"title": name, "vantage_point": {"type": "client"}, "common_fields": common}
-        return {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "title": title, "description": told, "trace": trace}
+        return {
+            "qlog_version": "0.3",
+            "qlog_format": "JSON-SEQ",
+            "title": title,
+            "description": description,
+            "trace": trace,
+        }
     reference = {"clock_type": "monotonic", "epoch": "unknown"}
     return {
         "file_schema": "urn:ietf:params:qlog:file:sequential",
         "serialization_format": "application/qlog+json-seq",
         "title": title,
-        "description": told,
+        "description": description,
         "trace": {
             "title": name,
             "vantage_point": {"type": "client"},

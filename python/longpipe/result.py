@@ -15,7 +15,7 @@ from longpipe import drops
 from longpipe.analysis import convergence, delays, demands, metrics, slowdowns, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
-from longpipe.analysis.limits import FlowLimit, limits, notes, told
+from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
 from longpipe.analysis.sums import total
 from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
@@ -112,7 +112,7 @@ class Result:
         """Returns a summary of the run in a few lines."""
         numbers = {"efficiency": self.efficiency, "fairness": self.fairness}
         shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
-        limited = "; ".join(told(self.flow_limits))
+        limited = "; ".join(limit_lines(self.flow_limits))
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
             f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in all, {shown}\n"
@@ -360,11 +360,11 @@ class Result:
         found = self.part("warm_up")
         if not found.get("begin_s"):
             return ""
-        told = f"counters and means from {begin_s(self.columns):.6g} s on"
+        text = f"counters and means from {begin_s(self.columns):.6g} s on"
         if not found.get("series"):
-            return told
-        told += f", chosen by MSER-5 from the {found['series'][0]}, not before the end of slow start"
-        return told if found["stationary"][0] else f"{told}; {NOT_STATIONARY}"
+            return text
+        text += f", chosen by MSER-5 from the {found['series'][0]}, not before the end of slow start"
+        return text if found["stationary"][0] else f"{text}; {NOT_STATIONARY}"
 
     def part(self, name: str) -> Columns:
         """Returns the columns of a table such as "flows" without pandas; each is a list."""

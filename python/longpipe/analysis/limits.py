@@ -178,7 +178,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     return found
 
 
-def told(found: Iterable[FlowLimit]) -> list[str]:
+def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
     """Returns a line per limit with the number of its flows, the most frequent limit first."""
     found = list(found)
     counts = Counter(one.limited_by for one in found)

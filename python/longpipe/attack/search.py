@@ -58,7 +58,7 @@ def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[floa
     )
 
 
-def reductions(varied: Sequence[Varied], start: Setting, stands: Callable[[Setting], bool]) -> Iterator[Setting]:
+def reductions(varied: Sequence[Varied], start: Setting, has_defect: Callable[[Setting], bool]) -> Iterator[Setting]:
     """Yields increasingly simple settings that still have the defect.
 
     Fields return to their values in the base scenario one at a time, until no single field can return. Numbers of the
@@ -70,7 +70,7 @@ def reductions(varied: Sequence[Varied], start: Setting, stands: Callable[[Setti
         again = False
         for name in list(now):
             other = {field: numbers for field, numbers in now.items() if field != name}
-            if stands(other):
+            if has_defect(other):
                 now, again = other, True
                 yield now
     for one in varied:
@@ -79,7 +79,7 @@ def reductions(varied: Sequence[Varied], start: Setting, stands: Callable[[Setti
                 other = {**now, one.field: one.rounded(now[one.field], digits)}
                 if other == now:
                     break
-                if stands(other):
+                if has_defect(other):
                     now = other
                     yield now
                     break

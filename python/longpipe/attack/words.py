@@ -81,9 +81,9 @@ def effort(attack: Attack) -> Iterator[str]:
         why = "interrupted" if not attack.ended else "all candidates are known" if not attack.spent else "budget spent"
         yield f"{attack.candidates} candidates, {runs} runs; {why}"
     for what, problems in (("failed run", attack.trials.failures), ("invalid candidate", attack.trials.invalid)):
-        told = list(dict.fromkeys(problems))
-        if told:
-            yield f"{len(told)} {what}{'s' if len(told) > 1 else ''}: {'; '.join(told[:MOST_PROBLEMS])}"
+        unique = list(dict.fromkeys(problems))
+        if unique:
+            yield f"{len(unique)} {what}{'s' if len(unique) > 1 else ''}: {'; '.join(unique[:MOST_PROBLEMS])}"
 
 
 def table(attack: Attack) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from longpipe.captures import CaptureError
 from longpipe.cli import bash
 from longpipe.cli.groups import Commands
 from longpipe.cli.safe import Console
-from longpipe.cli.usage import told
+from longpipe.cli.usage import error_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart
 from longpipe.interrupts import INTERRUPTED, leave_at_once
@@ -126,7 +126,7 @@ def main() -> NoReturn:
         status = _run()
     except UsageError as error:
         # A command without arguments shows its help, which is not reported as an error.
-        tell(filter(None, [told(error)]), BAD_INPUT)
+        tell(filter(None, [error_line(error)]), BAD_INPUT)
     except ScenarioError as error:
         tell(error.problems, BAD_INPUT)
     except (CaptureError, RunError) as error:

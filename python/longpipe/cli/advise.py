@@ -280,10 +280,10 @@ def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
         ("Theory", words.theory(answer)),
         ("Question", words.conditions(answer)),
     ):
-        told = list(lines)
-        if told:
+        texts = list(lines)
+        if texts:
             console.print(f"\n{title}:", style="bold", markup=False)
-            for line in told:
+            for line in texts:
                 console.print(f"- {line}", markup=False, highlight=False)
     console.print()
     if answer.choice is not None:

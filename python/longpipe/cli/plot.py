@@ -366,7 +366,7 @@ def _lasting(scenario: Scenario) -> dict[str, Any]:
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Recorded:
     """Runs a scenario and prints its limits. `called` is its name in titles."""
-    from longpipe.analysis.limits import notes, told
+    from longpipe.analysis.limits import limit_lines, notes
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
@@ -377,7 +377,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
     found = result.flow_limits
-    for line in told(found):
+    for line in limit_lines(found):
         echo(f"{label}: limited by {line}" if label else f"limited by {line}")
     for line in notes(found):
         echo(f"{label}: note: {line}" if label else f"note: {line}")

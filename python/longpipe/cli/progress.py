@@ -120,8 +120,8 @@ class Bar(_Shown):
         self._show(now.ended, now.wanted, runs=runs, failed=failed)
         if not self._console.is_terminal and self._is_time(now):
             self._told_s = time.monotonic()
-            told = [f"{self._name}: {runs}", failed] if failed else [f"{self._name}: {runs}"]
-            self._console.print(", ".join(told), markup=False, highlight=False, soft_wrap=True)
+            parts = [f"{self._name}: {runs}", failed] if failed else [f"{self._name}: {runs}"]
+            self._console.print(", ".join(parts), markup=False, highlight=False, soft_wrap=True)
 
     def _is_time(self, now: "Progress") -> bool:
         """Returns whether a line is due: the first as soon as the duration can be estimated, then one per minute."""

@@ -36,7 +36,7 @@ _CALLED: Final = {
 }
 
 
-def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
+def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
     """Formats an error of Typer as one line: option or argument, its value, and what is accepted.
 
     Returns no line if help was shown instead.
@@ -104,7 +104,7 @@ def _needs(message: str) -> str:
     return next((f"needs {needs}" for begin, needs in _NEEDS.items() if message.startswith(begin)), _lowered(message))
 
 
-def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `told`
+def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `error_line`
     """Returns the last value of an option, as typed by the user."""
     found = None
     for at, argument in enumerate(arguments):

@@ -73,7 +73,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     bps = float(bottleneck["value"])
     longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
     loss, lost_s = _loss(recording.file, subject, rate.time_s, rate.numbers, mss)
-    told = [
+    unknowns = [
         "whether losses were random or at a full queue, the buffer, and AQM: the file does not contain single packets",
         "other traffic: the fitted path has none",
     ]
@@ -82,9 +82,9 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     known = control in kinds(Congestion)
     if not known:
         named = f"{name}, which longpipe does not have" if name else "which the file does not name"
-        told.insert(0, f"the sender's congestion control, {named}: the scenario has cubic")
+        unknowns.insert(0, f"the sender's congestion control, {named}: the scenario has cubic")
     if bottleneck["high"] is None:
-        told.insert(0, "the rate of the bottleneck: there was no queue for long enough")
+        unknowns.insert(0, "the rate of the bottleneck: there was no queue for long enough")
     # If there was no queue, losses were random.
     random = bottleneck["high"] is None and loss is not None and loss["value"] > 0
     hypothesis = Hypothesis(
@@ -119,7 +119,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         controls={control: 1.0} if known else {},
         queues={},
         distance=None,
-        cannot_tell=told,
+        cannot_tell=unknowns,
         notes=recording.notes,
         series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
     )

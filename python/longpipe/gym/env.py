@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, told
+from longpipe.gym.episodes import Episodes, Settings, measurements
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -55,5 +55,5 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Takes a step; returns observation, reward, terminated, truncated and information."""
         rewards, ended, features = self._episodes.step(np.asarray(action), self._active)
-        information = {name: float(values[0]) for name, values in told(features).items()}
+        information = {name: float(values[0]) for name, values in measurements(features).items()}
         return self._episodes.observations()[0], float(rewards[0]), False, bool(ended[0]), information

@@ -139,7 +139,7 @@ class Episodes:
         return [names.index(name) for name in self._agents]
 
 
-def told(features: Features) -> dict[str, Array]:
+def measurements(features: Features) -> dict[str, Array]:
     """Returns the measurements for `info`."""
     return {
         "time_s": features.now,

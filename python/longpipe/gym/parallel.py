@@ -11,7 +11,7 @@ from pettingzoo import ParallelEnv
 
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, told
+from longpipe.gym.episodes import Episodes, Settings, measurements
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -72,7 +72,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
         asked = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
         rewards, ended, features = self._episodes.step(asked, self._active)
         agents, over = self.possible_agents, bool(ended[0])
-        information = told(features)
+        information = measurements(features)
         self.agents = [] if over else list(agents)
         return (
             self._observed(),

@@ -11,7 +11,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, told
+from longpipe.gym.episodes import Episodes, Settings, measurements
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -67,7 +67,7 @@ class LinkVecEnv(VecEnv):
     def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Takes a step of each environment."""
         rewards, ended, features = self._episodes.step(self._actions, self._active)
-        measured = told(features)
+        measured = measurements(features)
         infos: list[dict[str, Any]] = [
             {name: float(values[i]) for name, values in measured.items()} for i in range(self.num_envs)
         ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from longpipe.errors import ScenarioError
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Marks, Rows, Settings, told
+from longpipe.gym.episodes import Episodes, Marks, Rows, Settings, measurements
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -87,7 +87,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
             self._begin(int(number), None)
         self._ended = ended
         information: dict[str, Any] = {}
-        for name, values in told(features).items():
+        for name, values in measurements(features).items():
             information |= {name: values, f"_{name}": active}
         never = np.zeros(self.num_envs, dtype=np.bool_)
         return self._episodes.observations(self._copy), rewards, never, ended.copy(), information

@@ -60,8 +60,8 @@ class Certificate:
         # The columns of ports are arrays.
         columns = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
         flows = [{**asdict(flow), "limited_by": flow.limited_by, "shares": flow.shares} for flow in self.flows]
-        told = {**fields, "flows": flows, "ports": columns, "holds": self.holds}
-        return json.dumps(told, indent=1).replace("NaN", "null") + "\n"
+        content = {**fields, "flows": flows, "ports": columns, "holds": self.holds}
+        return json.dumps(content, indent=1).replace("NaN", "null") + "\n"
 
     def lines(self) -> Iterable[str]:
         """Returns the certificate as lines of text."""
@@ -73,9 +73,9 @@ class Certificate:
             yield "lost by " + ", ".join(f"{cause} {count}" for cause, count in self.lost.items() if count)
         yield from flow_limits.lines(self.flows)
         if self.delivered:
-            told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
+            content = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
             early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
-            yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
+            yield "late by " + ", ".join(content) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
         yield f"longest time between two polls of the devices {_shown(self.longest_pause_s)}; {self.priority}"
         yield self.halting + shown(self.stolen_s, self.elapsed_s)
         if self.overrun or self.refused:

@@ -39,8 +39,8 @@ def main(number: str, parent: str) -> NoReturn:
             control.send(json.dumps(said).encode())
             sys.exit(1)
         calls.die_with_parent(int(parent))
-        told = {"device": made.kind, "ethernet": made.ethernet}
-        socket.send_fds(control, [json.dumps(told).encode()], [made.descriptor])
+        message = {"device": made.kind, "ethernet": made.ethernet}
+        socket.send_fds(control, [json.dumps(message).encode()], [made.descriptor])
         os.close(made.descriptor)
         if not control.recv(1):
             sys.exit(1)

@@ -173,9 +173,9 @@ def kills(settings: Settings, count: int) -> Measured:
         for number in range(count):
             mark = f"longpipe-killed-{os.getpid()}-{number}"
             command = [sys.executable, "-m", "longpipe", "live", str(file), "--quiet", "--device", settings.device]
-            told = [*command, "--", "sh", "-c", f": {mark}; echo ready; sleep 1000 & sleep 1000"]
+            arguments = [*command, "--", "sh", "-c", f": {mark}; echo ready; sleep 1000 & sleep 1000"]
             began = time.monotonic()
-            with subprocess.Popen(told, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+            with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:  # noqa: S603
                 # The first run is killed when its command has started, the others at times from long before to after
                 # that.
                 if number == 0 and process.stdout is not None:

@@ -171,13 +171,13 @@ def _wait(
     progress: Callable[[dict[str, Any]], None] | None,
     longest_s: float | None,
 ) -> None:
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     while first.status() is None and carrier.is_alive():
         time.sleep(_LOOK_S)
         if longest_s is not None and time.monotonic() - began >= longest_s:
             return
-        if progress is not None and time.monotonic() - told >= 1:
-            told = time.monotonic()
+        if progress is not None and time.monotonic() - reported >= 1:
+            reported = time.monotonic()
             received = {end.host.name: sockets.received_bytes(end.process.pid) for end in ends}
             progress({**carrier.watch.read(), "received_bytes": received})
 

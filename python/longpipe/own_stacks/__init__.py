@@ -138,11 +138,11 @@ def carried(digest: str) -> tuple[Any, ...] | None:
     return None if found is None else ("program", found.given, found.words, found.files, found.version)
 
 
-def remember(digest: str, told: tuple[Any, ...]) -> None:
+def remember(digest: str, data: tuple[Any, ...]) -> None:
     """Registers a stack of another process in this process."""
     if digest in _known:
         return
-    kind, *rest = told
+    kind, *rest = data
     if kind == "object":
         name, content = rest
         _known[digest] = OwnObject(name, cached(_KIND, content))

@@ -29,7 +29,7 @@ def of_reproduction(found: Reproduction) -> Findings:
     return Findings(
         texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
         show=shown,
-        told=f"{found.seconds:.0f} s. Report, tables, runs and figures",
+        contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
         drawn=found,
         record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
         tables={**_printed(found), **found.summaries},
@@ -64,7 +64,7 @@ def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Fin
         "sensitivity.csv": summary(paper, found).to_csv(),
         "closest.csv": closest(paper, found).to_csv(index=False),
     }
-    return Findings(texts, shown, told="The same as sensitivity.csv and .txt", hint=hint)
+    return Findings(texts, shown, contents="The same as sensitivity.csv and .txt", hint=hint)
 
 
 def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
@@ -73,7 +73,7 @@ def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
     return Findings(
         csv({"beyond": runs, **summaries}),
         partial(show_frames, summaries),
-        told="Runs, tables and figures",
+        contents="Runs, tables and figures",
         drawn=summaries,
     )
 

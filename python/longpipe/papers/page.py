@@ -12,7 +12,7 @@ from longpipe.papers.names import NAMES
 from longpipe.papers.paper import Distance
 from longpipe.papers.reasons import Footnotes
 from longpipe.papers.rounding import LARGE_DIFFERENCE, difference, rounded
-from longpipe.papers.seeds import told
+from longpipe.papers.seeds import seeds_text
 from longpipe.papers.sensitivity import BASELINE, errors, watched
 from longpipe.report.cells import anchor
 from longpipe.report.folder import Part
@@ -191,7 +191,7 @@ def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any]) -> list[t
 
 def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
     # Folders written by early versions have no column of seeds.
-    seeds = told(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
+    seeds = seeds_text(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
     if paper.data is None:
         return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve without numbers."
     found = distance(rows)

@@ -34,7 +34,7 @@ class Findings:
     texts: Mapping[str, str]
     show: Callable[[Console], None]
     # Description of the folder's contents, for the last line on the terminal.
-    told: str
+    contents: str
     # Data of the figures, which are drawn in a separate process; None without figures.
     drawn: object = None
     # Command that gives more information, if any.

@@ -12,7 +12,7 @@ from longpipe.analysis.quantiles import t_quantile
 FEW: Final = 4
 
 
-def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
+def seeds_text(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
     """Describes the seeds of a table's rows by their column `seeds`, as in "20 seeds (WAN 10)".
 
     Also returns whether there are few. `factors` are those by which the number of seeds may differ, `names` the

@@ -17,7 +17,7 @@ from rich.table import Table
 from longpipe.analysis.claims import Judgement, Verdict
 from longpipe.papers.names import NAMES
 from longpipe.papers.rounding import LARGE_DIFFERENCE, difference, rounded
-from longpipe.papers.seeds import told
+from longpipe.papers.seeds import seeds_text
 from longpipe.papers.sensitivity import errors, watched
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
             _aligned(configuration, widths),
             *(_entry(entries[level], differences=differences) for level in columns),
         )
-    seeds = told(rows, paper.factors, NAMES)
+    seeds = seeds_text(rows, paper.factors, NAMES)
     if not paper.data:
         table.caption = f"once: the single run; mean ±95%: of {seeds}"
         return table

@@ -180,8 +180,8 @@ def drops(
     below = np.zeros(len(counts))
     for name in CAUSES:
         if counts[name].any():
-            told, own_colour = _TOLD[name]
-            label = f"{told}: {counts[name].sum()}"
+            text, own_colour = _TOLD[name]
+            label = f"{text}: {counts[name].sum()}"
             panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=own_colour, label=label)
             below = below + counts[name].to_numpy()
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))

@@ -62,13 +62,13 @@ def _carried(planned: "Plan", interfaces: tuple[str, str], seed: int) -> "Certif
     from longpipe.live.between import between
     from longpipe.live.quic_wait import ready_to_be_waited_for, wait_for_server
 
-    told: list[int] = []
+    received: list[int] = []
     for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda number, _: told.append(number))
+        signal.signal(one, lambda number, _: received.append(number))
     if awaited := os.environ.get("WAITFORSERVER"):
         wait_for_server(awaited)
     with ready_to_be_waited_for():
-        return between(planned, interfaces, ADDRESSES, lambda: bool(told), seed=seed)
+        return between(planned, interfaces, ADDRESSES, lambda: bool(received), seed=seed)
 
 
 def _show(certificate: "Certificate") -> None:

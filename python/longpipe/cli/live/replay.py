@@ -49,8 +49,8 @@ def replay(
         console.print("lost by " + ", ".join(f"{cause} {count}" for cause, count in done.lost.items() if count))
     if done.delivered:
         shown = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "1": "most"}
-        told = [f"{name} {(done.delay_s[share] or 0) * 1e3:.3f} ms" for share, name in shown.items()]
-        console.print("delay " + ", ".join(told), soft_wrap=True)
+        quantiles = [f"{name} {(done.delay_s[share] or 0) * 1e3:.3f} ms" for share, name in shown.items()]
+        console.print("delay " + ", ".join(quantiles), soft_wrap=True)
     console.print(f"decisions {done.decisions}")
     if done.recorded_decisions is None:
         console.print("the record is incomplete, so there are no decisions to compare with")

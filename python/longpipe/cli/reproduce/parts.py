@@ -45,7 +45,7 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
     found.show(target)
     if found.hint:
         target.print(f"\n{found.hint}", markup=False, highlight=False)
-    target.print(f"\n{found.told}: {out}", markup=False, highlight=False, soft_wrap=True)
+    target.print(f"\n{found.contents}: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
 from longpipe.analysis.heads import heads
-from longpipe.analysis.limits import FlowLimit, notes, told
+from longpipe.analysis.limits import FlowLimit, limit_lines, notes
 from longpipe.analysis.slowdowns import ALL
 from longpipe.analysis.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
 from longpipe.analysis.web import QUANTILES
@@ -77,7 +77,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
 
 def _tell_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
-    lines = [*zip(heads, told(limited), strict=False), *(("note", line) for line in notes(limited))]
+    lines = [*zip(heads, limit_lines(limited), strict=False), *(("note", line) for line in notes(limited))]
     lines += [("died", line) for line in result.deaths]
     lines += [("waited", line) for line in result.delayed]
     lines += [("warm-up", line) for line in filter(None, [result.warm_up])]

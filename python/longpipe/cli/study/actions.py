@@ -158,8 +158,8 @@ def _show_status(study: Study, console: Console) -> None:
         runs = study.columns()
         failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
         for i in failed[:MOST_FAILURES]:
-            told = f"point {runs['point'][i]}, seed {runs['seed'][i]} failed: {runs['message'][i]}"
-            console.print(told, style="red", markup=False)
+            line = f"point {runs['point'][i]}, seed {runs['seed'][i]} failed: {runs['message'][i]}"
+            console.print(line, style="red", markup=False)
         if len(failed) > MOST_FAILURES:
             console.print(f"and {len(failed) - MOST_FAILURES} more", style="red")
 

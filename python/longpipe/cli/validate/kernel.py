@@ -38,14 +38,14 @@ def kernel(
     from longpipe.validate.kernel import Both, available, compare
 
     check_machine()
-    told = dict(change(text) for text in changes or [])
+    fields = dict(change(text) for text in changes or [])
     console = Console(highlight=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in ("control", "", "goodput\n\\[Mbit/s]", "mean queue\n\\[packets]", "lost\n\\[packets]"):
         table.add_column(column, justify="left" if column in ("control", "") else "right")
     different, late = False, []
     for name in control or available():
-        found = compare(name, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, seed=seed, **told)
+        found = compare(name, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, seed=seed, **fields)
         for simulator in ("kernel", "longpipe"):
 
             def of(both: Both, simulator: str = simulator) -> float:

@@ -41,8 +41,8 @@ def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) ->
     console.print(f"goodput and round trip from {begin:g} to {end:g} s; lost {lost}")
     limited, marked = sum(found.linux.receiver_limited_s), found.losses["marked"]
     if marked.any():
-        told = (f"{count} in {'Linux' if name == 'linux' else name}" for name, count in marked.items())
-        console.print(f"packets marked: {', '.join(told)}")
+        counts = (f"{count} in {'Linux' if name == 'linux' else name}" for name, count in marked.items())
+        console.print(f"packets marked: {', '.join(counts)}")
     if limited:
         console.print(f"Linux's receive window limited the sender for {limited:g} s")
     if asked and (lacks := missing(found.linux.case)) is not None:

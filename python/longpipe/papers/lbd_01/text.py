@@ -27,7 +27,7 @@ def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
     return Findings(
         texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
         show=shown,
-        told=f"{found.seconds:.0f} s. Report, tables, runs and figures",
+        contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
         drawn=found,
         record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
         tables={name: frame for name, frame in tables.items() if name != "scenarios"},
@@ -37,13 +37,13 @@ def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
 def of_sensitivity(found: pd.DataFrame) -> Findings:
     """Returns the numbers under every variant."""
     shown = partial(show_frames, {"numbers that the paper prints, under other settings": found})
-    return Findings(csv({"sensitivity": found}), shown, told="The same as sensitivity.csv")
+    return Findings(csv({"sensitivity": found}), shown, contents="The same as sensitivity.csv")
 
 
 def of_beyond(found: pd.DataFrame) -> Findings:
     """Returns the runs of the extension."""
     shown = {"8 GB over 600 ms": _by_flavor(found, ["rate_mbps", "w_star_packets", "buffer_bdp"])}
-    return Findings(csv({"beyond": found}), partial(show_frames, shown), told="Runs and figure", drawn=found)
+    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", drawn=found)
 
 
 def _show(paper: Paper, found: TransferReproduction, console: Console) -> None:

@@ -54,8 +54,8 @@ def reproduce_beyond(runner: Runner) -> pd.DataFrame:
     for (control, loss, seed), job in zip(planned, jobs, strict=True):
         flows = runner.require(*job).flows
         goodput = float(flows["throughput_bps"].sum()) / 1e6
-        told = {"goodput_mbps": goodput, "timeouts": int(flows["timeouts"].sum())}
-        rows.append({"loss": loss, "control": control, "seed": seed, **told})
+        measured = {"goodput_mbps": goodput, "timeouts": int(flows["timeouts"].sum())}
+        rows.append({"loss": loss, "control": control, "seed": seed, **measured})
     return pd.DataFrame(rows)
 
 

@@ -34,7 +34,7 @@ def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
     return Findings(
         texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
         show=shown,
-        told=f"{found.seconds:.0f} s. Report, tables and figures",
+        contents=f"{found.seconds:.0f} s. Report, tables and figures",
         drawn=found,
         record={"seconds": round(found.seconds, 1), "runs": len(tables["scenarios"])},
         tables=by_name,
@@ -44,13 +44,13 @@ def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
 def of_sensitivity(found: pd.DataFrame) -> Findings:
     """Returns the mean windows under every variant."""
     shown = partial(show_frames, {"mean windows of Table 1 [segment], under other settings": found})
-    return Findings(csv({"sensitivity": found}), shown, told="The same as sensitivity.csv")
+    return Findings(csv({"sensitivity": found}), shown, contents="The same as sensitivity.csv")
 
 
 def of_beyond(found: pd.DataFrame) -> Findings:
     """Returns the sweep of loss rates."""
     shown = {"Goodput [Mbit/s] by the share of packets lost, 100 Mbit/s and 100 ms": _losses(by_loss(found))}
-    return Findings(csv({"beyond": found}), partial(show_frames, shown), told="Runs and figure", drawn=found)
+    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", drawn=found)
 
 
 def _losses(frame: pd.DataFrame) -> pd.DataFrame:
