@@ -472,7 +472,9 @@ def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
     assert refusal("no_module:Mine") == f"{field}no_module:Mine; ModuleNotFoundError: No module named 'no_module'"
     assert refusal("math:pi") == f"{field}math:pi; {needs}"
     assert refusal(int) == f"{field}builtins:int; {needs}"
-    assert refusal(f"{tmp_path}/none.py:Mine") == f"{field}{tmp_path}/none.py; can't be read, no such file or directory"
+    assert (
+        refusal(f"{tmp_path}/none.py:Mine") == f"{field}{tmp_path}/none.py; cannot be read, no such file or directory"
+    )
     assert refusal(f"{FILE}:Mine") == f"{field}{FILE}:Mine; {FILE} has no Mine; {needs}"
     bad = tmp_path / "bad.py"
     bad.write_text("import math\n\nclass Mine(:\n")

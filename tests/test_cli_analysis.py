@@ -120,7 +120,7 @@ def test_a_file_that_is_not_csv_is_refused(tmp_path: Path, content: bytes, error
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
-    expected = f"{path}: can't be read, no such file or directory; needs a CSV file with a header"
+    expected = f"{path}: cannot be read, no such file or directory; needs a CSV file with a header"
     assert refusal("analyse", path, "--response", "a", "--factors", "b") == expected
 
 

@@ -166,7 +166,7 @@ def test_series_and_tables_are_read_from_files(tmp_path: Path) -> None:
         ("time,esn0\n0,9,9\n", None, "fade.csv:2: 3 cells; needs 2: time, esn0"),
         ("time,esn0\n", None, "fade.csv: 0 rows; needs 1 to 1000000"),
         ("time,esn0\n0,-9\n", None, "network.path.esn0: at most -9 dB; needs the lowest threshold, QPSK 1/4"),
-        (None, None, "fade.csv: can't be read, no such file or directory; needs a CSV file with time and esn0"),
+        (None, None, "fade.csv: cannot be read, no such file or directory; needs a CSV file with time and esn0"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\na,1,0\n", "mine.csv:2: efficiency 0; needs up to 20 bits"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n", "mine.csv: 0 rows; needs 1 to 1000"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n,,\n", "mine.csv: 0 rows; needs 1 to 1000"),

@@ -281,7 +281,7 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
     assert (
         message(lambda: Scenario.from_toml(path))
-        == f"{path}: can't be read, no such file or directory; needs a TOML file"
+        == f"{path}: cannot be read, no such file or directory; needs a TOML file"
     )
 
 

@@ -49,12 +49,12 @@ def test_a_file_of_more_bytes_than_a_reader_takes_is_not_read(tmp_path: Path) ->
     os.truncate(file, 1 << 40)
     assert refusal(file) == ": 1024 GiB; needs a file of at most 256 MiB"
     file.write_bytes(b"12345")
-    assert read_bytes(file, "a file", most=5) == b"12345"
-    assert refusal(file, most=4) == ": 5 bytes; needs a file of at most 4 bytes"
+    assert read_bytes(file, "a file", max_bytes=5) == b"12345"
+    assert refusal(file, max_bytes=4) == ": 5 bytes; needs a file of at most 4 bytes"
 
 
 def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none") == ": can't be read, no such file or directory; needs a file"
+    assert refusal(tmp_path / "none") == ": cannot be read, no such file or directory; needs a file"
     with pytest.raises(ScenarioError, match=r"not a file name; needs a file"):
         read_bytes("a\0b", "a file")
 
@@ -93,7 +93,7 @@ def outcome(file: Path) -> str:
 def test_a_name_that_is_nearly_right_gets_a_suggestion(tmp_path: Path, written: str, meant: bool) -> None:
     (tmp_path / "geo.toml").write_text("")
     suggestion = f" (did you mean '{tmp_path / 'geo.toml'}'?)" if meant else ""
-    said = f": can't be read, no such file or directory{suggestion}; needs a file"
+    said = f": cannot be read, no such file or directory{suggestion}; needs a file"
     assert refusal(tmp_path / written) == said
 
 
@@ -116,11 +116,11 @@ def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> No
     packed = b"".join([*(packer.compress(zeros) for _ in range(1024)), packer.flush()])
     (tmp_path / "file").write_bytes(packed)
     assert len(packed) < 1.1 * MIB
-    assert "that unpacks to more than 17 MiB; needs a file" in refusal(tmp_path / "file", most=1 << 30)
+    assert "that unpacks to more than 17 MiB; needs a file" in refusal(tmp_path / "file", max_bytes=1 << 30)
     small = gzip.compress(b"text" * 100)
     (tmp_path / "file").write_bytes(small)
     assert f": gzip of {len(small)} bytes that unpacks to more than 399 bytes; needs" in refusal(
-        tmp_path / "file", most=399
+        tmp_path / "file", max_bytes=399
     )
 
 

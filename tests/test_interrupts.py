@@ -198,7 +198,7 @@ def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
         time.sleep(after_s)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-    answer = b"error: no.toml: can't be read, no such file or directory; needs a TOML file\n"
+    answer = b"error: no.toml: cannot be read, no such file or directory; needs a TOML file\n"
     assert (process.returncode, errors) in {
         (130, b"interrupted\n"),
         # The command had ended, or Python was about to end, which restores the default handler.

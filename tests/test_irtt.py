@@ -102,7 +102,7 @@ def test_what_irtt_does_not_write_is_one_line(tmp_path: Path, requests: object, 
         ("a.json", b"{", "not JSON, "),
         ("a.json", b"\xff\xfe\x00", "not UTF-8 text; "),
         ("a.json.gz", b"no gzip", "not JSON, "),
-        ("none.json", None, "can't be read, no such file or directory; needs what `irtt client -o` writes"),
+        ("none.json", None, "cannot be read, no such file or directory; needs what `irtt client -o` writes"),
     ],
 )
 def test_a_file_that_is_none_of_irtt_s_is_one_line(tmp_path: Path, name: str, held: bytes | None, said: str) -> None:

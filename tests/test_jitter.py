@@ -153,7 +153,7 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
         ),
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "nosuch.dist"}],
-            "network.conditioners[0].distribution: nosuch.dist: can't be read, no such file or directory; needs uniform, "
+            "network.conditioners[0].distribution: nosuch.dist: cannot be read, no such file or directory; needs uniform, "
             "normal, pareto, paretonormal or a readable file",
         ),
         (
@@ -180,7 +180,7 @@ def test_what_conditioners_cannot_be_is_one_line(conditioners: list[dict[str, An
 
 def test_a_conditioner_is_checked_before_windows_are_fitted_to_its_link() -> None:
     jitter = {"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "nosuch.dist"}
-    with pytest.raises(ScenarioError, match=r"^network\.conditioners\[0\]\.distribution: nosuch\.dist: can't be read"):
+    with pytest.raises(ScenarioError, match=r"^network\.conditioners\[0\]\.distribution: nosuch\.dist: cannot be read"):
         delayed(jitter, **{"traffic": "greedy", "tcp.receiver_window": "auto"})
 
 

@@ -460,7 +460,7 @@ def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypa
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
     with pytest.raises(RunError, match=r"`make lab` in its sources, which requires node 18.19.*docs/lab.md"):
         lab.address()
-    with pytest.raises(ScenarioError, match=r"nope\.toml: can't be read"):
+    with pytest.raises(ScenarioError, match=r"nope\.toml: cannot be read"):
         lab.address(Path("nope.toml"))
 
 

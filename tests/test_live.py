@@ -102,7 +102,7 @@ def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option:
 def test_a_path_that_is_not_there_is_one_line() -> None:
     done = run("live", "nowhere.toml", "--", "true")
     assert done.returncode == 2
-    assert done.stderr == "error: nowhere.toml: can't be read, no such file or directory; needs a TOML file\n"
+    assert done.stderr == "error: nowhere.toml: cannot be read, no such file or directory; needs a TOML file\n"
 
 
 def test_records_of_others_are_refused(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_the_exit_status_is_the_commands(idle: str) -> None:
     assert live(idle, "--", "sh", "-c", "kill -9 $$").returncode == 137
     done = live(idle, "--quiet", "--", "no-such-program")
     assert done.returncode == 127
-    assert done.stderr == "longpipe live: no-such-program: can't be run, no such file or directory\n"
+    assert done.stderr == "longpipe live: no-such-program: cannot be run, no such file or directory\n"
     assert live(idle, "--quiet", "--", "/etc/passwd").returncode == 126
 
 

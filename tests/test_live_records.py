@@ -80,7 +80,7 @@ def test_a_missing_record_has_the_nearest_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as raised:
         read(tmp_path / "call.liv")
     reason = f"no such file or directory (did you mean '{file}'?); needs a record"
-    assert str(raised.value) == f"{tmp_path / 'call.liv'}: can't be read, {reason}"
+    assert str(raised.value) == f"{tmp_path / 'call.liv'}: cannot be read, {reason}"
 
 
 def test_a_signal_ends_a_replay(tmp_path: Path) -> None:

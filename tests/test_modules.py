@@ -262,7 +262,7 @@ def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - value
 
 
 def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.so").startswith(f"{tmp_path}/none.so: can't be read, no such file")
+    assert refusal(tmp_path / "none.so").startswith(f"{tmp_path}/none.so: cannot be read, no such file")
     text, other, source = tmp_path / "text.so", tmp_path / "other.so", tmp_path / "tcp_bad.c"
     text.write_text("no object")
     assert refusal(text) == (

@@ -199,7 +199,7 @@ def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
         ({"command": ""}, "command: empty; needs a program and its arguments"),
         ({"command": "python 'mine.py"}, "needs a command line"),
         ({"command": "no-such-program"}, "traffic: command: no program 'no-such-program'"),
-        ({"file": "no-such.so"}, "traffic: file: no-such.so: can't be read"),
+        ({"file": "no-such.so"}, "traffic: file: no-such.so: cannot be read"),
         ({"file": __file__}, "not a shared object; needs one that exports longpipe_ends"),
         ({"file": "x.so", "version": "1"}, "traffic: version: needs a command"),
         ({"command": "true", "settings": {"a": [1]}}, "traffic.settings.a"),

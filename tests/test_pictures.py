@@ -531,7 +531,7 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         (["window", "-o", "a.svg", "--rto"], "--rto: window shows no timeout; needs rtt"),
         (["window", "-o", "a.svg", "--overlay"], "--overlay: not with one run; needs --compare FIELD=LEVEL,LEVEL"),
         (["window", "-o", "a.svg", "--where", "tcp=reno"], "--where: only for studies; needs --x FACTOR"),
-        (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null can't be written"),
+        (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null cannot be written"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str], error: str) -> None:

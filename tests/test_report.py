@@ -271,7 +271,7 @@ def test_what_is_current_is_shown_again_and_reported(results: Path) -> None:
         ),
         ([], "--results: results has no paper; needs longpipe reproduce PAPER, or the name of a study"),
         (["lbd-01"], "results/lbd-01: no provenance.json of lbd-01; needs longpipe reproduce lbd-01"),
-        (["lbd-01", "-o", "/dev/null/x.html"], "--output: /dev/null can't be written (not a directory)"),
+        (["lbd-01", "-o", "/dev/null/x.html"], "--output: /dev/null cannot be written (not a directory)"),
         (["lbd-01", "-o", "."], "--output: . is a directory; needs a file name"),
     ],
 )

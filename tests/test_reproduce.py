@@ -140,7 +140,7 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
             ["frr-69"],
             "PAPER: 'frr-69'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438, hypatia-20",
         ),
-        (["frr-96", "--out", "file"], "--out: file can't be written"),
+        (["frr-96", "--out", "file"], "--out: file cannot be written"),
         (["frr-96", "--json", "."], "--json: . is a directory"),
         (["frr-96", "--sensitivity", "--json", "-"], "--json: not with --sensitivity"),
         (["frr-96", "--executor", "threads"], "executor: 'threads'; accepts 'processes', 'dask://HOST:PORT'"),

@@ -89,7 +89,7 @@ def test_saving_again_replaces(kept: Store) -> None:
         ("nonsense://x", "store: nonsense://...: unknown kind of store; accepts sqlite, postgresql; needs a file, or "),
         ("postgre://x", "store: postgre://...: unknown kind of store; did you mean 'postgresql'? accepts sqlite, "),
         ("://", "store: '://': unknown kind of store; accepts sqlite, postgresql; needs a file, or a URL such as "),
-        ("postgresql://me:secret@localhost:x/none", "store: postgresql://...: can't be read; needs a file, or a URL "),
+        ("postgresql://me:secret@localhost:x/none", "store: postgresql://...: cannot be read; needs a file, or a URL "),
         ("postgresql://me:secret@localhost:1/none", "store: postgresql://me:***@localhost:1/none: connection "),
     ],
 )

@@ -213,10 +213,10 @@ test("a link restores the scenario and the seed; a truncated link gives an error
     assert.equal(await again.page.inputValue("#seed"), "42");
     await done(again);
     const cut = await open({ hash: link.slice(0, -9) });
-    assert.match((await problems(cut.page))[0], /^link: it can't be read/);
+    assert.match((await problems(cut.page))[0], /^link: cannot be read/);
     await done(cut);
     const early = await open({ hash: link.slice(0, link.indexOf("&s=")) });
-    assert.match((await problems(early.page))[0], /^link: it can't be read/);
+    assert.match((await problems(early.page))[0], /^link: cannot be read/);
     await done(early);
     // The page nevertheless shows a run.
     const odd = await open({ hash: "#step=2&seed=x" });

@@ -111,8 +111,8 @@ class _Work:
     def expect(self, selection: Selection) -> None:
         """Estimates the number of runs that are still needed, from the differences so far."""
         situations = self.shape[0]
-        likely, most, least = (self.runs + situations * selection.outlook(errors) for errors in (0.0, 2.0, -2.0))
-        self._expected = likely, least, most
+        likely, upper, lower = (self.runs + situations * selection.outlook(errors) for errors in (0.0, 2.0, -2.0))
+        self._expected = likely, lower, upper
 
     def replicate(self, alternatives: list[int], wanted: int) -> None:
         """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before that."""
@@ -147,9 +147,9 @@ class _Work:
         counts = (self.runs + now.stored, now.done, now.failed)
         if self._expected is None:
             return Progress(wanted, *counts, now.worked, now.left, "at least")
-        likely, least, most = (max(wanted, end) for end in self._expected)
+        likely, lower, upper = (max(wanted, end) for end in self._expected)
         rest = max(likely - counts[0] - ran, 1.0)
-        ends = ((least - counts[0] - ran) / rest, (most - counts[0] - ran) / rest)
+        ends = ((lower - counts[0] - ran) / rest, (upper - counts[0] - ran) / rest)
         left = now.worked / ran * rest if ran and now.worked else 0.0
         return Progress(round(likely), *counts, now.worked, left, "about", ends)
 

@@ -88,19 +88,19 @@ def _of_threshold(
     if _kind(policy) != "step-marking":
         return
     threshold = policy["threshold"] * (packet if policy["unit"] == "packets" else 1)
-    least = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows) * DCTCP_PART
-    text = f"K > C RTT / 7 of {_long(flows)} with DCTCP: {_size(least)}; the threshold is {_size(threshold)}"
-    yield f"{text}, which agrees" if threshold > least else f"{text}, so the queue runs empty"
+    minimum = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows) * DCTCP_PART
+    text = f"K > C RTT / 7 of {_long(flows)} with DCTCP: {_size(minimum)}; the threshold is {_size(threshold)}"
+    yield f"{text}, which agrees" if threshold > minimum else f"{text}, so the queue runs empty"
 
 
 def _of_bbr(
     resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any], packet: int
 ) -> Iterator[str]:
     """Yields the queue that BBR's window permits (Cardwell et al. 2016)."""
-    most = (BBR_WINDOW_GAIN - 1) * trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
+    maximum = (BBR_WINDOW_GAIN - 1) * trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
     found = bytes_of(trunk["buffer"], packet)
-    text = f"BBR's window of 2 BDP leaves at most {_size(most)} in the queue, apart from ACK aggregation"
-    if found < most:
+    text = f"BBR's window of 2 BDP leaves at most {_size(maximum)} in the queue, apart from ACK aggregation"
+    if found < maximum:
         yield f"{text}; the buffer has {_size(found)}, and several flows can fill it: losses do not slow BBR"
     else:
         yield f"{text}; the buffer has {_size(found)}, which is enough"

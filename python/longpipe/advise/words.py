@@ -185,6 +185,6 @@ def conditions(answer: Answer) -> Iterator[str]:
         yield f"indifference zone of {question.goal.name}: {shown(question.goal, advice.zone)}"
     for limit in question.bounds:
         yield f"tolerance of {limit_text(limit)}: {shown(limit.measure, tolerance(limit, question.tolerance))}"
-    most = max(map(len, answer.rows), default=0)
-    last = question.first_seed + most - 1
+    replications = max(map(len, answer.rows), default=0)
+    last = question.first_seed + replications - 1
     yield f"{advice.runs} runs: seeds {question.first_seed} to {last}, the same for all alternatives"

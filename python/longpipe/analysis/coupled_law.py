@@ -63,15 +63,15 @@ def predicted_share(packets_per_s: float, rtt_s: float, flows: int = 1) -> Share
     flow removes 1 - `DECREASE` of its packets from the classic queue; the proportional term then lowers p' by the
     change of the delay times `BETA`.
     """
-    least, most = 1e-6, 0.45
-    while most / least > 1 + 1e-9:
-        probability = math.sqrt(least * most)
+    low, high = 1e-6, 0.45
+    while high / low > 1 + 1e-9:
+        probability = math.sqrt(low * high)
         prague, cubic = _rates(probability, rtt_s)
-        least, most = (probability, most) if flows * (prague + cubic) > packets_per_s else (least, probability)
-    prague, cubic = _rates(least, rtt_s)
+        low, high = (probability, high) if flows * (prague + cubic) > packets_per_s else (low, probability)
+    prague, cubic = _rates(low, rtt_s)
     classic_rtt_s = rtt_s + TARGET_S
     removed_s = (1 - DECREASE) * cubic * classic_rtt_s / packets_per_s
-    return SharePrediction(prague / (prague + cubic), least, BETA * min(removed_s, TARGET_S) / least)
+    return SharePrediction(prague / (prague + cubic), low, BETA * min(removed_s, TARGET_S) / low)
 
 
 def _rates(probability: float, rtt_s: float) -> tuple[float, float]:

@@ -169,10 +169,10 @@ def _response(frame: pd.DataFrame, response: str) -> Floats:
     y = column.to_numpy(dtype=float, na_value=np.nan)
     missing = int((~np.isfinite(y)).sum())
     if missing:
-        least = y[np.isfinite(y)].min(initial=np.inf)
+        minimum = y[np.isfinite(y)].min(initial=np.inf)
         without = (
-            f", or only the other rows, which may leave out the worst (--where '{response}>={least:g}')"
-            if least < np.inf
+            f", or only the other rows, which may leave out the worst (--where '{response}>={minimum:g}')"
+            if minimum < np.inf
             else ""
         )
         raise ScenarioError(

@@ -191,6 +191,6 @@ def _plain(panel: Axes, grid: Literal["x", "y", "both"]) -> None:
     plain(panel, grid)
 
 
-def _refuse_more_than(most: int, count: int, what: str) -> None:
-    if count > most:
-        raise ScenarioError(f"figure: {count} {what}; needs at most {most}")
+def _refuse_more_than(limit: int, count: int, what: str) -> None:
+    if count > limit:
+        raise ScenarioError(f"figure: {count} {what}; needs at most {limit}")

@@ -168,8 +168,8 @@ def _windows(resolved: Resolved) -> str:
 
 
 def _span(values: Set[int], text: Callable[[int], str]) -> str:
-    least, most = text(min(values)), text(max(values))
-    return least if least == most else f"{least} to {most}"
+    minimum, maximum = text(min(values)), text(max(values))
+    return minimum if minimum == maximum else f"{minimum} to {maximum}"
 
 
 def _time_text(picoseconds: int) -> str:

@@ -167,10 +167,10 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
 
 def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
     """Returns the larger windows, or the number of flows, that fill a port's BDP and preferably its buffer [bytes]."""
-    most = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
-    if pipe + buffer <= len(own) * most:
+    largest = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
+    if pipe + buffer <= len(own) * largest:
         return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"
-    flows = math.ceil(pipe / most)
+    flows = math.ceil(pipe / largest)
     if flows <= len(own):
         return f"needs tcp.receiver_window of {_rounded_up(own[0], pipe / len(own))} or more"
     return f"no window is larger than {LARGEST_WINDOW} (RFC 7323); needs {flows} flows with such windows"

@@ -129,18 +129,18 @@ def capacity(link: Mapping[str, Any], until_ps: int) -> float:
 def _extremes(name: str, columns: Columns) -> tuple[Sequence[float], Sequence[float]]:
     """Returns the columns between which a mean lies in the whole run."""
     rows, quantity = len(columns[name]), name.removeprefix("mean_")
-    least = columns.get(f"min_{quantity}", [0.0] * rows)
-    return least, columns.get(f"max_{quantity}", columns.get(f"peak_{quantity}", [math.inf] * rows))
+    lowest = columns.get(f"min_{quantity}", [0.0] * rows)
+    return lowest, columns.get(f"max_{quantity}", columns.get(f"peak_{quantity}", [math.inf] * rows))
 
 
-def _mean(whole: float, weight: float, before: float, weight_before: float, least: float, most: float) -> float:
+def _mean(whole: float, weight: float, before: float, weight_before: float, lowest: float, highest: float) -> float:
     """Returns the mean of a run without its first part, from the means and weights of the run and of that part."""
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0
     found = (whole * weight - early) / (weight - weight_before)
     # The difference may exceed the extremes by a rounding error.
-    return found if math.isnan(found) else min(max(found, least), most)
+    return found if math.isnan(found) else min(max(found, lowest), highest)
 
 
 def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[str, Any]]:

@@ -46,28 +46,28 @@ def tell_written(console: Console, **files: Path | str | None) -> None:
 
 def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
     """Returns the table if it fits, otherwise several tables with some of its columns, each with the first `heads`."""
-    most = [_measured(console, table, column).maximum for column in range(len(table.columns))]
-    least = [
+    maxima = [_measured(console, table, column).maximum for column in range(len(table.columns))]
+    minima = [
         width if column.no_wrap else _measured(console, table, number).minimum
-        for number, (column, width) in enumerate(zip(table.columns, most, strict=True))
+        for number, (column, width) in enumerate(zip(table.columns, maxima, strict=True))
     ]
-    if _total(table, most) <= console.width:
+    if _total(table, maxima) <= console.width:
         yield table
         return
-    named, others = list(range(heads)), list(range(heads, len(most)))
+    named, others = list(range(heads)), list(range(heads, len(maxima)))
     # Names are wrapped only if they leave no space for the widest other column.
-    kept = {column: most[column] for column in named}
-    if others and _total(table, [*kept.values(), max(least[column] for column in others)]) > console.width:
-        kept = {column: least[column] for column in named}
+    kept = {column: maxima[column] for column in named}
+    if others and _total(table, [*kept.values(), max(minima[column] for column in others)]) > console.width:
+        kept = {column: minima[column] for column in named}
     parts: list[list[int]] = [[]]
     for column in others:
-        wanted = [*kept.values(), *(least[one] for one in [*parts[-1], column])]
+        wanted = [*kept.values(), *(minima[one] for one in [*parts[-1], column])]
         if parts[-1] and _total(table, wanted) > console.width:
             parts.append([])
         parts[-1].append(column)
     for number, part in enumerate(parts):
-        floor = {**kept, **{column: least[column] for column in part}}
-        widths = _widened(floor, {column: most[column] for column in floor}, console.width - _gaps(table, len(floor)))
+        floor = {**kept, **{column: minima[column] for column in part}}
+        widths = _widened(floor, {column: maxima[column] for column in floor}, console.width - _gaps(table, len(floor)))
         yield _part(table, widths, console.width, first=number == 0, last=number == len(parts) - 1)
 
 
@@ -85,11 +85,11 @@ def _total(table: Table, widths: list[int]) -> int:
     return sum(widths) + _gaps(table, len(widths))
 
 
-def _widened(least: dict[int, int], most: dict[int, int], room: int) -> dict[int, int]:
+def _widened(minima: dict[int, int], maxima: dict[int, int], room: int) -> dict[int, int]:
     """Returns column widths: extra space goes to the narrowest column that needs more."""
-    widths = dict(least)
+    widths = dict(minima)
     for _ in range(room - sum(widths.values())):
-        wanting = [column for column in widths if widths[column] < most[column]]
+        wanting = [column for column in widths if widths[column] < maxima[column]]
         if not wanting:
             break
         widths[min(wanting, key=widths.__getitem__)] += 1

@@ -117,8 +117,8 @@ def _round_trips(one: Subject) -> str:
     series = one.of("rtt") or one.of("smoothed rtt")
     if series is None or not len(series.numbers):
         return "-"
-    least, middle, most = np.quantile(series.numbers, [0.0, 0.5, 1.0]) * 1e3
-    return f"{least:.4g}, {middle:.4g}, {most:.4g}"
+    minimum, middle, maximum = np.quantile(series.numbers, [0.0, 0.5, 1.0]) * 1e3
+    return f"{minimum:.4g}, {middle:.4g}, {maximum:.4g}"
 
 
 def _total(one: Subject, quantity: str) -> str:

@@ -178,10 +178,10 @@ def _tell(found: RoundTrips) -> None:
     for pair in range(min(MOST_TOLD, len(found.pairs))):
         rtt = found.rtt_s[:, pair]
         reached = rtt[np.isfinite(rtt)]
-        least, middle, most = 1e3 * reached.min(), 1e3 * np.median(reached), 1e3 * reached.max()
+        minimum, middle, maximum = 1e3 * reached.min(), 1e3 * np.median(reached), 1e3 * reached.max()
         changes = sum(own == pair for _, own, _ in found.changes) - 1
         counted = "1 change" if changes == 1 else f"{changes} changes"
-        line = f"{found.label(pair)}: {least:.2f} to {most:.2f} ms, median {middle:.2f} ms, {counted} of route"
+        line = f"{found.label(pair)}: {minimum:.2f} to {maximum:.2f} ms, median {middle:.2f} ms, {counted} of route"
         without = 1 - len(reached) / len(rtt)
         echo(line + (f", no route for {without:.1%} of the time" if without else ""))
     if (rest := len(found.pairs) - MOST_TOLD) > 0:

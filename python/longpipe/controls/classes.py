@@ -194,7 +194,7 @@ def _from_file(path: Path) -> ModuleType:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ScenarioError(f"{FIELD}: {path}; can't be read, {(error.strerror or '').lower()}") from None
+        raise ScenarioError(f"{FIELD}: {path}; cannot be read, {(error.strerror or '').lower()}") from None
     # A changed file is another module, because a process may continue after the file was edited.
     name = f"longpipe_class_{path.stem}_{sha256(str(path.resolve()).encode() + text).hexdigest()[:16]}"
     if name not in sys.modules:

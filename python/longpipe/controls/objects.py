@@ -104,7 +104,7 @@ def _beside(path: Path) -> str:
 
 
 def _of_object(path: Path) -> Object:
-    content = read_bytes(path, NEEDS, most=64 * MOST_BYTES)
+    content = read_bytes(path, NEEDS, max_bytes=64 * MOST_BYTES)
     if not content.startswith((*MAGIC, WASM)):
         raise ScenarioError(
             f"{path}: not a shared object; needs one built by `longpipe cc build`, a C source (.c), or WebAssembly"

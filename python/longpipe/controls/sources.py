@@ -54,7 +54,7 @@ def read_source(path: Path) -> Source:
         beside = path.parent / name
         if name in files or (files and not beside.is_file()):
             continue
-        files[name] = content = read_bytes(beside, NEEDS, most=MOST_BYTES)
+        files[name] = content = read_bytes(beside, NEEDS, max_bytes=MOST_BYTES)
         waiting += _LOCAL.findall(content.decode("utf-8", "replace"))
     if b"\0" in files[path.name]:
         raise ScenarioError(f"{path}: not text; needs {NEEDS}")

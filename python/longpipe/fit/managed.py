@@ -71,7 +71,7 @@ def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str,
     found_s = np.append(at_loss, found.wait_s[marked(seen)])
     middle = float(np.median(found_s)) / _packet_s(seen, found) if len(found_s) else _LEAST_THRESHOLD
     minima = dict.fromkeys(max(_LEAST_THRESHOLD, share * middle) for share in _RED_SHARES)
-    policies += [("red", {**_red(least, most), **ecn}) for least in minima for most in _RED_MOST]
+    policies += [("red", {**_red(minimum, maximum), **ecn}) for minimum in minima for maximum in _RED_MOST]
     return policies
 
 
@@ -84,18 +84,18 @@ def marked(seen: ObservedFlow) -> Counts:
     return found
 
 
-def _red(least: float, most: float) -> dict[str, Any]:
+def _red(minimum: float, maximum: float) -> dict[str, Any]:
     """Returns RED as tc configures it: bursts of (2 min + max) / 3, and no gentle increase above the maximum.
 
     The weight of the average follows from the burst (tc-red(8); Floyd and Jacobson 1993).
     """
-    burst = 5 * least / 3
-    shifts = (n for n in range(1, _MOST_SHIFT) if burst + 1 - least <= (1 - (1 - 2.0**-n) ** burst) * 2**n)
+    burst = 5 * minimum / 3
+    shifts = (n for n in range(1, _MOST_SHIFT) if burst + 1 - minimum <= (1 - (1 - 2.0**-n) ** burst) * 2**n)
     return {
         "kind": "red",
-        "min": least,
-        "max": 3 * least,
-        "max_p": most,
+        "min": minimum,
+        "max": 3 * minimum,
+        "max_p": maximum,
         "weight": 2.0 ** -next(shifts),
         "gentle": False,
         "gap": "drawn",

@@ -75,9 +75,9 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
         known = "a lower bound: it never overflowed"
         if found.best.queue != TAIL_DROP:
             known = f"a lower bound: {found.best.queue} keeps the queue short"
-        least = math.floor(features.longest) + IN_TRANSMISSION
+        minimum = math.floor(features.longest) + IN_TRANSMISSION
         rows["buffer"] = {
-            "value": least, "low": least, "high": None, "unit": "packets",
+            "value": minimum, "low": minimum, "high": None, "unit": "packets",
             "known": f"{known}; the scenario has {scenario(found).switch.buffer}",
         }  # fmt: skip
     loss = found.loss_probability
@@ -111,8 +111,8 @@ def cannot_tell(found: PathFit) -> list[str]:
     if features.rate_bps is None:
         lines.append("the rate of the bottleneck: no queue formed for long enough")
     if features.buffer is None:
-        least = math.floor(features.longest) + IN_TRANSMISSION
-        lines.append(f"the size of the buffer: at least {least} packets; it never overflowed")
+        minimum = math.floor(features.longest) + IN_TRANSMISSION
+        lines.append(f"the size of the buffer: at least {minimum} packets; it never overflowed")
     if found.same_controls:
         likeliest = found.senders[0].hypothesis.control
         lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave equally here")

@@ -73,14 +73,14 @@ def delay_metric(features: Features) -> Array:
 
 def _orca(features: Features) -> Array:
     """Returns the seven inputs of Orca's rl-module, each relative to the largest throughput so far."""
-    most = features.highest_delivery_rate
+    highest_rate = features.highest_delivery_rate
     window_packets = ratio(features.window, features.mss, 1.0)
     pacing = ratio(8 * features.window, features.srtt, 0.0)
     return np.stack(
         [
-            ratio(features.delivery_rate, most, 0.0),
-            np.minimum(ratio(pacing, most, 0.0), 10.0),
-            5 * ratio(ratio(8 * features.lost, features.duration, 0.0), most, 0.0),
+            ratio(features.delivery_rate, highest_rate, 0.0),
+            np.minimum(ratio(pacing, highest_rate, 0.0), 10.0),
+            5 * ratio(ratio(8 * features.lost, features.duration, 0.0), highest_rate, 0.0),
             ratio(features.acks, window_packets, 0.0),
             features.duration,
             ratio(features.min_rtt, features.srtt, 1.0),

@@ -37,21 +37,21 @@ _OTHERS: Final = (
 )
 
 
-def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes:
-    """Returns the content of a regular file of at most `most` bytes; gzip is detected by its first bytes.
+def read_bytes(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> bytes:
+    """Returns the content of a regular file of at most `max_bytes` bytes; gzip is detected by its first bytes.
 
     `needs` is the expected content in an error: "a TOML file".
     """
-    with open_regular(file, needs, most=most) as opened:
-        content = opened.read(most + 1)
-    if len(content) > most:
-        raise ScenarioError(f"{file}: more than {_size(most)}; needs {needs} of at most that")
-    return _unpacked(file, content, needs, most) if content.startswith(GZIP) else content
+    with open_regular(file, needs, max_bytes=max_bytes) as opened:
+        content = opened.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ScenarioError(f"{file}: more than {_size(max_bytes)}; needs {needs} of at most that")
+    return _unpacked(file, content, needs, max_bytes) if content.startswith(GZIP) else content
 
 
 @contextmanager
-def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> Iterator[BinaryIO]:
-    """Opens a regular file of at most `most` bytes, so that callers can read it in parts.
+def open_regular(file: str | Path, needs: str, *, max_bytes: int | None = None) -> Iterator[BinaryIO]:
+    """Opens a regular file of at most `max_bytes` bytes, so that callers can read it in parts.
 
     Raises ScenarioError for any other file, and for errors while the file is read.
     """
@@ -63,8 +63,8 @@ def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> It
             # The name may meanwhile refer to another file.
             found = os.fstat(descriptor)
             check_regular(file, found.st_mode, needs)
-            if most is not None and found.st_size > most:
-                raise ScenarioError(f"{file}: {_size(found.st_size)}; needs {needs} of at most {_size(most)}")
+            if max_bytes is not None and found.st_size > max_bytes:
+                raise ScenarioError(f"{file}: {_size(found.st_size)}; needs {needs} of at most {_size(max_bytes)}")
             yield opened
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -96,7 +96,7 @@ def check_regular(file: str | Path, mode: int, needs: str) -> None:
         raise ScenarioError(f"{file}: cannot be read, it is {kind}; needs {needs}")
 
 
-def _unpacked(file: str | Path, content: bytes, needs: str, most: int) -> bytes:
+def _unpacked(file: str | Path, content: bytes, needs: str, max_bytes: int) -> bytes:
     """Decompresses gzip with one member or several; the last may be followed by zeros, which tapes and gzip add."""
     parts: list[bytes] = []
     total = 0
@@ -115,10 +115,10 @@ def _unpacked(file: str | Path, content: bytes, needs: str, most: int) -> bytes:
             parts.append(part)
             total += len(part)
             packed = len(content) - len(rest)
-            if total > most or total > max(_BOMB_BYTES, _BOMB_RATIO * packed):
+            if total > max_bytes or total > max(_BOMB_BYTES, _BOMB_RATIO * packed):
                 raise ScenarioError(
                     f"{file}: gzip of {_size(len(content))} that unpacks to more than {_size(total - 1)}; "
-                    f"needs {needs} of at most {_size(most)}, packed at most {_BOMB_RATIO} times smaller"
+                    f"needs {needs} of at most {_size(max_bytes)}, packed at most {_BOMB_RATIO} times smaller"
                 )
         rest = member.unused_data
     if rest.strip(b"\0"):

@@ -35,7 +35,7 @@ class NoTomlError(ScenarioError):
 
 def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
     """Returns the fields of a TOML file."""
-    return parse_toml(read_text(file, needs, most=MOST_TOML_BYTES), str(file))
+    return parse_toml(read_text(file, needs, max_bytes=MOST_TOML_BYTES), str(file))
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     return fields
 
 
-def load_json(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> Any:  # noqa: ANN401 - whatever it holds
+def load_json(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> Any:  # noqa: ANN401 - whatever it holds
     """Returns the value of a JSON file."""
-    return parse_json(read_bytes(file, needs, most=most), str(file), needs)
+    return parse_json(read_bytes(file, needs, max_bytes=max_bytes), str(file), needs)
 
 
 def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - whatever it holds

@@ -14,9 +14,9 @@ _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 MOST_LINES: Final = 10_000_000
 
 
-def read_text(file: str | Path, needs: str, *, most: int = MOST_BYTES, legacy: bool = False) -> str:
+def read_text(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES, legacy: bool = False) -> str:
     """Returns a file's text without byte-order mark. Raises ScenarioError with the line that cannot be decoded."""
-    return decode(file, read_bytes(file, needs, most=most), needs, legacy=legacy)
+    return decode(file, read_bytes(file, needs, max_bytes=max_bytes), needs, legacy=legacy)
 
 
 def read_lines(file: str | Path, needs: str, *, legacy: bool = False) -> list[str]:
@@ -48,14 +48,14 @@ def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False
     return text
 
 
-def split_lines(file: str | Path, text: str, needs: str, most: int = MOST_LINES) -> list[str]:
+def split_lines(file: str | Path, text: str, needs: str, max_lines: int = MOST_LINES) -> list[str]:
     """Splits text at the line ends of Unix, Windows or classic Mac OS; removes blank lines at the end."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.rstrip("\n")
     count = text.count("\n") + 1 if text else 0
-    if count > most:
-        raise ScenarioError(f"{file}: {count} lines; needs {needs} of at most {most}")
+    if count > max_lines:
+        raise ScenarioError(f"{file}: {count} lines; needs {needs} of at most {max_lines}")
     lines = text.split("\n") if text else []
     while lines and not lines[-1].strip():
         lines.pop()

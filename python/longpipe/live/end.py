@@ -147,7 +147,7 @@ def _first_process(command: list[str]) -> int:
             os.execvp(command[0], command)  # noqa: S606 - what the user asks for
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            sys.stderr.write(f"longpipe live: {command[0]}: can't be run, {reason}\n")
+            sys.stderr.write(f"longpipe live: {command[0]}: cannot be run, {reason}\n")
             sys.stderr.flush()
             os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
     _forward(runs)

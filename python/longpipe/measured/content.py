@@ -31,7 +31,7 @@ class Content:
     @classmethod
     def of(cls, file: str | Path) -> Content:
         """Returns the content of a regular file; gzip is decompressed."""
-        data = read_bytes(file, NEEDS, most=_MOST_BYTES)
+        data = read_bytes(file, NEEDS, max_bytes=_MOST_BYTES)
         if not data.strip():
             raise ScenarioError(f"{file}: empty; needs {NEEDS}")
         return cls(str(file), data)

@@ -122,13 +122,13 @@ def _subject(name: str, events: list[Event], first: float) -> Iterator[Subject]:
         series("pacing rate", points(1.0, "pacing_rate"), "pacing rate"),
         series("losses", lost, "a packet that the sender declared lost"),
     )
-    least = list(points(1e-3, "min_rtt"))
+    min_rtts = list(points(1e-3, "min_rtt"))
     counters = {
         "packets": (float(len(sent)), "packets"),
         "acknowledged": (float(len(acked)), "packets"),
         "lost": (float(len(lost)), "packets"),
     }
-    counters |= {"min_rtt": (least[-1][1], "s")} if least else {}
+    counters |= {"min_rtt": (min_rtts[-1][1], "s")} if min_rtts else {}
     if of_flow:
         yield Subject(name, "flow", of_flow, counters)
 

@@ -52,7 +52,9 @@ _known: dict[str, OwnObject | OwnProgram] = {}
 
 def find_object(file: str) -> str:
     """Returns the digest of a shared object. Raises ScenarioError if the file is not one."""
-    content = read_bytes(Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", most=_MOST_BYTES)
+    content = read_bytes(
+        Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", max_bytes=_MOST_BYTES
+    )
     if not content.startswith(MAGIC):
         raise ScenarioError(f"{file}: not a shared object; needs one that exports longpipe_ends (longpipe_end.h)")
     digest = hashlib.sha256(content).hexdigest()
@@ -84,7 +86,7 @@ def _digest(program: OwnProgram) -> str:
         encoded = os.fsencode(word)
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     for file in program.files if program.version is None else ():
-        digest.update(hashlib.sha256(read_bytes(Path(file), "a program", most=_MOST_BYTES)).digest())
+        digest.update(hashlib.sha256(read_bytes(Path(file), "a program", max_bytes=_MOST_BYTES)).digest())
     return digest.hexdigest()
 
 

@@ -19,22 +19,22 @@ def seeds_text(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]
     names of their levels.
     """
     counts = rows["seeds"]
-    most, fewest = int(counts.max()), int(counts.min())
-    said = f"{most} seed{'' if most == 1 else 's'}"
-    if most != fewest:
-        said += f" ({_those_with_fewer(rows, factors, names, most)})"
+    seeds, fewest = int(counts.max()), int(counts.min())
+    said = f"{seeds} seed{'' if seeds == 1 else 's'}"
+    if seeds != fewest:
+        said += f" ({_those_with_fewer(rows, factors, names, seeds)})"
     if fewest == 1:
-        return f"{said}, which have no interval" if most > 1 else f"{said}, which has no interval"
+        return f"{said}, which have no interval" if seeds > 1 else f"{said}, which has no interval"
     if fewest <= FEW:
         wide = t_quantile(CONFIDENCE, fewest - 1)
         return f"{said}; few seeds make wide intervals: ±{wide:.1f} standard errors with {fewest}"
     return said
 
 
-def _those_with_fewer(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str], most: int) -> str:
+def _those_with_fewer(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str], seeds: int) -> str:
     for factor in factors:
         by_level = rows.groupby(factor, sort=False)["seeds"]
         if (by_level.min() == by_level.max()).all():
-            fewer = {str(level): int(count) for level, count in by_level.first().items() if count != most}
+            fewer = {str(level): int(count) for level, count in by_level.first().items() if count != seeds}
             return ", ".join(f"{names.get(level, level.upper())} {count}" for level, count in fewer.items())
     return f"of some rows {int(rows['seeds'].min())}"

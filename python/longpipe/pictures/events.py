@@ -79,9 +79,9 @@ def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = N
     """
     rows = of_flow(trace(run, "cwnd"), flow)
     threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()
-    least = 2 * config_of(run.scenario, flow)["mss_bytes"]
+    minimum = 2 * config_of(run.scenario, flow)["mss_bytes"]
     left = (
-        (threshold < threshold.shift()) & (threshold > least) & (threshold >= window) & (rows["cwnd_bytes"] >= window)
+        (threshold < threshold.shift()) & (threshold > minimum) & (threshold >= window) & (rows["cwnd_bytes"] >= window)
     )
     frame = pd.DataFrame({"time_s": rows.loc[left, "time_s"], "event": "slow start left"})
     return within(frame.reset_index(drop=True), span_s)

@@ -46,9 +46,9 @@ class Shell:
 
     def __post_init__(self) -> None:
         whole = (("orbits", self.orbits, MOST_ORBITS), ("satellites of an orbit", self.per_orbit, MOST_PER_ORBIT))
-        for what, number, most in whole:
-            if not 1 <= number <= most:
-                raise ScenarioError(f"shell: {number} {what}; needs 1 to {most}")
+        for what, number, limit in whole:
+            if not 1 <= number <= limit:
+                raise ScenarioError(f"shell: {number} {what}; needs 1 to {limit}")
         low, high = ALTITUDES_KM
         if not low <= self.altitude_km <= high:
             raise ScenarioError(f"shell: altitude of {self.altitude_km:g} km; needs {low:g} to {high:g} km")

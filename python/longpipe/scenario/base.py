@@ -238,13 +238,13 @@ def _check_buffer(value: object) -> str:
     if text in (UNLIMITED, "inf"):
         return UNLIMITED
     number, unit = BUFFER.split(text)
-    most = Fraction(MOST_CELLS)
+    maximum = Fraction(MOST_CELLS)
     if unit in SIZE.units:
-        most = MOST_BUFFER_BYTES / SIZE.units[unit]
+        maximum = MOST_BUFFER_BYTES / SIZE.units[unit]
     elif unit in TIME.units:
-        most = MOST_BUFFER_PS / TIME.units[unit]
-    if not 0 <= number <= most:
-        raise ValueError(f"{text}; needs at least one full packet and at most {int(most)} {unit}, or {UNLIMITED!r}")
+        maximum = MOST_BUFFER_PS / TIME.units[unit]
+    if not 0 <= number <= maximum:
+        raise ValueError(f"{text}; needs at least one full packet and at most {int(maximum)} {unit}, or {UNLIMITED!r}")
     counted = "bytes" if unit in SIZE.units else unit
     if counted in ("cells", "bytes") and (number * SIZE.units.get(unit, 1)).denominator != 1:
         raise ValueError(f"{text}; needs a whole number of {counted}")

@@ -61,8 +61,8 @@ def buffer(field: str, text: str, framing: Framing, pipe: Pipe, largest: Packet)
     if unit in SIZE.units:
         limit = int(number * SIZE.units[unit])
         if limit < largest.bytes:
-            least = f"({largest.bytes} B at MSS {largest.mss_bytes})"
-            raise ScenarioError(f"{field}: {text}; needs at least one full packet {least}")
+            minimum = f"({largest.bytes} B at MSS {largest.mss_bytes})"
+            raise ScenarioError(f"{field}: {text}; needs at least one full packet {minimum}")
         return {"unit": "bytes", "limit": limit}
     packets = math.floor(number if unit == "packets" else pipe.bits(number, unit) / (8 * largest.bytes))
     if packets < 1:
@@ -82,8 +82,8 @@ def _cells(field: str, text: str, number: Fraction, unit: str, pipe: Pipe, large
     cells = math.floor(number * counted if counted else pipe.bits(number, unit) / CELL_BITS)
     if cells < largest.cells:
         shown = text if unit == "cells" else f"{text} ({cells} cells)"
-        least = f"({largest.cells} cells at MSS {largest.mss_bytes})"
-        raise ScenarioError(f"{field}: {shown}; needs at least one full packet {least}")
+        minimum = f"({largest.cells} cells at MSS {largest.mss_bytes})"
+        raise ScenarioError(f"{field}: {shown}; needs at least one full packet {minimum}")
     if cells > MOST_CELLS:
         raise ScenarioError(f"{field}: {text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'")
     return {"unit": "cells", "limit": cells}

@@ -83,12 +83,12 @@ class ParetoSizes(_Sizes):
     def means(self, mss: int) -> tuple[float, float]:
         """Returns the mean size [bytes] and the mean number of segments."""
         size = SIZE.parse(self.mean)
-        least = size * (self.shape - 1) / self.shape
+        minimum = size * (self.shape - 1) / self.shape
         # E[ceil(S/m)] is the sum of P(S > k m) over k >= 0, which is 1 below the minimum and a power above it.
-        first = int(least // mss) + 1
-        tail = sum((least / (k * mss)) ** self.shape for k in range(first, first + _TERMS))
+        first = int(minimum // mss) + 1
+        tail = sum((minimum / (k * mss)) ** self.shape for k in range(first, first + _TERMS))
         beyond = first + _TERMS - 0.5
-        tail += (least / mss) ** self.shape * beyond ** (1 - self.shape) / (self.shape - 1)
+        tail += (minimum / mss) ** self.shape * beyond ** (1 - self.shape) / (self.shape - 1)
         return size, first + tail
 
 

@@ -58,7 +58,7 @@ def knots(file: str, longest_ps: int) -> Points:
 
 
 def _requests(file: str) -> list[Any]:
-    read = load_json(file, _NEEDS, most=_MOST_BYTES)
+    read = load_json(file, _NEEDS, max_bytes=_MOST_BYTES)
     requests = read.get("round_trips") if isinstance(read, dict) else None
     if not isinstance(requests, list):
         raise ScenarioError(f"{file}: no list round_trips; needs {_NEEDS}")

@@ -96,12 +96,12 @@ def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:
     for i, own in split.fields.items():
         if (onward := own.get("onward")) is None:
             continue
-        least = _LEAST_SEGMENTS * SIZE.parse(tcps[i].mss)
-        if onward["buffer_bytes"] < least:
+        minimum = _LEAST_SEGMENTS * SIZE.parse(tcps[i].mss)
+        if onward["buffer_bytes"] < minimum:
             at = split.graph.flows[i].to.removesuffix(_host(""))
             pep = "network.pep" if isinstance(network, Dumbbell) else f"pep of node {at!r}"
             text = f"{onward['buffer_bytes']} B"
-            raise ScenarioError(f"{pep}.buffer: {text}; needs at least two full segments ({least} B)")
+            raise ScenarioError(f"{pep}.buffer: {text}; needs at least two full segments ({minimum} B)")
 
 
 def _host(switch: str) -> str:

@@ -85,7 +85,7 @@ def _tell_limits(limited: Sequence[FlowLimit], result: Result, console: Console)
         console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table:
+def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> Table:
     table = _table("flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits")
     complete = any(row["completion_s"] is not None for row in flows)
     if complete:
@@ -111,7 +111,11 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table
         )
 
     # The order is kept if all rows fit. A row of sums for a single other flow would be that flow itself.
-    shown = flows if len(flows) <= most + 1 else sorted(flows, key=lambda row: -row["throughput_bps"])[: _whole(most)]
+    shown = (
+        flows
+        if len(flows) <= max_rows + 1
+        else sorted(flows, key=lambda row: -row["throughput_bps"])[: _whole(max_rows)]
+    )
     for row in shown:
         add(row["flow"], [row], by_flow[row["flow"]])
     if len(shown) < len(flows):
@@ -123,7 +127,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table
     return _captioned(table, len(shown), len(flows), "flows, the fastest")
 
 
-def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
+def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
     unit = "packets" if framing == "ip" else "cells"
 
     def lost(row: Row, *causes: str) -> int:
@@ -135,7 +139,7 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
     queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
     marks = any(row.get("packets_marked") for row in used)
     table = _table("switch port", f"{unit} in", "lost", "of lost:\nby AQM", *queues, "used", *["marked"] * marks)
-    for row in used[: _whole(most)]:
+    for row in used[: _whole(max_rows)]:
         in_all = lost(row, *causes)
         table.add_row(
             row["port"],
@@ -147,58 +151,58 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
             f"{row['utilization']:.1%}",
             *([_share(row["packets_marked"], row["packets_in"])] if marks else []),
         )
-    return _captioned(table, min(most, len(used)), len(used), "ports, those that lost most or were used most")
+    return _captioned(table, min(max_rows, len(used)), len(used), "ports, those that lost most or were used most")
 
 
-def _delays(ports: list[Row], most: float) -> Table:
+def _delays(ports: list[Row], max_rows: float) -> Table:
     table = _table("queueing delay at", "mean\n[ms]", "median\n[ms]", "95 %\n[ms]", "99 %\n[ms]")
     used = sorted((row for row in ports if row[MEAN] is not None), key=lambda row: row[MEAN], reverse=True)
-    for row in used[: _whole(most)]:
+    for row in used[: _whole(max_rows)]:
         table.add_row(row["port"], *(f"{1e3 * row[name]:.3f}" for name in (MEAN, *DELAYS)))
-    return _captioned(table, min(most, len(used)), len(used), "ports, those with the longest")
+    return _captioned(table, min(max_rows, len(used)), len(used), "ports, those with the longest")
 
 
-def _vbr(sources: list[Row], most: float) -> Table:
+def _vbr(sources: list[Row], max_rows: float) -> Table:
     table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
-    shown = sources if len(sources) <= most else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
-    for row in shown[: _whole(most)]:
+    shown = sources if len(sources) <= max_rows else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
+    for row in shown[: _whole(max_rows)]:
         delays = (row[name] for name in ("mean_delay_s", "max_delay_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
-    return _captioned(table, min(most, len(sources)), len(sources), "VBR sources, those that sent most")
+    return _captioned(table, min(max_rows, len(sources)), len(sources), "VBR sources, those that sent most")
 
 
-def _datagrams(flows: list[Row], most: float) -> Table:
+def _datagrams(flows: list[Row], max_rows: float) -> Table:
     table = _table("datagrams of", "sent", "arrived", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
-    shown = flows if len(flows) <= most else sorted(flows, key=lambda row: row["sent"], reverse=True)
-    for row in shown[: _whole(most)]:
+    shown = flows if len(flows) <= max_rows else sorted(flows, key=lambda row: row["sent"], reverse=True)
+    for row in shown[: _whole(max_rows)]:
         delays = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         lost = _share(row["lost"], row["lost"] + row["received"])
         table.add_row(row["flow"], str(row["sent"]), str(row["received"]), lost, *waited)
-    return _captioned(table, min(most, len(flows)), len(flows), "flows of datagrams, those that sent most")
+    return _captioned(table, min(max_rows, len(flows)), len(flows), "flows of datagrams, those that sent most")
 
 
-def _relays(parts: list[Row], most: float) -> Table:
+def _relays(parts: list[Row], max_rows: float) -> Table:
     heads = ("segments\nsent", "resent", "mean\nbuffer [KB]", "peak\nbuffer [KB]", "window\nprobes")
     table = _table("part up to a proxy", *heads)
-    shown = parts if len(parts) <= most else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
-    for row in shown[: _whole(most)]:
+    shown = parts if len(parts) <= max_rows else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
+    for row in shown[: _whole(max_rows)]:
         held = (f"{row[f'{name}_buffer_bytes'] / 1e3:.0f}" for name in ("mean", "peak"))
         resent = _share(row["retransmitted_segments"], row["sent_segments"])
         table.add_row(row["connection"], str(row["sent_segments"]), resent, *held, str(row["window_probes"]))
-    return _captioned(table, min(most, len(parts)), len(parts), "parts, those that carried most")
+    return _captioned(table, min(max_rows, len(parts)), len(parts), "parts, those that carried most")
 
 
-def _stacks(flows: list[Row], most: float) -> Table:
+def _stacks(flows: list[Row], max_rows: float) -> Table:
     table = _table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
-    for row in flows[: _whole(most)]:
+    for row in flows[: _whole(max_rows)]:
         seconds = (row.get(name) for name in ("handshake_s", "srtt_s"))
         times = ("-" if value is None else f"{1e3 * value:.2f}" for value in seconds)
         window, payload = row.get("cwnd_bytes"), row.get("mtu_bytes")
         sizes = ("-" if window is None else f"{window / 1e3:.1f}", "-" if payload is None else f"{payload:.0f}")
         table.add_row(row["flow"], row["stack"], *times, *sizes)
-    return _captioned(table, min(most, len(flows)), len(flows), "flows with real stacks")
+    return _captioned(table, min(max_rows, len(flows)), len(flows), "flows with real stacks")
 
 
 def _programs(programs: list[Row], most: float) -> Table:
@@ -215,10 +219,10 @@ def _programs(programs: list[Row], most: float) -> Table:
 def _slowdowns(rows: list[Row], most: float) -> Table:
     """Returns completion times and slowdowns of arriving flows, with the interval of the mean if known.
 
-    They are listed by size, unless the scenario has more than `most` flows.
+    They are listed by size, unless the scenario has more than `max_rows` flows.
     """
     whole = [row for row in rows if row["size"] == ALL]
-    rows = rows if len(whole) <= most else whole[: int(most)]
+    rows = rows if len(whole) <= max_rows else whole[: int(max_rows)]
     heads = ("arriving\nflows", "size", "flows", "complete", "mean time\n[s]", "mean\nslowdown")
     table = _table(*heads, *QUANTILES_OF_SLOWDOWNS)
     for row in rows:
@@ -227,18 +231,18 @@ def _slowdowns(rows: list[Row], most: float) -> Table:
             shown[0] += f" ± {(row['high'] - row['low']) / 2:.2f}"
         time = "-" if (mean_s := row["mean_time_s"]) is None else f"{mean_s:.4g}"
         table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), time, *shown)
-    return _captioned(table, min(most, len(whole)), len(whole), "flows with arriving flows")
+    return _captioned(table, min(max_rows, len(whole)), len(whole), "flows with arriving flows")
 
 
-def _videos(flows: list[Row], most: float) -> Table:
+def _videos(flows: list[Row], max_rows: float) -> Table:
     heads = ("bitrate\n[Mbit/s]", "switches", "startup\n[s]", "played\n[s]", "stalled\n[s]", "stalls")
     table = _table("video of", "chunks", *heads)
-    for row in flows[: _whole(most)]:
+    for row in flows[: _whole(max_rows)]:
         numbers = ((row["mean_bitrate_bps"], 1e-6), (row["startup_s"], 1), (row["played_s"], 1), (row["stalled_s"], 1))
         rate, startup, played, stalled = ("-" if value is None else f"{value * unit:.2f}" for value, unit in numbers)
         cells = (str(row["received"]), rate, str(row["switches"]), startup, played, stalled, str(row["stalls"]))
         table.add_row(row["flow"], *cells)
-    return _captioned(table, min(most, len(flows)), len(flows), "flows with adaptive video")
+    return _captioned(table, min(max_rows, len(flows)), len(flows), "flows with adaptive video")
 
 
 def _web(classes: list[Row]) -> Table:
@@ -264,8 +268,8 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.2%}" if part else "-"
 
 
-def _whole(most: float) -> int | None:
-    return None if math.isinf(most) else int(most)
+def _whole(max_rows: float) -> int | None:
+    return None if math.isinf(max_rows) else int(max_rows)
 
 
 def _captioned(table: Table, shown: float, rows: int, what: str) -> Table:

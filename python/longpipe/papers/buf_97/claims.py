@@ -54,11 +54,11 @@ def _half_is_enough_at_full_rate(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _tiny_fails(runs: pd.DataFrame) -> Iterator[Condition]:
     for network, link in LINKS.items():
-        n, least = max(link.sources), min(link.buffers_cells)
+        n, smallest_buffer = max(link.sources), min(link.buffers_cells)
         chosen = _figures(runs, network)
-        smallest = mean_by_seed(chosen, "efficiency", buffer_cells=least, sources=n)
+        smallest = mean_by_seed(chosen, "efficiency", buffer_cells=smallest_buffer, sources=n)
         best = chosen[chosen["sources"] == n].groupby(["seed", "buffer_cells"])["efficiency"].mean()
-        name = f"E({network}, N {n}, {least} cells) - half of the best of any buffer"
+        name = f"E({network}, N {n}, {smallest_buffer} cells) - half of the best of any buffer"
         yield Condition(name, smallest - best.groupby("seed").max() / 2, below=0.0)
 
 
@@ -83,9 +83,9 @@ def _levels_off(runs: pd.DataFrame) -> Iterator[Condition]:
     for network in LINKS:
         chosen = _figures(runs, network)
         whole = mean_by_seed(chosen, "efficiency", buffer_rtt=1.0)
-        most = mean_by_seed(chosen, "efficiency", buffer_rtt=float(chosen["buffer_rtt"].max()))
+        with_largest = mean_by_seed(chosen, "efficiency", buffer_rtt=float(chosen["buffer_rtt"].max()))
         name = f"E({network}) with the largest buffer - with 1 RTT, mean over N"
-        yield Condition(name, most - whole, above=-NO_GAIN, below=NO_GAIN)
+        yield Condition(name, with_largest - whole, above=-NO_GAIN, below=NO_GAIN)
 
 
 def _knee_sharpens(runs: pd.DataFrame) -> Iterator[Condition]:

@@ -32,30 +32,30 @@ def _beside_reno(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _never_less(runs: pd.DataFrame) -> Iterator[Condition]:
     found = _beside_reno(runs)
-    least = float((found["simulated"] / found["simulated_reno"]).min())
-    yield _exact(f"W(CUBIC) / W(Reno), smallest of {len(found)}", least, above=1 - NEAR)
+    minimum = float((found["simulated"] / found["simulated_reno"]).min())
+    yield _exact(f"W(CUBIC) / W(Reno), smallest of {len(found)}", minimum, above=1 - NEAR)
 
 
 def _equal_where_printed_so(runs: pd.DataFrame) -> Iterator[Condition]:
     found = _beside_reno(runs)
     found = found[found["published"] == found["published_reno"]]
-    most = float((found["simulated"] / found["simulated_reno"] - 1).abs().max())
-    yield _exact(f"|W(CUBIC) / W(Reno) - 1| where equal in print, largest of {len(found)}", most, below=NEAR)
+    maximum = float((found["simulated"] / found["simulated_reno"] - 1).abs().max())
+    yield _exact(f"|W(CUBIC) / W(Reno) - 1| where equal in print, largest of {len(found)}", maximum, below=NEAR)
 
 
 def _more_where_printed_so(runs: pd.DataFrame) -> Iterator[Condition]:
     found = _beside_reno(runs)
     found = found[found["published"] > found["published_reno"]]
-    least = float((found["simulated"] / found["simulated_reno"]).min())
-    yield _exact(f"W(CUBIC) / W(Reno) where larger in print, smallest of {len(found)}", least, above=1.2)
+    minimum = float((found["simulated"] / found["simulated_reno"]).min())
+    yield _exact(f"W(CUBIC) / W(Reno) where larger in print, smallest of {len(found)}", minimum, above=1.2)
 
 
 def _friendlier_than_highspeed(runs: pd.DataFrame) -> Iterator[Condition]:
     of_table = runs[(runs["table"] == "2") & (runs["loss"] < RARE / 10)].pivot_table(
         "simulated", index="loss", columns="control"
     )
-    most = float((of_table["cubic-0.4"] / of_table["highspeed"]).max())
-    yield _exact("W(CUBIC, C = 0.4) / W(HSTCP) at 10 ms, p <= 1e-4, largest", most, below=0.5)
+    maximum = float((of_table["cubic-0.4"] / of_table["highspeed"]).max())
+    yield _exact("W(CUBIC, C = 0.4) / W(HSTCP) at 10 ms, p <= 1e-4, largest", maximum, below=0.5)
 
 
 def _slopes(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -69,14 +69,14 @@ def _slopes(runs: pd.DataFrame) -> Iterator[Condition]:
 def _as_printed(runs: pd.DataFrame) -> Iterator[Condition]:
     for table in ("1", "2"):
         rows = runs[(runs["table"] == table) & (runs["loss"] < RARE)]
-        most = float(rows["error"].abs().max())
-        yield _exact(f"|W / printed - 1|, Table {table}, p <= 1e-3, largest of {len(rows)}", most, below=NEAR)
+        maximum = float(rows["error"].abs().max())
+        yield _exact(f"|W / printed - 1|, Table {table}, p <= 1e-3, largest of {len(rows)}", maximum, below=NEAR)
 
 
 def _throughput(runs: pd.DataFrame) -> Iterator[Condition]:
     rows = runs[runs["table"] == "3"]
-    most = float(rows["error"].abs().max())
-    yield _exact(f"|W / printed - 1|, Table 3, largest of {len(rows)}", most, below=2 * NEAR)
+    maximum = float(rows["error"].abs().max())
+    yield _exact(f"|W / printed - 1|, Table 3, largest of {len(rows)}", maximum, below=2 * NEAR)
 
 
 def _claim(number: int, text: str, conditions: Conditions) -> Claim:

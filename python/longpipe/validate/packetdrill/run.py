@@ -202,7 +202,7 @@ def run_script(path: Path, name: str | None = None) -> Outcome:
     """
     shown, player, line = name or str(path), _Player(), 1
     try:
-        for statement in parse(read_text(path, "a script of packetdrill", most=MOST_BYTES, legacy=True)):
+        for statement in parse(read_text(path, "a script of packetdrill", max_bytes=MOST_BYTES, legacy=True)):
             line = statement.line
             player.play(statement)
     except _Over:
