@@ -140,7 +140,7 @@ def test_a_file_of_lens_is_read_without_its_lost_round_trips(tmp_path: Path) -> 
         ("time,rtt\n0,120.5\n", "rtt is at most 120.5 s, which is implausibly long: the column names no unit, so s was assumed; if ms is meant, name it 'rtt [ms]'"),
         ("time,rate [bit/s]\n0,152\n1,149\n", "rate is at most 152 bit/s, which is implausibly low: the column names bit/s; if Mbit/s is meant, name it 'rate [Mbit/s]'"),
         ("time,rtt [s]\n0,20\n1,40\n", "rtt is at most 40 s, which is implausibly long: the column names s; if ms is meant, name it 'rtt [ms]'"),
-        ("time,loss\n0,1\n1,1\n", "loss is 1 in all rows, so that nothing arrives; if percent is meant, name the column 'loss [%]'"),
+        ("time,loss\n0,1\n1,1\n", "loss is 1 in all rows, so nothing arrives; if percent is meant, name the column 'loss [%]'"),
     ],
 )  # fmt: skip
 def test_what_is_implausible_is_questioned(tmp_path: Path, text: str, said: str) -> None:

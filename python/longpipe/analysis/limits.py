@@ -256,9 +256,9 @@ def _limit(
 def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm: Limit) -> Limit | None:
     """Returns the cause that kept the window of a flow below its share of the path for the longest time.
 
-    None if nothing reduced it. The weight of each reduction is the time until the next one, times the fraction of the
-    flow's fair share that the mean window in this time did not reach. If all windows reach it, the weight is the time
-    alone. Drops of a policy count as `aqm`.
+    None if nothing reduced it. The weight of each reduction is the time until the next one, multiplied by the fraction
+    of the flow's fair share by which the mean window fell short in this time. If all windows reach it, the weight is
+    the time alone. Drops of a policy count as `aqm`.
     """
     below: Counter[Limit] = Counter()
     lasted: Counter[Limit] = Counter()

@@ -156,7 +156,7 @@ def _wait_for(end: End, port: int, carrier: Carrier, longest_s: float, tell: Cal
             raise RunError(f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}")
         if time.monotonic() > until_s or not carrier.is_alive():
             raise RunError(
-                f"--wait-for: nothing listens on port {port} of {end.host.name} after {longest_s:g} s; "
+                f"--wait-for: no program listens on port {port} of {end.host.name} after {longest_s:g} s; "
                 "needs another port, or a longer --wait-at-most"
             )
         time.sleep(_LOOK_S)

@@ -147,7 +147,7 @@ def check_drawn(folder: Path, found: pd.DataFrame, campaign: Campaign) -> None:
 
 
 def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> None:
-    """Runs the missing cases in Linux; keeps a capture and a row of each run as soon as it has finished."""
+    """Runs the missing cases in Linux; stores a capture and a row of each run as soon as it has finished."""
     known = read(folder)
     check_drawn(folder, known, campaign)
     (folder / "captures").mkdir(parents=True, exist_ok=True)

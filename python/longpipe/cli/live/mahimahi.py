@@ -86,8 +86,8 @@ def shell(name: str, usage: str) -> Callable[..., None]:
             raise typer.Exit(done.status)
 
     command.__doc__ = (
-        f"Run a command as mahimahi does: {usage}.\n\n    The far end is the host outside, whose address is in "
-        "MAHIMAHI_BASE, too. Shells may follow each other: mm-delay 20 mm-link up down COMMAND. --outside and --seed "
+        f"Run a command as mahimahi does: {usage}.\n\n    The far end is the outer host; its address is also in "
+        f"MAHIMAHI_BASE. Shells can be nested: mm-delay 20 mm-link up down COMMAND. --outside and --seed "
         "may follow the name or the arguments of any of them."
     )
     return command
