@@ -190,7 +190,7 @@ dumbbells = st.fixed_dictionaries(
 
 @st.composite
 def graphs(draw: st.DrawFn) -> dict[str, Any]:
-    """Strategy: a line of switches with hosts at any of them, and flows between any two hosts."""
+    """Returns a strategy for a line of switches with hosts at any of them, and flows between any two hosts."""
     switches = draw(st.integers(1, 3))
     places = draw(st.lists(st.integers(0, switches - 1), min_size=2, max_size=5))
     delay, rate = times("0 s", "1 ms", "7 ms"), times("300 kbit/s", "1 Mbit/s", "2 Mbit/s")
@@ -309,7 +309,7 @@ ip_switches = st.fixed_dictionaries(
 
 @st.composite
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
-    """Strategy: the same networks with IP packets, without VBR, and with buffers in packets or bytes."""
+    """Returns a strategy for the same networks with IP packets, without VBR, and with buffers in packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
     congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
@@ -324,13 +324,15 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
-    """Strategy: the tables of `ip_fields` without arriving flows and players, which the lab does not support."""
+    """Returns a strategy for the tables of `ip_fields` without arriving flows and players, which the lab does not
+    support.
+    """
     elsewhere = ("flow-arrivals", "adaptive-video")
     return ip_fields().filter(lambda table: table["traffic"]["kind"] not in elsewhere)
 
 
 def scenarios() -> st.SearchStrategy[Scenario]:
-    """Strategy: valid scenarios."""
+    """Returns a strategy for valid scenarios."""
     return st.one_of(fields, ip_fields()).map(lambda table: Scenario(**table))
 
 
@@ -363,7 +365,9 @@ ups_and_downs = st.one_of(
 
 @st.composite
 def mixes(draw: st.DrawFn) -> Scenario:
-    """Strategy: a dumbbell with different TCP segments, transfers, datagrams, VBR and outages, including short runs."""
+    """Returns a strategy for a dumbbell with different TCP segments, transfers, datagrams, VBR and outages, including
+    short runs.
+    """
     groups = draw(
         st.lists(
             st.fixed_dictionaries(

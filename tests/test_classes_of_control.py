@@ -38,7 +38,7 @@ traces.cwnd = true
 LOSSY = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})
 
 
-def with_class(target: str | type, path: Scenario = PATH, **parameters: Any) -> Scenario:  # noqa: ANN401 - values of every type
+def with_class(target: str | type, path: Scenario = PATH, **parameters: Any) -> Scenario:  # noqa: ANN401 - values of any type
     return path.with_(**{"tcp.congestion": {"kind": "python", "class": target, "parameters": parameters}})
 
 
@@ -368,7 +368,7 @@ class Returning(Control):
         if what == "raises":
             raise KeyError(what)
 
-    def on_ack(self, ack: Ack) -> Any:  # noqa: ANN401 - what is no grant, too
+    def on_ack(self, ack: Ack) -> Any:  # noqa: ANN401 - also accepts values that are not grants
         match self.what:
             case "number":
                 return 3

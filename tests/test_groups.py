@@ -33,7 +33,7 @@ buffer = "0.5 BDP"
 """
 
 
-def scenario(**network: Any) -> Scenario:  # noqa: ANN401 - whatever a field takes
+def scenario(**network: Any) -> Scenario:  # noqa: ANN401 - any type of field
     return Scenario(network={"kind": "dumbbell", **network})
 
 

@@ -32,7 +32,7 @@ def table(name: str) -> pd.DataFrame:
     return pd.read_csv(TABLES / name)
 
 
-def one(control: LinuxControl, **case: Any) -> LinuxCase:  # noqa: ANN401 - fields of every type
+def one(control: LinuxControl, **case: Any) -> LinuxCase:  # noqa: ANN401 - fields of any type
     flow = LinuxFlow(control=control, size=case.pop("size", None))
     return LinuxCase(flows=(flow,), **case)
 

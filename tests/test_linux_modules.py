@@ -37,7 +37,7 @@ TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19],
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
 
 
-def case(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of every type
+def case(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of any type
     """Returns a greedy flow of a minute over 10 Mbit/s, 100 ms and 100 packets, as in Linux's table, with changes."""
     return scenario(LinuxCase(flows=(LinuxFlow(control="cubic"),), **fields))
 

@@ -37,7 +37,7 @@ PATHS_BEYOND = {
 ELSEWHERE: set[int] = set()
 
 
-def run(control: str, *, size: str | None = None, **case: Any) -> Result:  # noqa: ANN401 - fields of every type
+def run(control: str, *, size: str | None = None, **case: Any) -> Result:  # noqa: ANN401 - fields of any type
     flow = LinuxFlow.model_validate({"control": control, "size": size})
     return simulate(scenario(LinuxCase(flows=(flow,), **case)), 1)
 

@@ -121,7 +121,8 @@ def test_a_wait_is_reported_and_ends(idle: str) -> None:
     assert done.returncode == 1
     assert "live: waiting until a program at sink1 listens on port 5000, for at most 1.5 s" in done.stderr
     assert (
-        "--wait-for: no program listens on port 5000 of sink1 after 1.5 s; needs another port, or a longer" in done.stderr
+        "--wait-for: no program listens on port 5000 of sink1 after 1.5 s; needs another port, or a longer"
+        in done.stderr
     )
 
 

@@ -41,7 +41,7 @@ traces.cwnd = true
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
-def with_module(file: Path | str, path: Scenario = PATH, hz: int | None = None, **parameters: Any) -> Scenario:  # noqa: ANN401 - values of every type
+def with_module(file: Path | str, path: Scenario = PATH, hz: int | None = None, **parameters: Any) -> Scenario:  # noqa: ANN401 - values of any type
     module = {"kind": "module", "file": str(file), "parameters": parameters} | ({} if hz is None else {"hz": hz})
     return path.with_(**{"tcp.congestion": module})
 
@@ -253,7 +253,7 @@ def test_a_plain_run_reports_nothing() -> None:
 # Invalid input
 
 
-def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - values of every type
+def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - values of any type
     with pytest.raises(ScenarioError) as error:
         simulate(with_module(file, **parameters))
     (line,) = error.value.problems

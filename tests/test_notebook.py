@@ -28,7 +28,7 @@ class Text(HTMLParser):
         self.close()
         assert not self.tags
 
-    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ANN401 - as the base class has it
+    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ANN401 - as in the base class
         if tag != "br":
             self.tags.append(tag)
 
@@ -90,7 +90,7 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(notebook, "_APART_S", 0.0)
     run = _core.run
 
-    def half_way(resolved: str, seed: int, progress: Callable[[float], None] | None, *others: Any) -> Any:  # noqa: ANN401 - as the core has it
+    def half_way(resolved: str, seed: int, progress: Callable[[float], None] | None, *others: Any) -> Any:  # noqa: ANN401 - as in the core
         if progress is not None:
             progress(0.5)
         return run(resolved, seed, progress, *others)

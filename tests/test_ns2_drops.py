@@ -29,7 +29,7 @@ DROPS: list[tuple[int, ...]] = [
 ]  # fmt: skip
 
 
-def drops(**case: Any) -> Comparison:  # noqa: ANN401 - fields of every type
+def drops(**case: Any) -> Comparison:  # noqa: ANN401 - fields of any type
     return compare(DropCase(**case))
 
 

@@ -57,7 +57,7 @@ def path(traffic: dict[str, Any], buffer: str = "1 BDP", **others: object) -> Sc
     return Scenario(**fields | {"traffic": {"kind": "own-stack", "settings": SETTINGS} | traffic} | others)
 
 
-def program(folder: Path, name: str = "window.py", **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - values of every type
+def program(folder: Path, name: str = "window.py", **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any type
     return {"command": ["python", str(folder / name)], "settings": SETTINGS | settings}
 
 

@@ -46,7 +46,7 @@ class Control:
     @cached_property
     def random(self) -> random.Random:
         """Random number generator, seeded from the seed of the run."""
-        return random.Random(self._seed)  # noqa: S311 - of a simulation
+        return random.Random(self._seed)  # noqa: S311 - not used for cryptography
 
     def on_start(self, event: Event) -> Grant | None:
         """Called before the first segment if the RTT, `event.rtt`, is known from the handshake."""

@@ -49,7 +49,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, which can't be imported
+def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, which cannot be imported
     """Passes over a KeyboardInterrupt in a finaliser, which Python reports with a traceback and ignores."""
     if not issubclass(found.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(found)

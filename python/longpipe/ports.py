@@ -41,7 +41,7 @@ class Port(pd.Series):
         return super().__getitem__(_present(key))
 
 
-def _present(key: Any) -> Any:  # noqa: ANN401 - whatever pandas accepts
+def _present(key: Any) -> Any:  # noqa: ANN401 - anything that pandas accepts
     if isinstance(key, list):
         return [_present(one) for one in key]
     if not isinstance(key, str) or key not in RENAMED_COUNTERS:

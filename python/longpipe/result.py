@@ -609,5 +609,5 @@ def _in_time(trace: pd.DataFrame) -> pd.DataFrame:
     return trace.sort_values("time_s", kind="stable", ignore_index=True)
 
 
-def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a table holds
+def _number(value: Any) -> Any:  # noqa: ANN401 - any value of a cell
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -78,7 +78,7 @@ class Answer:
         return np.array([rows.mean(axis=0) if len(rows) else np.full(rows.shape[1], math.nan) for rows in self.rows])
 
     def half(self, alternative: int, measure: int) -> float:
-        """Half of the 95 % interval of a mean; nan for fewer than two replications."""
+        """Returns half of the 95 % interval of a mean; nan for fewer than two replications."""
         if len(self.rows[alternative]) < 2:
             return math.nan
         found = estimate(self.rows[alternative][:, measure])
@@ -102,7 +102,7 @@ class Answer:
         return self._best(one for one in alive if self.within(one))
 
     def within(self, alternative: int, limits: tuple[Requirement, ...] | None = None) -> bool:
-        """Whether the means of an alternative satisfy the limits, and all of its runs have values."""
+        """Returns whether the means of an alternative satisfy the limits, and all of its runs have values."""
         means = self.means[alternative]
         bounds = self.advice.question.bounds if limits is None else limits
         return bool(np.isfinite(means).all()) and all(

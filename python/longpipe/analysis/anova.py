@@ -48,14 +48,14 @@ class Anova:
     seeds: pd.Series | None
 
     def __repr__(self) -> str:
-        """Summary: the response and the allocation of its variation."""
+        """Returns a summary with the response and the allocation of its variation."""
         shown = self.variation[["component", "percent", "df", "p_value"]].dropna(subset="percent")
         table = shown.to_string(index=False, float_format="{:.4g}".format)
         copied = f"\n{COPIES}" if self.copied else ""
         return f"Anova of {self.response!r} over {', '.join(self.factors)}\n{table}{copied}"
 
     def _repr_html_(self) -> str:
-        """The allocation of variation, for a notebook."""
+        """Returns the allocation of variation, for notebooks."""
         return self.variation.to_html(index=False)
 
     @property

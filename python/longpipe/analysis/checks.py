@@ -133,12 +133,12 @@ def _drawn_residuals(found: Anova) -> Floats | None:
 
 
 def _exceeded(null: Floats, statistic: float) -> float:
-    """Monte Carlo p-value: share of the draws, including the observed value, that are at least as large as it."""
+    """Returns the Monte Carlo p-value: the share of values, including the observed one, that are at least as large."""
     return (1 + int(np.sum(null >= statistic))) / (1 + len(null))
 
 
 def _breusch_pagan(residuals: Floats, fitted: Floats) -> Floats:
-    """Koenker's statistic: n R² of squared residuals on fitted values; `residuals` has shape (sets, rows)."""
+    """Returns Koenker's n R² of squared residuals on fitted values; `residuals` has shape (sets, rows)."""
     squares, centred = residuals**2, fitted - fitted.mean()
     squares = squares - squares.mean(axis=1, keepdims=True)
     return np.asarray(len(fitted) * (squares @ centred) ** 2 / (np.sum(squares**2, axis=1) * np.sum(centred**2) + TINY))

@@ -38,7 +38,7 @@ class Condition:
         return Verdict.UNDECIDED
 
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of the quantity's mean."""
+        """Returns the 95 % confidence interval of the quantity's mean."""
         found = estimate(self.by_seed)
         return found.mean_low, found.mean_high
 

@@ -61,11 +61,11 @@ class Cells:
         return bool((self.counts > 1).all())
 
     def within(self) -> float:
-        """Sum of squares of the rows about the means of their cells."""
+        """Returns the sum of squares of the rows about the means of their cells."""
         return float(np.sum((self.y - self.means[self.index]) ** 2))
 
     def variances(self) -> Floats:
-        """Variance of the rows of each cell (cells,), nan for cells with a single row."""
+        """Returns the variance of the rows of each cell (cells,), nan for cells with a single row."""
         squares = np.bincount(self.index, (self.y - self.means[self.index]) ** 2)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.where(self.counts > 1, squares / (self.counts - 1), np.nan))

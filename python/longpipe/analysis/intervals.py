@@ -52,7 +52,7 @@ def estimate(
 
 
 def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = CONFIDENCE) -> Estimate:
-    """Mean of the means of several configurations, which may have different numbers of seeds, with one value per seed.
+    """Returns the mean of several configurations' means; each has one value per seed, and its own number of seeds.
 
     Configurations with a seed in common have common random numbers, so their means are not independent: the covariance
     of each pair is estimated from the seeds that they share, and the degrees of freedom are those of the smallest

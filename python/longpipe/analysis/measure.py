@@ -206,7 +206,7 @@ def is_of_columns(measure: Measure, columns: Collection[str]) -> bool:
 
 def of_columns(measure: Measure, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     """Returns the values of an expression of columns, one per run."""
-    assert isinstance(measure, ExpressionMeasure)  # noqa: S101 - callers ask `is_of_columns`
+    assert isinstance(measure, ExpressionMeasure)  # noqa: S101 - callers check `is_of_columns` first
     values = {name: np.asarray(columns[term.name], dtype=float) * term.factor for name, term in measure.terms.items()}
     return np.asarray(measure.expression.value(values), dtype=float)
 

@@ -5,7 +5,7 @@ from longpipe.scenario import Dumbbell, Scenario
 
 
 def names(scenario: Scenario) -> list[str]:
-    """Names of the measures of every run of a scenario. Efficiency needs the single trunk of a dumbbell."""
+    """Returns the names of the measures of every run of a scenario. Efficiency needs the single trunk of a dumbbell."""
     unit = "packets" if scenario.framing == "ip" else "cells"
     of_trunk = ["efficiency"] if isinstance(scenario.network, Dumbbell) else []
     of_all = ["retransmitted_bytes", "timeouts", "fast_retransmits"]

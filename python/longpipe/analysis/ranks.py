@@ -15,7 +15,7 @@ TIE = 1e-9
 
 
 def aligned_ranks(found: Anova) -> pd.DataFrame:
-    """Aligned rank transform: F tests of all terms on ranks, one row per term.
+    """Returns F tests of all terms by the aligned rank transform, one row per term.
 
     For each term, all other effects are removed from the response, which is then ranked and analysed with the whole
     model; only the F of this term is used, because ranks of the raw response would mix interactions and main effects.

@@ -53,7 +53,7 @@ class Attack:
     candidates: int = 0
     measured: Numbers | None = None
     nearest: float = -np.inf
-    # Runs until the defect was found.
+    # Number of runs until the defect was found.
     runs_to_find: int = 0
 
     def __post_init__(self) -> None:

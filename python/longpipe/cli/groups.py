@@ -59,7 +59,7 @@ class Commands(TyperGroup):
 
     names: ClassVar[tuple[str, ...]]
 
-    def __init__(self, *, commands: Any = None, **attributes: Any) -> None:  # noqa: ANN401 - as Typer has them
+    def __init__(self, *, commands: Any = None, **attributes: Any) -> None:  # noqa: ANN401 - as in Typer
         super().__init__(**attributes)
         self.commands = OnDemand(self.names, dict(commands or {}))
 

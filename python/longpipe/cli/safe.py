@@ -13,7 +13,7 @@ from longpipe.errors import plain_lines
 class Console(rich.console.Console):
     """Rich's console that escapes all control characters in text except line ends and tabs."""
 
-    def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:  # noqa: ANN401 - as Rich has it
+    def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:  # noqa: ANN401 - as in Rich
         """Yields the segments of a renderable; styles and cursor movements come from Rich itself and are kept."""
         for segment in super().render(renderable, options):
             if segment.control is None and (shown := plain_lines(segment.text)) != segment.text:

@@ -36,7 +36,7 @@ _CALLED: Final = {
 }
 
 
-def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
+def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer exports no class for it
     """Formats an error of Typer as one line: option or argument, its value, and what is accepted.
 
     Returns no line if help was shown instead.

@@ -49,7 +49,7 @@ def run(
     call: Callable[..., Any],
     arguments: tuple[object, ...],
     progress: Callable[[float], None] | None = None,
-) -> Any:  # noqa: ANN401 - what `call` returns
+) -> Any:  # noqa: ANN401 - the return value of `call`
     """Executes `call(*arguments, progress)` in a child process and returns its result, or raises its error.
 
     Raises RunError, which names the modules, if the process dies or a call of a module never returns.
@@ -85,13 +85,13 @@ class _Child:
         progress: Callable[[float], None] | None,
     ) -> Any:  # noqa: ANN401 - as above
         folder = _working_directory()
-        assert self._process.stdin is not None  # noqa: S101 - a pipe
-        assert self._process.stdout is not None  # noqa: S101 - a pipe
+        assert self._process.stdin is not None  # noqa: S101 - always a pipe
+        assert self._process.stdout is not None  # noqa: S101 - always a pipe
         try:
             pickle.dump((call, arguments, CALL_CPU_S, folder), self._process.stdin, protocol=5)
             self._process.stdin.flush()
             while True:
-                kind, value = pickle.load(self._process.stdout)  # noqa: S301 - from our own child
+                kind, value = pickle.load(self._process.stdout)  # noqa: S301 - sent by our own child process
                 if kind == "end":
                     return value
                 if progress is not None:
@@ -134,7 +134,7 @@ def _end_all() -> None:
 
 
 def serve() -> None:
-    """Main loop of a child process."""
+    """Executes the parent's requests in a child process, until the parent ends."""
     load_here()
     # Ctrl-C is handled by the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -146,7 +146,7 @@ def serve() -> None:
     threading.Thread(target=watch.look, daemon=True).start()
     while True:
         try:
-            call, arguments, cpu_s, folder = pickle.load(orders)  # noqa: S301 - from our own parent
+            call, arguments, cpu_s, folder = pickle.load(orders)  # noqa: S301 - sent by our own parent process
         except EOFError:
             return
         watch.cpu_s = cpu_s
@@ -187,7 +187,7 @@ class _Watch:
         self._parent = parent
 
     def look(self) -> None:
-        """Main loop of the watchdog's thread."""
+        """Watches for endless calls and for the end of the parent, in the watchdog's thread."""
         before, since, since_cpu = 0, time.monotonic(), time.process_time()
         while True:
             time.sleep(_LOOK_S)

@@ -77,7 +77,7 @@ class Design:
             raise ScenarioError(f"first_seed: {self.first_seed}; needs 0 to {LARGEST_SEED} for all seeds")
 
     def __repr__(self) -> str:
-        """Summary: factors with numbers of levels, points, replications, measures, and warnings."""
+        """Returns a summary of factors with numbers of levels, points, replications, measures and warnings."""
         factors = " x ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
         asked = f", measuring {', '.join(map(str, self.measures))}" if self.measures else ""
         warnings = "".join(f"\nwarning: {line}" for line in self.warnings)

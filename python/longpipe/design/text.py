@@ -107,7 +107,7 @@ def _point(design: Design, levels: tuple[Level, ...]) -> str:
     return ", ".join(f"{factor.name}={level}" for factor, level in zip(design.factors, levels, strict=True))
 
 
-def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - any JSON value
     # A field that a level clears is kept as null.
     return {
         field: None if value is None else to_jsonable_python(value, by_alias=True, exclude_none=True)
@@ -115,7 +115,7 @@ def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - whatever JSO
     }
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - whatever JSON holds
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict) and value:
         for name, part in value.items():
             yield from _flat(part, f"{path}.{name}" if path else name)

@@ -176,7 +176,7 @@ class _Worker:
 
 
 def _serve(parent: Connection) -> None:
-    """Main loop of a worker. It exits, even during a run, when the parent closes the connection."""
+    """Executes runs for the parent. Exits, even during a run, when the parent closes the connection."""
     jobs: SimpleQueue[tuple[Job, str]] = SimpleQueue()
 
     def receive() -> None:
@@ -195,7 +195,7 @@ def _serve(parent: Connection) -> None:
 
 
 def context() -> ForkServerContext | SpawnContext:
-    """Start method of worker processes: unlike fork, it is safe in a process with threads."""
+    """Returns the start method of worker processes, which is safe in a process with threads, unlike fork."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")

@@ -23,7 +23,7 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     RTT". An episode is truncated after `most_steps` steps, or at the end of the scenario.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the base class has it
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as in the base class
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
     The other arguments are those of `LinkEnv`. A step in round trips is measured by the agent with the longest RTT.
     """
 
-    metadata: dict[str, Any] = {"name": "longpipe_link_v0", "render_modes": []}  # noqa: RUF012 - as the base class has it
+    metadata: dict[str, Any] = {"name": "longpipe_link_v0", "render_modes": []}  # noqa: RUF012 - as in the base class
 
     def __init__(
         self,

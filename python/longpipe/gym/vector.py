@@ -24,7 +24,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
     environment i the seed s + i, whatever the number of threads. Without `copy` observations change with the next step.
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as the base class
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as in the base class
 
     def __init__(
         self,

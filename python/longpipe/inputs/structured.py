@@ -58,12 +58,12 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     return fields
 
 
-def load_json(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> Any:  # noqa: ANN401 - whatever it holds
+def load_json(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> Any:  # noqa: ANN401 - any value
     """Returns the value of a JSON file."""
     return parse_json(read_bytes(file, needs, max_bytes=max_bytes), str(file), needs)
 
 
-def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - whatever it holds
+def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - any value
     """Returns the value of JSON text. Raises ScenarioError with `where`, and the line.
 
     Integers of more than 64 bits become floats; NaN and infinities are rejected, as in RFC 8259.

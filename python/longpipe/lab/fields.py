@@ -103,7 +103,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     return list(value) if isinstance(value, tuple) else value
 
 
-def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN401 - a type, as typing has them
+def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN401 - any type annotation
     metadata = list(metadata)
     while get_origin(annotation) is Annotated:
         annotation, *inner = get_args(annotation)

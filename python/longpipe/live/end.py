@@ -144,7 +144,7 @@ def _first_process(command: list[str]) -> int:
             signal.signal(one, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
-            os.execvp(command[0], command)  # noqa: S606 - what the user asks for
+            os.execvp(command[0], command)  # noqa: S606 - the user's own command
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             sys.stderr.write(f"longpipe live: {command[0]}: cannot be run, {reason}\n")

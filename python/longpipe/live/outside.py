@@ -33,7 +33,7 @@ def check() -> None:
 
 def opened(process: int, parent: int) -> subprocess.Popen[str]:
     """Starts pasta for a process's network namespace, and waits until it is ready. Raises RunError if it fails."""
-    keeper = subprocess.Popen(  # noqa: S603 - this package
+    keeper = subprocess.Popen(  # noqa: S603 - runs this package
         [sys.executable, "-m", "longpipe.live.outside", str(process), str(parent)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -74,7 +74,7 @@ def main(process: str, parent: str) -> NoReturn:
     # By default pasta changes from root to an unprivileged user, who may not enter the namespaces of root.
     user = ("--runas", "0") if Path("/proc/self").stat().st_uid == 0 else ()
     words = ["pasta", *_QUIET, *_NO_PORTS, "--ns-ifname", INTERFACE, "--dns-forward", RESOLVER, *user, process]
-    with subprocess.Popen(words) as running:  # noqa: S603 - of this machine, by name
+    with subprocess.Popen(words) as running:  # noqa: S603 - a program of this machine, found by name
 
         def end(_number: int, _frame: FrameType | None) -> None:
             running.kill()

@@ -118,7 +118,7 @@ def _packets(numbers: list[int]) -> dict[str, Any]:
 
 def _drawn(percent: int, burst: int, seed: str) -> list[int]:
     """Draws lost packets independently, with at most `burst` losses in a row."""
-    draws, row, lost = random.Random(seed), 0, []  # noqa: S311 - no secret
+    draws, row, lost = random.Random(seed), 0, []  # noqa: S311 - not used for cryptography
     for number in range(DRAWN):
         strikes = row < burst and draws.randrange(100) < percent
         row = row + 1 if strikes else 0

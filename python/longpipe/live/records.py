@@ -102,7 +102,7 @@ def read(file: Path) -> Record:
     )
 
 
-def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
+def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     """Checks type and range of each field of a head. Raises ScenarioError with the field."""
     if not isinstance(head, dict):
         raise ScenarioError(f"{file}: header: {shown(head)}; needs the header of a record")

@@ -87,7 +87,7 @@ def open_end(
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        process = subprocess.Popen(  # noqa: S603 - this package
+        process = subprocess.Popen(  # noqa: S603 - runs this package
             [sys.executable, "-m", "longpipe.live.end", str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
             stdin=None if reads else subprocess.DEVNULL,

@@ -15,7 +15,7 @@ _LARGEST: Final = 1e20
 _NS: Final = Fraction(10**9)
 
 
-def get(record: object, *names: str) -> Any:  # noqa: ANN401 - whatever it holds
+def get(record: object, *names: str) -> Any:  # noqa: ANN401 - any value
     """Returns the value of nested fields; None if one is absent."""
     value: Any = record
     for name in names:

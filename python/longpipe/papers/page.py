@@ -137,7 +137,7 @@ def _variants_grid(paper: Replication, found: pd.DataFrame, name: str) -> Grid:
     return Grid(name + "-variants", "Variants", tuple(columns), tuple(map(tuple, by_variant.values())), note=note)
 
 
-def _level(value: Any) -> Cell:  # noqa: ANN401 - whatever a level is
+def _level(value: Any) -> Cell:  # noqa: ANN401 - any type of level
     if isinstance(value, str):
         return Cell(NAMES.get(value, value))
     return Cell(f"{value:g}", float(value))

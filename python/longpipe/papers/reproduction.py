@@ -188,7 +188,7 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a cell
     """Converts a cell of a frame for JSON: numbers are rounded, nan and infinity become None."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):

@@ -44,7 +44,7 @@ def grid(
     return Grid(name, title, columns, rows, note=note, closed=len(rows) > MOST_OPEN_ROWS)
 
 
-def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  # noqa: ANN401 - whatever a cell holds
+def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  # noqa: ANN401 - any value of a cell
     """Formats a cell: text unchanged, numbers rounded (see `number`) and sorted by value, missing values as a dash."""
     if isinstance(value, str):
         return Cell(value)
@@ -58,7 +58,7 @@ def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  
 
 
 def _has_decimals(column: pd.Series) -> bool:
-    """Whether all numbers of a column get the same number of decimals, so that they align."""
+    """Returns whether all numbers of a column get the same number of decimals, so that they align."""
     if not is_float_dtype(column):
         return False
     values = column[np.isfinite(column)]

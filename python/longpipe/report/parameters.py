@@ -16,7 +16,7 @@ from longpipe.units import TIME
 
 
 def _dumbbell(scenario: Scenario) -> Dumbbell:
-    assert isinstance(scenario.network, Dumbbell)  # noqa: S101 - `parameters` takes no others
+    assert isinstance(scenario.network, Dumbbell)  # noqa: S101 - `parameters` accepts only these
     return scenario.network
 
 

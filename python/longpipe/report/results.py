@@ -45,7 +45,7 @@ class Results:
         return claims
 
     def has(self, part: Part) -> bool:
-        """Whether the folder contains this part."""
+        """Returns whether the folder contains this part."""
         return part in self.records
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -53,7 +53,7 @@ class Results:
         return read_frame(self._existing(f"{name}.csv"), "a table of a reproduction", texts=["table"])
 
     def names(self, part: Part, suffix: str) -> list[str]:
-        """File stems of a part in the order in which they were written."""
+        """Returns the file stems of a part in the order in which they were written."""
         files = self.records.get(part, {}).get("files", {})
         return [name.removesuffix(suffix) for name in files if name.endswith(suffix)]
 

@@ -17,7 +17,7 @@ from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
-# Time for which a link's delay is known after its last use by a route, for packets in flight [s].
+# Time after a route's last use of a link for which the link's delay is computed, for packets in flight [s].
 AFTERWARDS_S: Final = 2.0
 
 # Number of a satellite, or -1 - i for station i.

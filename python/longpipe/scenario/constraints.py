@@ -145,7 +145,7 @@ def _declared(model: type[Model], name: str) -> Dimension | None:
     return next((one for one in found if one is not None), None)
 
 
-def _metadata(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type, as typing has them
+def _metadata(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - any type annotation
     yield from getattr(annotation, "__metadata__", ())
     for part in get_args(annotation):
         yield from _metadata(part)

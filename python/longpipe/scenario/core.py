@@ -37,7 +37,7 @@ def _fields(
     return tuple(found), tuple(later)
 
 
-def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Convert]:  # noqa: ANN401 - a type, as typing has them
+def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Convert]:  # noqa: ANN401 - any type annotation
     """Returns suffix and conversion of a type; the conversion applies to its parts first, then to the whole."""
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)

@@ -212,7 +212,7 @@ class OwnSatellites(Model):
     order: RouteOrder = "free"
 
 
-def _told(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+def _told(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
     """Adds the kind to a written table, from the field that only this kind has."""
     if isinstance(value, dict) and "kind" not in value:
         own = {"shell": "satellites", "elements": "elements", "symbol_rate": "coded", "file": "file"}

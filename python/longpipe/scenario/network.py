@@ -40,10 +40,10 @@ class Group(Model):
         "the DSCP",
     )
     access_delay: Delay | None = Field(
-        default=None, description="Propagation source to switch1 [time]; network.access_delay if absent"
+        default=None, description="Propagation delay from source to switch1 [time]; network.access_delay if absent"
     )
     exit_delay: Delay | None = Field(
-        default=None, description="Propagation switch2 to sink [time]; network.exit_delay if absent"
+        default=None, description="Propagation delay from switch2 to sink [time]; network.exit_delay if absent"
     )
     direction: Literal["forth", "back"] = Field(
         default="forth", description="Direction of the data: from source to sink (forth), or from sink to source (back)"
@@ -73,21 +73,28 @@ class Dumbbell(Model):
         default="155.52 Mbit/s", description="Rate of the hosts' links [bit/s]; ATM Forum/96-1761"
     )
     trunk_rate: Rate = Field(default="155.52 Mbit/s", description="Rate of the shared link [bit/s]; ATM Forum/96-1761")
-    access_delay: Delay = Field(default="5 us", description="Propagation source to switch1 [time]; ATM Forum/96-1761")
-    trunk_delay: Delay = Field(default="5 us", description="Propagation switch1 to switch2 [time]; ATM Forum/96-1761")
-    exit_delay: Delay = Field(default="5 us", description="Propagation switch2 to sink [time]; ATM Forum/96-1761")
+    access_delay: Delay = Field(
+        default="5 us", description="Propagation delay from source to switch1 [time]; ATM Forum/96-1761"
+    )
+    trunk_delay: Delay = Field(
+        default="5 us", description="Propagation delay from switch1 to switch2 [time]; ATM Forum/96-1761"
+    )
+    exit_delay: Delay = Field(
+        default="5 us", description="Propagation delay from switch2 to sink [time]; ATM Forum/96-1761"
+    )
     return_rate: Rate | None = Field(
         default=None, description="Rate of the trunk from switch2 to switch1 [bit/s]; trunk_rate if absent"
     )
     return_delay: Delay | None = Field(
-        default=None, description="Propagation switch2 to switch1 [time]; trunk_delay if absent"
+        default=None, description="Propagation delay from switch2 to switch1 [time]; trunk_delay if absent"
     )
     return_buffer: Buffer | None = Field(
         default=None,
-        description="Buffer of switch2 to switch1 [cells, packets, bytes, BDP or time]; switch.buffer if absent",
+        description="Buffer of the port from switch2 to switch1 [cells, packets, bytes, BDP or time]; switch.buffer if "
+        "absent",
     )
     return_policy: Part[Policy | None] = part(
-        default=None, description="Policy of switch2 to switch1; switch.policy if absent"
+        default=None, description="Policy of the port from switch2 to switch1; switch.policy if absent"
     )
     send_jitter: Delay = Field(
         default="0 s",
@@ -144,7 +151,7 @@ class Dumbbell(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_many_as_its_groups(cls, fields: Any) -> Any:  # noqa: ANN401 - whatever was written
+    def _as_many_as_its_groups(cls, fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
         if isinstance(fields, dict) and fields.get("group") and "sources" not in fields:
             counts = [_count(group) for group in fields["group"]]
             return {**fields, "sources": sum(counts)} if all(counts) else fields

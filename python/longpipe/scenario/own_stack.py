@@ -41,7 +41,7 @@ class OwnStack(Model):
         description="Version of a command, which then identifies its runs instead of the files that it names",
     )
     longest_packet: PathMtu = Field(
-        default="1480 B", description="Largest IP packet that the stack may send, with 28 bytes of headers [bytes]"
+        default="1480 B", description="Largest IP packet that the stack may send, including 28 bytes of headers [bytes]"
     )
     digest: str | None = Field(
         default=None,

@@ -50,7 +50,7 @@ def is_ruled(profile: str, chosen: Variant) -> bool:
     return "rules" not in options or getattr(chosen, "rules", None) == options["rules"]
 
 
-def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
+def filled(fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
     """Returns a connection's fields with the defaults of its profile; specified fields and options have precedence.
 
     A specified `initial_rtt` replaces the profile's handshake, because each of them provides the first RTT sample.

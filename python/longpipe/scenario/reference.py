@@ -155,7 +155,7 @@ def accepts(annotation: Any, metadata: Iterable[Any] = (), style: Style = PLAIN)
             yield _words(annotation, metadata, style)
 
 
-def _words(annotation: Any, metadata: list[Any], style: Style) -> str:  # noqa: ANN401 - a type, as typing has them
+def _words(annotation: Any, metadata: list[Any], style: Style) -> str:  # noqa: ANN401 - any type annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return style.part(annotation, "a table")
     if annotation is bool:
@@ -166,7 +166,7 @@ def _words(annotation: Any, metadata: list[Any], style: Style) -> str:  # noqa: 
     return ", ".join(["a whole number" if annotation is int else "a number", *bounds])
 
 
-def parts(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type, as typing has them
+def parts(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - any type annotation
     """Yields the models within a type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation

@@ -229,7 +229,7 @@ class Tcp(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_profile(cls, written: Any) -> Any:  # noqa: ANN401 - whatever was written
+    def _by_profile(cls, written: Any) -> Any:  # noqa: ANN401 - unvalidated input
         return filled(written)
 
     @model_validator(mode="after")

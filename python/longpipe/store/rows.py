@@ -162,7 +162,7 @@ def save(transaction: Transaction, run: Values, summary: bytes) -> None:
     transaction.rows(_SAVE_RECEIPT, {name: run[name] for name in (*_KEY, "checksum")})
 
 
-def _time(text: Any) -> datetime:  # noqa: ANN401 - whatever a damaged file holds
+def _time(text: Any) -> datetime:  # noqa: ANN401 - any value in a damaged file
     try:
         return datetime.fromisoformat(text)
     except (TypeError, ValueError):

@@ -166,7 +166,7 @@ def read(path: Path) -> Bundle:
     return Bundle(str(index["study"]), str(index["engine"]), str(index["longpipe"]), runs, resolved, controls)
 
 
-def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - whatever JSON holds
+def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - any JSON value
     if not isinstance(index, dict) or index.get("format") != FORMAT:
         given = index.get("format") if isinstance(index, dict) else index
         raise ScenarioError(f"{path}: format: {shown(given)}; this longpipe reads {FORMAT}")
@@ -189,7 +189,7 @@ def rerun(
     memory: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Iterator[tuple[BundledRun, str]]:
-    """Yields each run, as it ends, with its hash on this machine; `progress` gets the number of ended runs."""
+    """Yields each run, as it ends, with its hash on this machine; `progress` receives the number of finished runs."""
     number = workers or cores()
     limit = share(memory, number)
     context = multiprocessing.get_context("spawn")

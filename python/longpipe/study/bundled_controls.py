@@ -109,7 +109,7 @@ def index_of(controls: Iterable[BundledControl]) -> list[dict[str, str]]:
     ]
 
 
-def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str, BundledControl]:  # noqa: ANN401 - whatever JSON holds
+def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str, BundledControl]:  # noqa: ANN401 - any JSON value
     """Returns the controllers of a bundle by digest. Raises ScenarioError for invalid entries."""
     found = {}
     if not isinstance(rows, list):

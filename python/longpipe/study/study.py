@@ -257,7 +257,7 @@ class Study:
         return {**{name: found[name] for name in heads}, **of_run, **of_all}
 
     def frame(self, measure: Measuring | None = None) -> pd.DataFrame:
-        """A row per finished run: `point`, `block` (if there are any), the factors, `replication`, `seed`, measures.
+        """Returns a row per finished run: `point`, `block` (if any), the factors, `replication`, `seed`, measures.
 
         The measures are those of `analysis.measures.measure`, or those that `measure` returns for each result.
         """
@@ -271,7 +271,7 @@ class Study:
         return pd.concat([frame[heads], measured], axis="columns")
 
     def limits(self) -> pd.DataFrame:
-        """The limit of each flow in each finished run: `point`, the factors, `replication`, `seed`, `Result.limits`."""
+        """Returns each flow's limit in each finished run: `point`, factors, `replication`, `seed`, `Result.limits`."""
         import pandas as pd
 
         frame = self.frame()
@@ -286,7 +286,7 @@ class Study:
         return whole[[*heads, *whole.columns.drop(heads)]]
 
     def means(self, *names: str, level: float = 0.95, measure: Measuring | None = None) -> pd.DataFrame:
-        """A row per point with finished runs: `point`, the factors, `runs`, and mean and interval of each measure.
+        """Returns a row per point with finished runs: `point`, factors, `runs`, mean and interval of each measure.
 
         For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
         Student's t), nan for a single run. Of the measures in `names` alone, if there are any, which may be expressions

@@ -54,7 +54,7 @@ class PartOutcome:
 
 
 def margin(row: Mapping[Any, Any], head: str) -> float:
-    """Half-width of the interval of a measure, by the name of its column in `means`; NaN if it has none."""
+    """Returns the half-width of the interval of a measure, by the name of its column in `means`; NaN if it has none."""
     return float(row.get(f"± {head.partition(' [')[0]}", math.nan))
 
 

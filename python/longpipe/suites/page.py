@@ -39,7 +39,7 @@ def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Map
 
 
 def file_name(outcome: PartOutcome) -> str:
-    """File stem of a part."""
+    """Returns the file stem of a part."""
     return f"part-{outcome.part.id.replace(' ', '-')}"
 
 
@@ -78,6 +78,6 @@ def _mean(row: Mapping[Any, Any], head: str, decimals: int) -> Cell:
 
 
 def _decimals(means: pd.Series) -> int:
-    """Number of decimals with which the largest mean of a column has about four digits."""
+    """Returns the number of decimals with which the largest mean of a column has about four digits."""
     largest = means.abs().max()
     return sum(bool(largest < bound) for bound in (1000, 100, 10))

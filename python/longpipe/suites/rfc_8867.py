@@ -223,7 +223,7 @@ def _parts() -> tuple[SuitePart, ...]:
 
 
 def _within_three(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
-    """Margin of the smallest rate, which must be at least a third of the largest one, in units of that third.
+    """Returns the margin of the smallest rate over a third of the largest rate, in units of that third.
 
     The ratio of the largest to the smallest rate would be infinite, and have no interval, if a flow had no goodput.
     """

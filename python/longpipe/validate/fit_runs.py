@@ -78,12 +78,12 @@ class Campaign:
 
     def case(self, kind: Kind, number: int, control: LinuxControl = FITTED, draw: int = 0) -> tuple[LinuxCase, float]:
         """Draws a path, and returns it with its loss probability."""
-        random = Random(f"fit {self.seed} {kind} {number}")  # noqa: S311 - no secret
+        random = Random(f"fit {self.seed} {kind} {number}")  # noqa: S311 - not used for cryptography
         case, loss = draw_from(random) if kind == "path" else (_queue(random, number), 0.0)
         if self.most_s is not None and self.most_s < seconds(case.duration):
             case = case.model_copy(update={"duration": f"{self.most_s:g} s"})
         if draw and loss:
-            again = Random(f"fit {self.seed} losses {number} {draw}")  # noqa: S311 - no secret
+            again = Random(f"fit {self.seed} losses {number} {draw}")  # noqa: S311 - not used for cryptography
             packets = round(COPIES * RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES)
             case = case.model_copy(update={"lose": tuple(n for n in range(packets) if again.random() < loss)})
         flow = LinuxFlow(control=control)

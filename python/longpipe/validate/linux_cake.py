@@ -20,7 +20,7 @@ def draw_cake(number: int) -> LinuxCase:
 
     Half of the paths have ECN, some have tins.
     """
-    random = Random(f"cake path {number}")  # noqa: S311 - no secret
+    random = Random(f"cake path {number}")  # noqa: S311 - not used for cryptography
 
     def between(low: float, high: float) -> float:
         return float(low * (high / low) ** random.random())

@@ -233,7 +233,7 @@ class LinuxComparison:
     @cached_property
     def windows(self) -> pd.DataFrame:
         """Returns longpipe's series at Linux's times: `time_s`, `flow`, `cwnd` [segments], `srtt_us`, `bytes_acked`."""
-        assert self.longpipe is not None  # noqa: S101 - asked for where it was run
+        assert self.longpipe is not None  # noqa: S101 - only called if it was run
         traces = self.longpipe.traces
         acks = traces["sequence"][traces["sequence"]["event"] == 1]
         parts = []

@@ -37,7 +37,7 @@ class DatagramCase:
     @property
     def datagrams(self) -> list[tuple[int, int]]:
         """Returns instants [ns] of a Poisson process in whole microseconds, and lengths."""
-        random = Random(self.name)  # noqa: S311 - no secret
+        random = Random(self.name)  # noqa: S311 - not used for cryptography
         mean_s = 8 * sum(self.lengths) / len(self.lengths) / self.rate_bps
         at_s, drawn = 0.0, []
         for _ in range(self.count):

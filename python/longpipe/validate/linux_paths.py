@@ -44,7 +44,7 @@ Run = tuple[LinuxControl, int, int]
 
 def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
     """Draws path `number` (from 0) of a control, and its loss probability; `linux_tables.draw` draws other paths."""
-    case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - no secret
+    case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - not used for cryptography
     discipline = _marking(case.buffer) if control == "dctcp" else case.discipline
     return case.model_copy(update={"flows": (LinuxFlow(control=control),), "discipline": discipline}), loss
 

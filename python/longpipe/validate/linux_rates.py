@@ -26,7 +26,7 @@ LEAST_S, MOST_S, STEP_S = 1.0, 5.0, 0.02
 
 def draw_varying(number: int) -> LinuxCase:
     """Draws a path of 20 to 100 ms, a new rate every 1 to 5 s, 1 to 3 flows of CUBIC or Reno, and a discipline."""
-    random = Random(f"varying path {number}")  # noqa: S311 - no secret
+    random = Random(f"varying path {number}")  # noqa: S311 - not used for cryptography
     discipline = DISCIPLINES[number % len(DISCIPLINES)]
     flows = tuple(
         LinuxFlow(control=random.choice(CONTROLS), start=f"{flow / 2:g} s") for flow in range(random.randint(1, 3))

@@ -27,7 +27,7 @@ FAST: Final = 25e6
 
 def draw_shared(number: int) -> LinuxCase:
     """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM, and one to eight connections of CUBIC, Reno or BBR."""
-    random = Random(f"shared path {number}")  # noqa: S311 - no secret
+    random = Random(f"shared path {number}")  # noqa: S311 - not used for cryptography
     rate, round_trip = between(random, 5e6, 50e6), between(random, 0.010, 0.200)
     words = [random.choice(DISCIPLINES)]
     if words[0] == "red":

@@ -149,8 +149,8 @@ def transfers(tell: Tell) -> Files:
     for control in ("cubic", "reno"):
         for number, found in enumerate(_transfers(control)):
             tell(f"{control} {' '.join(map(str, found.case.lose))}")
-            assert found.sent is not None  # noqa: S101 - captured
-            assert found.acks is not None  # noqa: S101 - captured
+            assert found.sent is not None  # noqa: S101 - the run was captured
+            assert found.acks is not None  # noqa: S101 - the run was captured
             about = {"control": control, "list": number}
             rows.append(
                 {**about, "lost": " ".join(map(str, found.case.lose)), "retransmissions": found.retransmissions[0]}
@@ -172,7 +172,7 @@ def module_transfers(tell: Tell) -> Files:
     rows = []
     for control in CONTROLS:
         for number, found in enumerate(_transfers(control)):
-            assert found.sent is not None  # noqa: S101 - captured
+            assert found.sent is not None  # noqa: S101 - the run was captured
             segments = " ".join(map(str, found.sent["byte"] // MSS))
             lost = " ".join(map(str, found.case.lose))
             rows.append({"control": control, "list": number, "lost": lost, "segments": segments})
@@ -349,7 +349,7 @@ def draw(number: int) -> tuple[LinuxCase, float]:
 
     Returns the case, which lists the lost packets by number, and the loss probability from which the list was drawn.
     """
-    case, loss = draw_from(Random(f"path {number}"))  # noqa: S311 - no secret
+    case, loss = draw_from(Random(f"path {number}"))  # noqa: S311 - not used for cryptography
     return case.model_copy(update={"seed": number}), loss
 
 
@@ -430,7 +430,7 @@ def _transfers(control: LinuxControl) -> list[LinuxRun]:
         waiting = [place for place in waiting if again[place]]
         for place in waiting:
             sent = found[place].sent
-            assert sent is not None  # noqa: S101 - captured
+            assert sent is not None  # noqa: S101 - the run was captured
             bytes_sent = sent["byte"]
             numbers[place].append(int(bytes_sent[bytes_sent == bytes_sent.iloc[again[place].pop(0)]].index[-1]))
     return [found[place] for place in range(len(TRANSFERS))]

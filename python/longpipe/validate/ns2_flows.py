@@ -51,7 +51,7 @@ def compare(transfer: Transfer, flows: Sequence[tuple[int, int]]) -> FlowsCompar
         agents = [TICK_S, agent_options(transfer, guard=True)]
         lines = ns2.lines([*path_arguments(transfer), *agents, theirs], SCRIPT)
     network = scenario.network
-    assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
+    assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
     # ns-2 reports the arrival of the last ACK at the sender.
     back_s = TIME.parse(network.trunk_delay) / 1e12
     back_s += 8 * ACK_BYTES * (1 / RATE.parse(network.trunk_rate) + 2 / RATE.parse(network.access_rate))

@@ -88,7 +88,7 @@ def path_arguments(transfer: Transfer) -> list[Any]:
     """Returns the first arguments of ns-2's scripts: the agents, the path and its buffer."""
     scenario = transfer.scenario()
     network = scenario.network
-    assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
+    assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
     return [
         *ns2.AGENTS[transfer.tcp],
         RATE.parse(network.trunk_rate),

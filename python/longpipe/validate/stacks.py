@@ -26,7 +26,7 @@ WITHIN: Final = 0.05
 
 def draw(seed: int) -> dict[str, float]:
     """Draws a path: rate, round trip and buffer."""
-    random = Random(f"stacks {seed}")  # noqa: S311 - no secret
+    random = Random(f"stacks {seed}")  # noqa: S311 - not used for cryptography
     return {
         "rate_mbits": random.choice(RATES_MBITS),
         "round_trip_ms": random.choice(ROUND_TRIPS_MS),

@@ -149,7 +149,7 @@ def _numbers(row: dict[Any, Any]) -> dict[str, Any]:
     return {str(name): _number(value) for name, value in row.items()}
 
 
-def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
+def _number(value: Any) -> Any:  # noqa: ANN401 - any value of a cell
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -97,7 +97,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - whatever was written
+def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalidated input
     """Returns a TOML table as a dict, `none` as None if the field may be absent, and other text unchanged."""
     named = _NAMED.fullmatch(text)
     if named is not None:

@@ -214,7 +214,7 @@ def check_machine() -> None:
     if sys.platform != "linux":
         raise RunError("live: not a Linux system; needs network namespaces")
     try:
-        import pyroute2  # noqa: F401 - of the extra
+        import pyroute2  # noqa: F401 - part of an extra
     except ImportError:
         raise RunError(
             "live: pyroute2 is not installed; get it: pip install 'longpipe[live]' (longpipe doctor)"

@@ -10,7 +10,7 @@ MSS: Final = "9180 B"
 
 
 def start_up_bound(link: Link, sources: int) -> float:
-    """Largest efficiency of `sources` windows that start at one segment and double every round trip, [0, 1].
+    """Returns the efficiency limit of `sources` windows that start at one segment and double every RTT, [0, 1].
 
     The link idles until the windows together fill the bandwidth-delay product; after that it counts as busy. Data take
     half a round trip to arrive, so nothing is delivered in this time either.

@@ -40,7 +40,7 @@ class Course:
     def round_trip_s(self) -> float:
         """Returns the propagation delay in both directions."""
         network = self.result.scenario.network
-        assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
+        assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
         return 2 * TIME.parse(network.trunk_delay) / 1e12
 
     @cached_property
@@ -117,7 +117,7 @@ class Course:
         Each arriving packet is acknowledged, so ACKs count arrivals half an RTT later.
         """
         network = self.result.scenario.network
-        assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
+        assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
         step_s = self.round_trip_s
         last_s = float(self.acknowledged["s"].iloc[-1])
         edges = np.arange(begin_s, last_s if end_s is None else min(end_s + step_s / 2, last_s), step_s)

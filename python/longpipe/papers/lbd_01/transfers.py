@@ -117,7 +117,7 @@ def measure(result: Result) -> dict[str, float]:
     seconds = float(flow["completion_s"])
     taken_s = duration_s(result.scenario) if math.isnan(seconds) else seconds
     network = result.scenario.network
-    assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
+    assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
     bits = 8 * PACKET_BYTES * int(flow["delivered_bytes"]) / SIZE.parse(result.scenario.tcp.mss)
     return {
         "completion_time_s": seconds,

@@ -229,7 +229,7 @@ def _of_long_lived(result: Result) -> dict[str, float]:
 def _of_bursts(result: Result) -> dict[str, float]:
     """Returns the efficiency of the TCP flows, relative to the capacity that the received datagrams leave."""
     network = result.scenario.network
-    assert isinstance(network, Dumbbell)  # noqa: S101 - all of these scenarios are
+    assert isinstance(network, Dumbbell)  # noqa: S101 - all of these networks are dumbbells
     datagrams_bps, *tcp_bps = result.throughputs_bps
     packet_bytes = PACKET_BITS // 8
     left_bps = RATE.parse(network.trunk_rate) - datagrams_bps * packet_bytes / DATAGRAM_BYTES
@@ -246,7 +246,7 @@ def _of_web(result: Result) -> dict[str, float]:
 def _of_transfer(result: Result) -> dict[str, float]:
     """Returns the utilization of lbd-01: the file's bits relative to the link's capacity until its last byte."""
     network = result.scenario.network
-    assert isinstance(network, Dumbbell)  # noqa: S101 - all of these scenarios are
+    assert isinstance(network, Dumbbell)  # noqa: S101 - all of these networks are dumbbells
     seconds = float(result.flows["completion_s"].iloc[0])
     return {"utilization": SEGMENTS * PACKET_BITS / (RATE.parse(network.trunk_rate) * seconds), "seconds": seconds}
 

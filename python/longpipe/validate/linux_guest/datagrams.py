@@ -105,4 +105,4 @@ def _socket_in(space: str) -> socket.socket:
 
 def _lines(program: str, space: str, lines: list[str]) -> None:
     command = [program, *(["-n", space] if space else []), "-batch", "-"]
-    subprocess.run(command, input="\n".join(lines).encode() + b"\n", check=True)  # noqa: S603 - in the guest
+    subprocess.run(command, input="\n".join(lines).encode() + b"\n", check=True)  # noqa: S603 - runs in the guest

@@ -198,7 +198,7 @@ def main(modules: Path, share: Path) -> None:
         path.load_modules(modules, [*MODULES, discipline, *needed, *controls])
         if receiver is None:
             path.build(case)
-            receiver = subprocess.Popen(  # noqa: S603 - in the guest
+            receiver = subprocess.Popen(  # noqa: S603 - runs in the guest
                 ["ip", "netns", "exec", "b", sys.executable, "-S", "-m", __spec__.name, "receive"]  # noqa: S607
             )
         else:

@@ -75,7 +75,7 @@ class Losses:
             f"qdisc add dev {device} clsact",
             f"filter add dev {device} ingress bpf direct-action object-pinned {PIN}",
         ):
-            subprocess.run(["tc", "-n", namespace, *command.split()], check=True)  # noqa: S603, S607 - in the guest
+            subprocess.run(["tc", "-n", namespace, *command.split()], check=True)  # noqa: S603, S607 - runs in the guest
         # The filter keeps the program; the next case pins another one.
         Path(PIN).unlink()
 
@@ -91,7 +91,7 @@ class Losses:
 
 
 def _program(seen: int, listed: int) -> bytes:
-    """Registers: 0 result, 1 to 5 arguments, 10 the frame."""
+    """Returns the program. Registers: 0 is the result, 1 to 5 are arguments, 10 is the frame."""
     look_up, passed, dropped = 1, 0, 2
     steps = [
         _step(0x61, 2, 1),  # r2 = skb->len

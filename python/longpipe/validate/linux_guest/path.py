@@ -201,7 +201,7 @@ def _shown(space: str, device: str) -> list[dict[str, Any]]:
 
 
 def _told(space: str, *asked: str) -> list[dict[str, Any]]:
-    done = subprocess.run(  # noqa: S603 - in the guest
+    done = subprocess.run(  # noqa: S603 - runs in the guest
         ["tc", "-n", space, "-s", "-j", *asked],  # noqa: S607
         check=True,
         capture_output=True,
@@ -211,8 +211,8 @@ def _told(space: str, *asked: str) -> list[dict[str, Any]]:
 
 def _batch(space: str, program: str, lines: list[str]) -> None:
     command = [program, *(["-n", space] if space else []), "-batch", "-"]
-    subprocess.run(command, input="\n".join(lines).encode() + b"\n", check=True)  # noqa: S603 - in the guest
+    subprocess.run(command, input="\n".join(lines).encode() + b"\n", check=True)  # noqa: S603 - runs in the guest
 
 
 def _run(*command: str) -> None:
-    subprocess.run(command, check=True)  # noqa: S603 - in the guest
+    subprocess.run(command, check=True)  # noqa: S603 - runs in the guest

@@ -68,7 +68,7 @@ class Notes:
             held = ", ".join(f"{name} is {self.named[name]}" for name in asked)
             raise DiffersError(f"{ast.unparse(test)}; {held}", line)
 
-    def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - whatever it comes to
+    def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - a result of any type
         known = all(isinstance(node, _PARTS) and _is_number(node) for node in ast.walk(expression))
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
         if not known or names - self.named.keys():

@@ -29,7 +29,7 @@ _LATEST_PS: Final = TIME.parse("10000 s")
 _MOST_AT_ONCE: Final = 1000
 
 
-class _Over(Exception):  # noqa: N818 - no error: what follows is of the connection's end
+class _Over(Exception):  # noqa: N818 - not an error: the remaining events concern the end of the connection
     """The application closed the connection; the rest of the script contains no events of data."""
 
 
