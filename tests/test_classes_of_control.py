@@ -234,7 +234,7 @@ def test_a_class_is_known_by_its_code_and_what_it_refers_to(tmp_path: Path) -> N
     assert with_class(f"{copied}:Aimd").digest() != first.digest()
     # A scenario that is written to a file contains the class's digest.
     classes._known.pop(str(first.resolved["flows"][0]["tcp"]["congestion"]["digest"]), None)
-    with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the class as it was, or no digest"):
+    with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the unchanged class, or no digest"):
         Scenario.from_toml(first.to_toml().replace(str(FILE), str(copied)))
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
 

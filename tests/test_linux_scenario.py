@@ -102,7 +102,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tcp__congestion": {"kind": "cubic", "hystart": "search"}}, "tcp.congestion.hystart: search"),
     ({"tcp": {}}, "tcp.congestion: aimd; Linux's are reno, cubic"),
     ({"tcp__handshake": False}, "tcp.handshake: differs from profile = 'linux-6'"),
-    ({"tcp__receiver_window": "20 KB"}, "tcp.receiver_window_bytes: not as with profile = 'linux-6'"),
+    ({"tcp__receiver_window": "20 KB"}, "tcp.receiver_window_bytes: differs from profile = 'linux-6'"),
     ({"network__return_rate": "400 kbit/s"}, "network.return_rate: 400000 bit/s"),
     ({"network__access_rate": "1 Mbit/s"}, "network.access_rate: below network.trunk_rate"),
     ({"network__return_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.return_loss: bernoulli"),
