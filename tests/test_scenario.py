@@ -203,7 +203,7 @@ def test_routers_without_a_given_buffer_have_one_bdp() -> None:
     assert Scenario.from_toml(by_default.to_toml()).has_buffer
     lines = [line for line in cautions(by_default) if line.startswith("switch.buffer")]
     # 155.52 Mbit/s times 100.02 ms is 15 555 110 bits, 3522.4 packets of 552 bytes.
-    assert lines == ["switch.buffer: not given, routers have 1 BDP (3522 packets); set it to choose"]
+    assert lines == ["switch.buffer: not given, routers have 1 BDP (3522 packets); set it to choose another size"]
     chosen = (by_default.with_(**{"switch.buffer": "2 BDP"}), Scenario())
     assert not any(line.startswith("switch.buffer") for one in chosen for line in cautions(one))
 

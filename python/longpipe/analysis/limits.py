@@ -38,7 +38,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "timeouts": "timeouts that no loss of data explains",
     "marks": "a queue marked packets, which reduced the window",
     "slow start": "the run is too short for the round trip",
-    "congestion": "congestion control limited the rate without a loss",
+    "congestion": "cwnd limited the rate without a loss",
     "application": "the application had no more data to send",
 }
 # Limit that a window reduction indicates, by the cause that the core assigns to it.
