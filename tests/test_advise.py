@@ -262,7 +262,7 @@ def test_what_the_choice_loses_is_unknown_if_alternatives_have_a_single_replicat
     assert [len(rows) for rows in found.rows] == [1, 1, 1, 1]
     assert found.choice is not None
     assert math.isnan(found.cost)
-    assert "at worst is unknown" in confidence(found)
+    assert "maximum loss is unknown" in confidence(found)
     assert "At worst it is" in confidence(answered(budget="8 runs"))
 
 

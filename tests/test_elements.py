@@ -162,7 +162,7 @@ def changed(old: str, new: str) -> str:
         ("<html><body>No data</body></html>", ":1: an HTML page, as servers return instead of data; needs OMMs as CSV, XML, JSON or KVN"),
         (",".join(FIELDS) + "\n1,2\n", ":2: 2 cells; needs 17: OBJECT_NAME, OBJECT_ID, EPOCH, MEAN_MOTION, ECCENTRICITY, INCLINATION, RA_OF_ASC_NODE, ARG_OF_PERICENTER and 9 more"),
         (TLE.replace("98067A", "98067\N{CYRILLIC CAPITAL LETTER A}"), ":2: '\N{CYRILLIC CAPITAL LETTER A}' in column 15; needs letters and digits of ASCII"),
-        (kvn(FIELDS) + kvn(FIELDS).partition("\n")[2], ":49: EPOCH again, after line 1; needs CCSDS_OMM_VERS before each satellite"),
+        (kvn(FIELDS) + kvn(FIELDS).partition("\n")[2], ":49: EPOCH repeated, after line 1; needs CCSDS_OMM_VERS before each satellite"),
         ("CCSDS_OMM_VERS = 2.0\nEPOCH\n", ":2: 'EPOCH'; needs KEYWORD = VALUE"),
     ],
 )  # fmt: skip
@@ -192,7 +192,7 @@ def test_satellites_that_have_decayed_are_named(tmp_path: Path) -> None:
     found = Constellation.of_file(file, epoch=begin)
     assert len(found.doubts) == 1
     assert found.doubts[0].startswith("1 of 2 satellites left out: ")
-    assert found.doubts[0].endswith(", by SGP4 (FALLING)")
+    assert found.doubts[0].endswith(", according to SGP4 (FALLING)")
     alone = written(tmp_path, json.dumps([FALLING]), "alone.json")
     with pytest.raises(ScenarioError, match=r"alone\.json: at 2020-02-27T00:00: 1 of 1 satellites left out: "):
         Constellation.of_file(alone, epoch=begin)

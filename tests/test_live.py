@@ -305,5 +305,5 @@ def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
 
 
 def test_a_plan_without_a_route_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="no flow joins"):
+    with pytest.raises(ScenarioError, match="no flow connects"):
         plan(Scenario.from_toml(IDLE), ("source1", "sink2"))
