@@ -428,7 +428,7 @@ def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     done = run(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("queue fq-codel, switch.buffer ")
-    assert "Sure to 95 %" in done.stdout
+    assert "With 95 % confidence" in done.stdout
     assert f"Repeat: longpipe {' '.join(options[:2])}" in done.stdout
     out = tmp_path / "out"
     assert Scenario.from_toml(out / "choice.toml").resolved["links"]
@@ -437,7 +437,7 @@ def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     assert frame["result"][0] == "the choice"
     assert len(pd.read_csv(out / "runs.csv")) == frame["runs"].sum()
     page = (out / "report.html").read_text()
-    for words in ("Sure to 95 %", "runner-up", "Alternatives, best first", "Pareto front", "longpipe advise"):
+    for words in ("With 95 % confidence", "runner-up", "Alternatives, best first", "Pareto front", "longpipe advise"):
         assert words in page
 
 

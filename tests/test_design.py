@@ -286,7 +286,7 @@ def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:
     assert list(Factor.over("switch.policy", tables).levels) == ["red min=5", "red min=20", "codel"]
     models = [Red(), Red(min=20, max=60)]
     assert list(Factor.over("switch.policy", models).levels) == ["red", "red min=20 max=60"]
-    with pytest.raises(ScenarioError, match="level 'red' is there twice"):
+    with pytest.raises(ScenarioError, match="level 'red' occurs twice"):
         Factor.over("switch.policy", [{"kind": "red"}, {"kind": "red"}])
 
 
@@ -323,13 +323,13 @@ def message(build: Callable[[], object]) -> str:
         ),
         (
             lambda: Design.full_factorial(BASE, [TCP], replications=10**9),
-            "replications: 1000000000 of 2 points; needs at most 1000000 runs in all",
+            "replications: 1000000000 of 2 points; needs at most 1000000 runs in total",
         ),
         (
             lambda: Design.full_factorial(BASE, [TCP], first_seed=-1),
             "first_seed: -1; needs 0 to 18446744073709551615 for all seeds",
         ),
-        (lambda: Design.full_factorial(BASE, [TCP, TCP]), "factors: 'tcp' is there 2 times; needs each once"),
+        (lambda: Design.full_factorial(BASE, [TCP, TCP]), "factors: 'tcp' occurs 2 times; needs each once"),
         (lambda: Factor.over("tcp.recovery", []), "tcp.recovery: no levels; needs at least 1"),
         (
             lambda: Factor.over("tcp.recovery", ["reno", "reno"]),

@@ -34,7 +34,7 @@ def test_a_web_user_served_in_full_has_its_share(mixed: Scenario) -> None:
     assert fairness(result.throughputs_bps) < 0.6
     assert result.fairness > 0.95
     assert result.demands_differ
-    assert "max-min shares of what each had to send" in text_of(lambda console: show(result, console))
+    assert "relative to the max-min fair shares of the demands" in text_of(lambda console: show(result, console))
 
 
 def test_files_of_several_lengths_over_a_graph(mixed: Scenario) -> None:

@@ -48,9 +48,9 @@ def test_an_output_that_is_an_input_is_refused_whatever_comes_first(tmp_path: Pa
             files.will_read(link)
     with files.kept_apart():
         files.will_read(place)
-        with pytest.raises(ScenarioError, match=r"--output: .*b\.toml is an input, too"):
+        with pytest.raises(ScenarioError, match=r"--output: .*b\.toml is also an input"):
             files.check_file("--output", link)
-        with pytest.raises(ScenarioError, match=r"output: .*a\.toml is an input, too"):
+        with pytest.raises(ScenarioError, match=r"output: .*a\.toml is also an input"):
             files.write_text(place, "new")
         files.write_text(tmp_path / "c.toml", "new")
     files.will_read(place)
@@ -83,7 +83,7 @@ def test_commands_leave_their_inputs_alone(
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.suffix in (".toml", ".svg", ".csv")}
     refused = run(*arguments)
     assert refused.returncode == 2
-    assert "is an input, too; needs another" in refused.stderr
+    assert "is also an input; needs another" in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert {path: path.read_bytes() for path in before} == before
 

@@ -318,5 +318,5 @@ def test_a_run_that_is_not_in_the_store_is_named_among_those_that_are() -> None:
     store.keep(simulate(short, 1))
     store.keep(simulate(short, 3))
     assert [result and result.seed for result in store.load_all([(short, n) for n in (3, 2, 1)])] == [3, None, 1]
-    with pytest.raises(StoreError, match="seed 2 has left it"):
+    with pytest.raises(StoreError, match="seed 2 has disappeared from it"):
         list(store.require_all([(short, n) for n in (1, 2)]))

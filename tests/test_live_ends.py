@@ -51,7 +51,7 @@ def test_without_permission_three_ways_out_are_named(idle: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if "max_user" in done.stderr:
-        pytest.skip("limits of namespaces can't be set here")
+        pytest.skip("limits of namespaces cannot be set here")
     assert done.returncode == 1
     line = done.stderr.splitlines()[-1]
     assert re.search(r"source1: .*; needs one of root, user namespaces .* or CAP_SYS_ADMIN", line), done.stderr

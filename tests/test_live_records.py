@@ -106,7 +106,7 @@ def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"seed": None}, "seed: missing in its head"),
+        ({"seed": None}, "seed: missing in its header"),
         ({"seed": 2**64}, "seed: "),
         ({"seed": -1}, "seed: -1; needs a whole number of 64 bits"),
         ({"seed": True}, "seed: "),

@@ -288,11 +288,11 @@ def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> No
     source.write_text("int main(void) { return 0; }")
     assert refusal(source).startswith(f"{source}: registers no congestion control in module_init(); needs the C source")
     source.write_text(f'#include "longpipe_control.h"\n{AIMD.read_text()}')
-    assert refusal(source).startswith(f"{source}: uses longpipe_control.h; compile it by cc -shared -fPIC")
+    assert refusal(source).startswith(f"{source}: uses longpipe_control.h; compile it with cc -shared -fPIC")
     for verb in ("check", "build"):
         done = longpipe("cc", verb, source)
         assert done.returncode == 2
-        assert done.stderr.startswith(f"error: {source}: uses longpipe_control.h; compile it by cc -shared")
+        assert done.stderr.startswith(f"error: {source}: uses longpipe_control.h; compile it with cc -shared")
 
 
 def test_parameters_are_refused_by_name() -> None:

@@ -227,8 +227,8 @@ def test_the_figure_has_what_both_sent_and_where_their_orders_part() -> None:
     assert lines == {"sent by ns-2": 42, "sent by longpipe": 42, "dropped": 2}
     assert figure.get_suptitle() == "reno, dropping 14, 28: the same order"
     figure = ns2_figures.drops(drops(tcp="reno", drop=(30, 45, 61)))
-    assert figure.axes[0].get_lines()[-1].get_label() == "orders part"
-    assert figure.get_suptitle() == "reno, dropping 30, 45, 61: orders part at number 115"
+    assert figure.axes[0].get_lines()[-1].get_label() == "orders diverge"
+    assert figure.get_suptitle() == "reno, dropping 30, 45, 61: order differs from number 115 on"
 
 
 def test_the_command_names_the_rule_behind_a_difference() -> None:

@@ -122,7 +122,7 @@ def test_runs_are_stored_by_what_the_program_is(tmp_path: Path) -> None:
         script.write_text(code("window.py") + "# changed\n")
         second = path(program(tmp_path))
         assert second.digest() != first.digest()
-        with pytest.raises(ScenarioError, match=r"traffic: digest: .*; needs the stack as it was, or no digest"):
+        with pytest.raises(ScenarioError, match=r"traffic: digest: .*; needs the unchanged stack, or no digest"):
             Scenario.from_toml(written)
         script.unlink()
         stored = store.load(first, 1)

@@ -94,7 +94,7 @@ def test_a_picture_is_drawn_in_a_notebook_and_into_axes_of_others(kind: str) -> 
 
 
 def test_axes_take_one_panel() -> None:
-    with pytest.raises(ScenarioError, match=r"ax: one for 5 panels; needs flows=\[...\] with one flow"):
+    with pytest.raises(ScenarioError, match=r"ax: a single one for 5 panels; needs flows=\[...\] with one flow"):
         pictures.window(run(), ax=Figure().add_subplot())
 
 

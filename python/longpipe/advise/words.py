@@ -45,7 +45,7 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
     question, goal = advice.question, advice.question.goal
     sure = f"{100 * (1 - question.error):g} %"
     if answer.certified:
-        text = f"Sure to {sure}"
+        text = f"With {sure} confidence"
         if answer.choice is None:
             return f"{text}: each of {len(answer.rows)} alternatives violates a limit by more than its tolerance."
         text += f": the best of {len(answer.rows)} alternatives"

@@ -72,7 +72,7 @@ def drops(comparison: Comparison) -> Figure:
     first = comparison.first_difference
     if first is not None:
         parted_s = sent[["longpipe_s", "ns2_s"]].to_numpy(dtype=float)[first].min()
-        axes.axvline(parted_s, color=ASH, lw=1, ls="--", label="orders part")
+        axes.axvline(parted_s, color=ASH, lw=1, ls="--", label="orders diverge")
     axes.set_xlabel("time [s]")
     axes.set_ylabel("segment")
     verdict = "the same order" if first is None else f"order differs from number {first} on"

@@ -80,7 +80,7 @@ def _claim(number: int, text: str, conditions: Conditions) -> Claim:
 CLAIMS: Final = (
     _claim(1, "Round trips vary from 25 to 48 ms (Manila - Dalian) and from 47 to 70 ms (Istanbul - Nairobi)", _ranges),
     _claim(2, "Rio de Janeiro - Saint Petersburg jumps from 96 to 111 ms at 33 s", _jump),
-    _claim(3, "It has no route from 155 to 165 s", _gap),
+    _claim(3, "Rio de Janeiro - Saint Petersburg has no route from 155 to 165 s", _gap),
     _claim(4, "NewReno fills the queue of 100 packets", _full),
     _claim(5, "Vegas leaves the queue nearly empty", _empty),
     _claim(6, "Packets overtake each other when a route gets shorter", _overtaken),
