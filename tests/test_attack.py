@@ -382,7 +382,7 @@ REFUSED = [
     (["--control", "bbt"], "--control: 'bbt'"),
     (["--control", "bbr", "link.toml"], "--may: absent; needs FIELD=LOW..HIGH"),
     (["--control", "bbr", "--may", "switch.buffer"], "--may: 'switch.buffer'; accepts FIELD=LOW..HIGH"),
-    (["--control", "bbr", "--may", "a.b=1..2", "--may", "a.b=3..4"], "--may: 'a.b' is there 2 times"),
+    (["--control", "bbr", "--may", "a.b=1..2", "--may", "a.b=3..4"], "--may: 'a.b' occurs 2 times"),
     (["--control", "bbr", "--may", "tcp.congestion=bic,htcp"], "--may: 'tcp.congestion' is set by --control"),
     (["--control", "bbr", "--may", "switch.buffer=2..4 furlongs"], "--may: switch.buffer: "),
     (["--control", "bbr", "--may", "switch.policy=cod,pi"], "--may: switch.policy: "),
