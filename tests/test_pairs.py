@@ -53,7 +53,7 @@ def test_senders_are_controls_classes_modules_and_stacks() -> None:
     ("text", "message"),
     [
         ("cubic", "--controls: 'cubic'; needs at least two, as in cubic,bbr"),
-        ("cubic,bbr,cubic", "--controls: 'cubic' is there 2 times; needs each once"),
+        ("cubic,bbr,cubic", "--controls: 'cubic' occurs 2 times; needs each once"),
         ("cubic,bbrr", "--controls: 'bbrr'; did you mean 'bbr'?"),
         ("cubic,bbr2", "nearest is tcp.congestion = 'bbr3'"),
         ("cubic,stack:quinn-bbr3", "--controls: 'stack:quinn-bbr3'; did you mean 'stack:quinn-bbr'"),

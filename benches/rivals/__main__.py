@@ -31,7 +31,7 @@ def _write(path: Path | None, records: list[dict[str, Any]]) -> None:
         try:
             path.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
         except OSError as error:
-            raise simulators.RivalError(f"json: {path} can't be written, {error.strerror}") from None
+            raise simulators.RivalError(f"json: {path} cannot be written, {error.strerror}") from None
 
 
 @app.command()

@@ -91,7 +91,7 @@ def _compile_ns3() -> str | None:
     libraries = [f"-lns3-{name}" for name in NS3_MODULES]
     command = ["g++", "-std=c++17", "-O3", "-DNDEBUG", "-o", str(NS3_PROGRAM), str(source), *libraries]
     made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    return None if made.returncode == 0 else f"ns-3 can't be compiled: {made.stderr.strip().splitlines()[-1]}"
+    return None if made.returncode == 0 else f"ns-3 cannot be compiled: {made.stderr.strip().splitlines()[-1]}"
 
 
 def run(simulator: str, work: Work, mode: Mode) -> Run:
