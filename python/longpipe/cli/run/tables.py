@@ -205,18 +205,18 @@ def _stacks(flows: list[Row], max_rows: float) -> Table:
     return _captioned(table, min(max_rows, len(flows)), len(flows), "flows with real stacks")
 
 
-def _programs(programs: list[Row], most: float) -> Table:
+def _programs(programs: list[Row], max_rows: float) -> Table:
     """Returns the results of the user's programs, with the last line of their output."""
     table = _table("program of", "on", "ended\n[s]", "exit\ncode")
     table.add_column("last line of its output", overflow="ellipsis", no_wrap=True)
-    for row in programs[: _whole(most)]:
+    for row in programs[: _whole(max_rows)]:
         ended, code = ("-" if row[name] is None else f"{row[name]:.6g}" for name in ("ended_s", "exit_code"))
         line = (row["output"].strip().splitlines() or ["-"])[-1]
         table.add_row(row["flow"], row["host"], ended, code, escape(line))
-    return _captioned(table, min(most, len(programs)), len(programs), "programs")
+    return _captioned(table, min(max_rows, len(programs)), len(programs), "programs")
 
 
-def _slowdowns(rows: list[Row], most: float) -> Table:
+def _slowdowns(rows: list[Row], max_rows: float) -> Table:
     """Returns completion times and slowdowns of arriving flows, with the interval of the mean if known.
 
     They are listed by size, unless the scenario has more than `max_rows` flows.
