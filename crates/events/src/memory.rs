@@ -157,8 +157,8 @@ fn doubled<T>(room: usize) -> usize {
 #[cold]
 fn settle<T>(room: usize, more: usize, reserved: bool) {
     if !reserved {
-        let asked = bytes::<T>(room + more);
-        end(HELD.get(), HELD.get() - asked);
+        let requested = bytes::<T>(room + more);
+        end(HELD.get(), HELD.get() - requested);
     }
     give_back(bytes::<T>(room - more));
 }

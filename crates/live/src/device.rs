@@ -1,7 +1,7 @@
 //! A host's device for real packets: a TUN device, or a packet socket at the far end of a veth pair.
 
 use crate::joined::Joined;
-use crate::segments::{finish, Segmenter, VNET_HDR_BYTES};
+use crate::segments::{process_header, Segmenter, VNET_HDR_BYTES};
 use rustix::io::{read, write, writev, Errno};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -23,7 +23,7 @@ pub struct Device {
     /// Last packet read, and the state of its segmentation.
     whole: Vec<u8>,
     length: usize,
-    cut: Option<Segmenter>,
+    segmenter: Option<Segmenter>,
     /// Current segment, or data to write.
     part: Vec<u8>,
 }
@@ -44,7 +44,7 @@ impl Device {
             joins: ethernet.is_none(),
             whole: vec![0; LARGEST],
             length: 0,
-            cut: None,
+            segmenter: None,
             part: Vec::with_capacity(LARGEST),
         }
     }
@@ -60,11 +60,11 @@ impl Device {
     /// Returns an error if the device no longer exists.
     pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
-            if let Some(cut) = &mut self.cut {
-                if cut.next(&self.whole[VNET_HDR_BYTES..self.length], &mut self.part) {
+            if let Some(segmenter) = &mut self.segmenter {
+                if segmenter.next(&self.whole[VNET_HDR_BYTES..self.length], &mut self.part) {
                     return Ok(Some(&self.part));
                 }
-                self.cut = None;
+                self.segmenter = None;
             }
             self.length = match read(&self.descriptor, &mut *self.whole) {
                 Ok(length) => length,
@@ -78,9 +78,10 @@ impl Device {
                 if kind == Some(&IPV4) || kind == Some(&IPV6) {
                     return Ok(Some(&self.whole[ETHERNET_BYTES..self.length]));
                 }
-            } else if let Some((left, packet)) = self.whole[..self.length].split_first_chunk_mut::<VNET_HDR_BYTES>() {
-                self.cut = finish(*left, packet);
-                if self.cut.is_none() {
+            } else if let Some((vnet_hdr, packet)) = self.whole[..self.length].split_first_chunk_mut::<VNET_HDR_BYTES>()
+            {
+                self.segmenter = process_header(*vnet_hdr, packet);
+                if self.segmenter.is_none() {
                     return Ok(Some(&self.whole[VNET_HDR_BYTES..self.length]));
                 }
             }
@@ -96,18 +97,18 @@ impl Device {
     /// accept.
     pub fn deliver(&mut self, joined: &mut Joined) -> usize {
         let count = joined.count();
-        let (left, packet) = joined.finish();
-        match self.hand_over(left, packet) {
+        let (vnet_hdr, packet) = joined.finish();
+        match self.write_packet(vnet_hdr, packet) {
             Ok(()) => 0,
             // The kernel does not support GSO for datagrams.
             Err(Errno::INVAL) if count > 1 => {
                 self.joins = false;
-                let Some(mut cut) = finish(left, packet) else {
+                let Some(mut segmenter) = process_header(vnet_hdr, packet) else {
                     return count;
                 };
                 let (mut one, mut refused) = (Vec::new(), 0);
-                while cut.next(packet, &mut one) {
-                    refused += usize::from(self.hand_over([0; VNET_HDR_BYTES], &one).is_err());
+                while segmenter.next(packet, &mut one) {
+                    refused += usize::from(self.write_packet([0; VNET_HDR_BYTES], &one).is_err());
                 }
                 refused
             }
@@ -115,9 +116,9 @@ impl Device {
         }
     }
 
-    fn hand_over(&mut self, left: [u8; VNET_HDR_BYTES], packet: &[u8]) -> Result<(), Errno> {
+    fn write_packet(&mut self, vnet_hdr: [u8; VNET_HDR_BYTES], packet: &[u8]) -> Result<(), Errno> {
         let Some(address) = self.ethernet else {
-            return writev(&self.descriptor, &[IoSlice::new(&left), IoSlice::new(packet)]).map(drop);
+            return writev(&self.descriptor, &[IoSlice::new(&vnet_hdr), IoSlice::new(packet)]).map(drop);
         };
         let kind = if packet.first().is_some_and(|first| first >> 4 == 6) {
             IPV6

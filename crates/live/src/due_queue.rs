@@ -60,8 +60,8 @@ impl DueQueue {
         status: &mut LiveStatus,
         clock: &Clock,
     ) {
-        let goes_along = to == self.to && hosts[to].device.joins() && self.joined.take(packet);
-        if !goes_along {
+        let joins = to == self.to && hosts[to].device.joins() && self.joined.take(packet);
+        if !joins {
             self.flush(hosts, status, clock);
             self.joined.take(packet);
             self.to = to;
@@ -76,7 +76,7 @@ impl DueQueue {
         }
         status.refused += hosts[self.to].device.deliver(&mut self.joined) as u64;
         let now = clock.now();
-        self.lead.took(self.from, now);
+        self.lead.record(self.from, now);
         self.from = now;
         for due in self.due.drain(..) {
             let late = nanoseconds(due, now);

@@ -43,15 +43,15 @@ impl Intake {
         self.credit_ns >= 0
     }
 
-    /// Records that receiving `packets` packets took `took` nanoseconds.
-    pub fn entered(&mut self, packets: u64, took: u64) {
-        learn(&mut self.in_ns, packets, took);
+    /// Records that receiving `packets` packets took `elapsed_ns`.
+    pub fn entered(&mut self, packets: u64, elapsed_ns: u64) {
+        learn(&mut self.in_ns, packets, elapsed_ns);
         self.credit_ns -= packets as i64 * self.cost();
     }
 
-    /// Records that delivering `packets` packets took `took` nanoseconds.
-    pub fn left(&mut self, packets: u64, took: u64) {
-        learn(&mut self.out_ns, packets, took);
+    /// Records that delivering `packets` packets took `elapsed_ns`.
+    pub fn left(&mut self, packets: u64, elapsed_ns: u64) {
+        learn(&mut self.out_ns, packets, elapsed_ns);
     }
 
     /// Records a nap until `until`, during which no packets were processed.
@@ -65,11 +65,11 @@ impl Intake {
     }
 }
 
-fn learn(known: &mut i64, packets: u64, took: u64) {
+fn learn(known: &mut i64, packets: u64, elapsed_ns: u64) {
     if packets < ENOUGH {
         return;
     }
-    let found = (took / packets).max(1) as i64;
+    let found = (elapsed_ns / packets).max(1) as i64;
     *known = match *known {
         0 => found,
         before => found.clamp(before - before / SHARE - 1, before + before / SHARE + 1),

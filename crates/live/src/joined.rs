@@ -46,8 +46,11 @@ impl Joined {
         // All datagrams except the last must be as long as the first.
         let is_full = self.packet.len() == at + UDP_BYTES + self.count * self.size;
         let fits = size > 0 && size <= self.size && self.count < MOST && self.packet.len() + size <= LONGEST;
-        let goes_on = is_full && fits && self.count > 0 && self.has_headers_of(packet, at);
-        if !goes_on || (self.count == 1 && !is_right(&self.packet, at)) || !is_right(packet, at) {
+        let may_follow = is_full && fits && self.count > 0 && self.has_headers_of(packet, at);
+        if !may_follow
+            || (self.count == 1 && !has_valid_checksums(&self.packet, at))
+            || !has_valid_checksums(packet, at)
+        {
             return false;
         }
         self.packet.extend_from_slice(&packet[at + UDP_BYTES..]);
@@ -74,7 +77,7 @@ impl Joined {
 
     /// Returns the virtio header and the packet, and empties the buffer.
     pub fn finish(&mut self) -> ([u8; VNET_HDR_BYTES], &mut [u8]) {
-        let mut left = [0; VNET_HDR_BYTES];
+        let mut vnet_hdr = [0; VNET_HDR_BYTES];
         if let (Some(at), true) = (self.transport, self.count > 1) {
             let datagram = self.packet.len() - at;
             let addresses = if self.packet[0] >> 4 == 4 {
@@ -91,15 +94,15 @@ impl Joined {
             put(&mut self.packet, at + 4, datagram as u16);
             let pseudo = folded(addresses + u64::from(UDP) + datagram as u64);
             put(&mut self.packet, at + UDP_CHECKSUM, pseudo);
-            left[0] = NEEDS_CHECKSUM;
-            left[1] = UDP_SEGMENTS;
+            vnet_hdr[0] = NEEDS_CHECKSUM;
+            vnet_hdr[1] = UDP_SEGMENTS;
             let numbers = [at + UDP_BYTES, self.size, at, UDP_CHECKSUM];
             for (place, number) in (2..).step_by(2).zip(numbers) {
-                left[place..place + 2].copy_from_slice(&(number as u16).to_ne_bytes());
+                vnet_hdr[place..place + 2].copy_from_slice(&(number as u16).to_ne_bytes());
             }
         }
         self.count = 0;
-        (left, &mut self.packet)
+        (vnet_hdr, &mut self.packet)
     }
 }
 
@@ -125,7 +128,7 @@ fn transport_of(packet: &[u8]) -> Option<usize> {
 }
 
 /// Returns whether lengths and checksums of a datagram are valid. The kernel does not check joined datagrams again.
-fn is_right(packet: &[u8], at: usize) -> bool {
+fn has_valid_checksums(packet: &[u8], at: usize) -> bool {
     if transport_of(packet) != Some(at) {
         return false;
     }
@@ -143,7 +146,7 @@ fn is_right(packet: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segments::finish;
+    use crate::segments::process_header;
 
     /// Creates a datagram with valid checksums.
     fn datagram(version: u8, identification: u16, port: u16, data: &[u8]) -> Vec<u8> {
@@ -174,13 +177,13 @@ mod tests {
     }
 
     /// Splits joined datagrams as a kernel does.
-    fn apart(joined: &mut Joined) -> Vec<Vec<u8>> {
-        let (left, packet) = joined.finish();
-        let Some(mut cut) = finish(left, packet) else {
+    fn split(joined: &mut Joined) -> Vec<Vec<u8>> {
+        let (vnet_hdr, packet) = joined.finish();
+        let Some(mut segmenter) = process_header(vnet_hdr, packet) else {
             return vec![packet.to_vec()];
         };
         let (mut all, mut one) = (Vec::new(), Vec::new());
-        while cut.next(packet, &mut one) {
+        while segmenter.next(packet, &mut one) {
             all.push(one.clone());
         }
         all
@@ -205,7 +208,7 @@ mod tests {
             assert_eq!(joined.count(), 4);
             // Nothing may follow a shorter datagram.
             assert!(!joined.take(&datagram(version, 2, 9, &[4; 11])));
-            assert_eq!(apart(&mut joined), all);
+            assert_eq!(split(&mut joined), all);
             assert_eq!(joined.count(), 0);
         }
     }
@@ -213,40 +216,40 @@ mod tests {
     #[test]
     fn other_packets_are_not_joined() {
         let first = datagram(4, 7, 9, &[1; 36]);
-        let right = datagram(4, 8, 9, &[2; 36]);
+        let valid = datagram(4, 8, 9, &[2; 36]);
         let changed = |at: usize, by: u8| {
-            let mut packet = right.clone();
+            let mut packet = valid.clone();
             packet[at] ^= by;
             packet
         };
-        let mut wrong = vec![
+        let mut invalid = vec![
             datagram(4, 9, 9, &[2; 36]),
             datagram(4, 8, 10, &[2; 36]),
             datagram(4, 8, 9, &[2; 37]),
             datagram(4, 8, 9, &[]),
             datagram(6, 8, 9, &[2; 36]),
-            right[..40].to_vec(),
+            valid[..40].to_vec(),
             Vec::new(),
         ];
         // Each change affects one field: ECN bits, time to live, protocol, a fragment, an address, data, or checksums.
-        wrong.extend([1, 8, 9, 6, 15, 40, 10, 26].map(|at| changed(at, 1)));
-        for packet in wrong {
+        invalid.extend([1, 8, 9, 6, 15, 40, 10, 26].map(|at| changed(at, 1)));
+        for packet in invalid {
             let mut joined = Joined::default();
             assert!(joined.take(&first));
             assert!(!joined.take(&packet), "{packet:?}");
-            assert_eq!(apart(&mut joined), std::slice::from_ref(&first));
+            assert_eq!(split(&mut joined), std::slice::from_ref(&first));
         }
     }
 
     #[test]
     fn a_first_datagram_without_a_valid_checksum_is_not_joined() {
-        for wrong in [[0, 0], [1, 2]] {
+        for invalid in [[0, 0], [1, 2]] {
             let mut first = datagram(4, 7, 9, &[1; 36]);
-            first[26..28].copy_from_slice(&wrong);
+            first[26..28].copy_from_slice(&invalid);
             let mut joined = Joined::default();
             assert!(joined.take(&first));
             assert!(!joined.take(&datagram(4, 8, 9, &[2; 36])));
-            assert_eq!(apart(&mut joined), [first]);
+            assert_eq!(split(&mut joined), [first]);
         }
     }
 
@@ -258,7 +261,7 @@ mod tests {
             let mut joined = Joined::default();
             assert!(joined.take(&first));
             assert!(!joined.take(&first));
-            assert_eq!(apart(&mut joined), [first]);
+            assert_eq!(split(&mut joined), [first]);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Lead time: after a pause, passing a packet to the kernel takes long, so it starts that much before the packet is due
-//! (egress latency in IEEE 1588). Without a pause this time is negligible.
+//! Lead time: after a pause, passing a packet to the kernel takes a noticeable time (egress latency in IEEE 1588), so the
+//! packet is passed earlier by this time. Without a pause the time is negligible.
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 use longpipe_events::{Span, Time};
@@ -15,7 +15,7 @@ const STEP_NS: u64 = 1_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lead {
     /// Running median of this time [ns]; None before the first sample.
-    usual_ns: Option<u64>,
+    median_ns: Option<u64>,
     /// Time at which a packet was last passed.
     last: Time,
 }
@@ -24,7 +24,7 @@ impl Lead {
     /// Returns the current lead [ns].
     pub fn ns(&self, now: Time) -> u64 {
         if self.is_after_pause(now) {
-            self.usual_ns.unwrap_or(0)
+            self.median_ns.unwrap_or(0)
         } else {
             0
         }
@@ -40,14 +40,14 @@ impl Lead {
     }
 
     /// Records that passing a packet lasted from `from` to `to`.
-    pub fn took(&mut self, from: Time, to: Time) {
+    pub fn record(&mut self, from: Time, to: Time) {
         if self.is_after_pause(from) {
-            let took = nanoseconds(from, to).min(MAX_LEAD_NS);
+            let duration = nanoseconds(from, to).min(MAX_LEAD_NS);
             // The estimate moves in equal steps and so tracks the median; an outlier changes it little.
-            self.usual_ns = Some(match self.usual_ns {
-                None => took,
-                Some(usual) if took < usual => usual.saturating_sub(STEP_NS),
-                Some(usual) => usual.saturating_add(STEP_NS).min(took),
+            self.median_ns = Some(match self.median_ns {
+                None => duration,
+                Some(median) if duration < median => median.saturating_sub(STEP_NS),
+                Some(median) => median.saturating_add(STEP_NS).min(duration),
             });
         }
         self.last = to;
@@ -68,9 +68,9 @@ mod tests {
     fn the_lead_is_the_median_time_to_pass_a_packet_after_a_pause() {
         let mut lead = Lead::default();
         assert_eq!(lead.ns(Time(5_000 * US)), 0);
-        for (number, took) in [30, 60, 40].iter().cycle().take(300).enumerate() {
+        for (number, duration) in [30, 60, 40].iter().cycle().take(300).enumerate() {
             let from = Time(2_000 * US * (number as u64 + 1));
-            lead.took(from, from + Span(took * US));
+            lead.record(from, from + Span(duration * US));
         }
         let ns = lead.ns(Time(1_000_000 * US));
         assert!((38_000..=42_000).contains(&ns), "{ns}");
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn without_a_pause_there_is_no_lead_and_no_sample() {
         let mut lead = Lead::default();
-        lead.took(Time(2_000 * US), Time(2_040 * US));
-        lead.took(Time(2_100 * US), Time(2_110 * US));
+        lead.record(Time(2_000 * US), Time(2_040 * US));
+        lead.record(Time(2_100 * US), Time(2_110 * US));
         assert_eq!(lead.ns(Time(3_000 * US)), 0);
         assert_eq!(lead.reach(Time(3_000 * US), Time(3_020 * US)), Time(3_000 * US));
         assert_eq!(lead.ns(Time(3_200 * US)), 40_000);
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn packets_are_passed_early_only_if_they_are_due_within_the_lead() {
         let mut lead = Lead::default();
-        lead.took(Time(2_000 * US), Time(2_040 * US));
+        lead.record(Time(2_000 * US), Time(2_040 * US));
         let now = Time(9_000 * US);
         assert_eq!(lead.reach(now, Time(9_030 * US)), Time(9_030 * US));
         assert_eq!(lead.reach(now, Time(9_050 * US)), now);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn an_outlier_hardly_changes_the_lead() {
         let mut lead = Lead::default();
-        lead.took(Time(2_000 * US), Time(9_000 * US));
+        lead.record(Time(2_000 * US), Time(9_000 * US));
         assert_eq!(lead.ns(Time(20_000 * US)), MAX_LEAD_NS);
     }
 }

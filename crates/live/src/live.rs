@@ -132,13 +132,13 @@ impl Live {
     /// Returns an error if a device no longer exists or the record cannot be written.
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
         let clock = Clock::default();
-        let (mut looked, mut published) = (clock.now(), Time::ZERO);
-        let mut rest = SleepHistory::new(self.options.spin_ns, self.options.real_time, looked);
-        let mut intake = Intake::new(looked);
+        let (mut last_reading, mut published) = (clock.now(), Time::ZERO);
+        let mut rest = SleepHistory::new(self.options.spin_ns, self.options.real_time, last_reading);
+        let mut intake = Intake::new(last_reading);
         loop {
             let mut now = clock.now();
-            self.status.longest_pause_ns = self.status.longest_pause_ns.max(nanoseconds(looked, now));
-            looked = now;
+            self.status.longest_pause_ns = self.status.longest_pause_ns.max(nanoseconds(last_reading, now));
+            last_reading = now;
             let mut busy = false;
             for _ in 0..self.hosts.len() {
                 let left = self.pass_due_packets(now, &clock);
@@ -163,14 +163,14 @@ impl Live {
                 }
             }
             if let Some(nap) = rest.nap(now) {
-                let woken = sleep(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], nap)? > 0;
+                let interrupted = sleep(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], nap)? > 0;
                 let awake = clock.now();
-                rest.slept(now, awake, (!woken).then_some(nap));
+                rest.slept(now, awake, (!interrupted).then_some(nap));
                 intake.napped(awake);
-                if woken {
+                if interrupted {
                     break;
                 }
-            } else if let Some(asked) = (!busy)
+            } else if let Some(requested) = (!busy)
                 .then(|| self.idle(now, rest.margin() + self.due_queue.lead(now)))
                 .flatten()
             {
@@ -179,11 +179,12 @@ impl Live {
                     .chain([stop])
                     .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
                     .collect();
-                let woken = sleep(&mut descriptors, asked)? > 0;
-                looked = clock.now();
-                rest.slept(now, looked, (!woken).then_some(asked));
+                let interrupted = sleep(&mut descriptors, requested)? > 0;
+                last_reading = clock.now();
+                rest.slept(now, last_reading, (!interrupted).then_some(requested));
                 for (waiting, descriptor) in self.waiting.iter_mut().zip(&descriptors) {
-                    *waiting = (!descriptor.revents().is_empty()).then_some(rest.arrival_before_wakeup(now, looked));
+                    *waiting =
+                        (!descriptor.revents().is_empty()).then_some(rest.arrival_before_wakeup(now, last_reading));
                 }
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;

@@ -74,11 +74,11 @@ impl Recorder {
         self.batch.extend_from_slice(&[flags, 0]);
         self.arrivals += 1;
         if self.batch.len() >= BATCH * ENTRY {
-            self.hand_over();
+            self.send_batch();
         }
     }
 
-    fn hand_over(&mut self) {
+    fn send_batch(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH * ENTRY));
         if let Some(to) = &self.to {
             // If the writer has failed, `finish` returns its error.
@@ -95,7 +95,7 @@ impl Recorder {
         self.batch.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, END]);
         self.batch.extend_from_slice(&decisions.to_le_bytes());
         self.batch.extend_from_slice(&self.arrivals.to_le_bytes());
-        self.hand_over();
+        self.send_batch();
         self.to = None;
         self.writer.take().map_or(Ok(()), |writer| {
             writer

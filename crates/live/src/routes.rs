@@ -120,14 +120,14 @@ mod tests {
             flows: 2,
         };
         let mut routes = Routes::new(&[vec![address(1)], vec![address(2)], vec![address(3)]], &[pool], None);
-        let there = |circuit| Some(Route { to: 1, circuit });
+        let route = |circuit| Some(Route { to: 1, circuit });
         let back = |circuit| Some(Route { to: 0, circuit });
-        assert_eq!(routes.find(0, flow(1, 2, [0, 1, 0, 80])), there(10));
-        assert_eq!(routes.find(0, flow(1, 2, [0, 1, 0, 80])), there(10));
+        assert_eq!(routes.find(0, flow(1, 2, [0, 1, 0, 80])), route(10));
+        assert_eq!(routes.find(0, flow(1, 2, [0, 1, 0, 80])), route(10));
         assert_eq!(routes.find(1, flow(2, 1, [0, 80, 0, 1])), back(11));
-        assert_eq!(routes.find(0, flow(1, 2, [0, 2, 0, 80])), there(12));
+        assert_eq!(routes.find(0, flow(1, 2, [0, 2, 0, 80])), route(12));
         assert_eq!(routes.find(1, flow(2, 1, [0, 80, 0, 1])), back(11));
-        assert_eq!(routes.find(0, flow(1, 2, [0, 3, 0, 80])), there(10));
+        assert_eq!(routes.find(0, flow(1, 2, [0, 3, 0, 80])), route(10));
         assert_eq!(routes.find(0, flow(1, 3, [0, 1, 0, 80])), None);
         assert_eq!(routes.find(0, flow(1, 9, [0, 1, 0, 80])), None);
     }

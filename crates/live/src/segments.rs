@@ -39,14 +39,14 @@ pub struct Segmenter {
 
 /// Computes the checksum of a packet if requested, or returns how to split it. A packet with an invalid request is left
 /// unchanged.
-pub fn finish(left: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Option<Segmenter> {
-    let word = |at: usize| usize::from(u16::from_ne_bytes([left[at], left[at + 1]]));
+pub fn process_header(vnet_hdr: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Option<Segmenter> {
+    let word = |at: usize| usize::from(u16::from_ne_bytes([vnet_hdr[at], vnet_hdr[at + 1]]));
     let (size, transport, field) = (word(4), word(6), word(6) + word(8));
-    let protocol = match left[1] & !WITH_CWR {
+    let protocol = match vnet_hdr[1] & !WITH_CWR {
         TCP_4 | TCP_6 => TCP,
         UDP_SEGMENTS => UDP,
         _ => {
-            if left[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
+            if vnet_hdr[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
                 // The kernel has stored the sum of the pseudo-header in the checksum field.
                 let found = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
                 packet[field..field + 2].copy_from_slice(&found);
@@ -180,19 +180,19 @@ mod tests {
     }
 
     /// Creates a virtio header in native byte order.
-    fn left(flags: u8, kind: u8, [headers, size, start, offset]: [u16; 4]) -> [u8; VNET_HDR_BYTES] {
-        let mut left = [0; VNET_HDR_BYTES];
-        left[0] = flags;
-        left[1] = kind;
+    fn vnet_hdr(flags: u8, kind: u8, [headers, size, start, offset]: [u16; 4]) -> [u8; VNET_HDR_BYTES] {
+        let mut vnet_hdr = [0; VNET_HDR_BYTES];
+        vnet_hdr[0] = flags;
+        vnet_hdr[1] = kind;
         for (place, value) in [(2, headers), (4, size), (6, start), (8, offset)] {
-            left[place..place + 2].copy_from_slice(&value.to_ne_bytes());
+            vnet_hdr[place..place + 2].copy_from_slice(&value.to_ne_bytes());
         }
-        left
+        vnet_hdr
     }
 
-    fn segments(mut cut: Segmenter, packet: &[u8]) -> Vec<Vec<u8>> {
+    fn segments(mut segmenter: Segmenter, packet: &[u8]) -> Vec<Vec<u8>> {
         let (mut all, mut segment) = (Vec::new(), Vec::new());
-        while cut.next(packet, &mut segment) {
+        while segmenter.next(packet, &mut segment) {
             all.push(segment.clone());
         }
         all
@@ -214,8 +214,8 @@ mod tests {
             packet[at + 4..at + 8].copy_from_slice(&u32::MAX.to_be_bytes());
             packet[at + 12] = 0x80;
             packet[at + 13] = 0x99;
-            let left = left(NEEDS_CHECKSUM, kind, [at as u16 + 32, 1000, at as u16, 16]);
-            let found = segments(finish(left, &mut packet).expect("to be cut"), &packet);
+            let vnet_hdr = vnet_hdr(NEEDS_CHECKSUM, kind, [at as u16 + 32, 1000, at as u16, 16]);
+            let found = segments(process_header(vnet_hdr, &mut packet).expect("to be cut"), &packet);
             assert_eq!(
                 found.iter().map(|one| one.len() - at - 32).collect::<Vec<_>>(),
                 [1000, 1000, 500]
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn joined_datagrams_are_split() {
         let (mut packet, at) = long_packet(4, UDP, 8, 90);
-        let left = left(NEEDS_CHECKSUM, UDP_SEGMENTS, [28, 36, 20, 6]);
-        let found = segments(finish(left, &mut packet).expect("to be cut"), &packet);
+        let vnet_hdr = vnet_hdr(NEEDS_CHECKSUM, UDP_SEGMENTS, [28, 36, 20, 6]);
+        let found = segments(process_header(vnet_hdr, &mut packet).expect("to be cut"), &packet);
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 46]);
         for one in found {
             assert_eq!(usize::from(u16::from_be_bytes([one[24], one[25]])), one.len() - 20);
@@ -273,10 +273,10 @@ mod tests {
         let pseudo = sum(&packet[12..20]) + 17 + 41;
         let partial = checksum(pseudo, false).map(|byte| !byte);
         packet[at + 6..at + 8].copy_from_slice(&partial);
-        assert!(finish(left(NEEDS_CHECKSUM, 0, [0, 0, 20, 6]), &mut packet).is_none());
+        assert!(process_header(vnet_hdr(NEEDS_CHECKSUM, 0, [0, 0, 20, 6]), &mut packet).is_none());
         assert_eq!(folded(pseudo + sum(&packet[at..])), u16::MAX);
         let before = packet.clone();
-        assert!(finish([0; VNET_HDR_BYTES], &mut packet).is_none());
+        assert!(process_header([0; VNET_HDR_BYTES], &mut packet).is_none());
         assert_eq!(packet, before);
     }
 
@@ -292,7 +292,7 @@ mod tests {
             (3, [52, 50, 20, 6000]),
         ] {
             let mut same = packet.clone();
-            assert!(finish(left(NEEDS_CHECKSUM, kind, numbers), &mut same).is_none());
+            assert!(process_header(vnet_hdr(NEEDS_CHECKSUM, kind, numbers), &mut same).is_none());
             assert_eq!(same, packet);
         }
     }

@@ -61,13 +61,14 @@ impl SleepHistory {
         self.owed_ns + nanoseconds(self.woke, now) / YIELD_DIVISOR
     }
 
-    /// Records a sleep from `from` to `to`. `asked` is the requested duration [ns]; None if an event ended the sleep.
-    pub fn slept(&mut self, from: Time, to: Time, asked: Option<u64>) {
-        let lasted = nanoseconds(from, to);
-        self.owed_ns = self.owes(from).saturating_sub(lasted);
+    /// Records a sleep from `from` to `to`. `requested` is the requested duration [ns]; None if an event
+    /// ended the sleep.
+    pub fn slept(&mut self, from: Time, to: Time, requested: Option<u64>) {
+        let duration = nanoseconds(from, to);
+        self.owed_ns = self.owes(from).saturating_sub(duration);
         self.woke = to;
-        let Some(asked) = asked else { return };
-        let latency = lasted.saturating_sub(asked);
+        let Some(requested) = requested else { return };
+        let latency = duration.saturating_sub(requested);
         // The estimate rises fast and falls slowly, so that it stays close to the recent maximum without being
         // dominated by one outlier.
         if latency > self.max_latency_ns {

@@ -319,9 +319,12 @@ impl<P: Probe> Lockstep<P> {
                     return Err(StackError::Defect(format!("{name} {line}")));
                 }
             }
-            let (told, most) = (receiver.delivered_bytes, pair[1].received_bytes);
-            if told > most {
-                let line = format!("{} reports {told} bytes of data; {most} bytes have arrived", names[1]);
+            let (reported, most) = (receiver.delivered_bytes, pair[1].received_bytes);
+            if reported > most {
+                let line = format!(
+                    "{} reports {reported} bytes of data; {most} bytes have arrived",
+                    names[1]
+                );
                 return Err(StackError::Defect(line));
             }
             let ends = FlowEnds {

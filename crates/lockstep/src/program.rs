@@ -119,7 +119,7 @@ impl Program {
             failed: None,
         };
         let settings: BTreeMap<&str, &str> = setup.settings.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let told = json!({
+        let settings_json = json!({
             "version": VERSION,
             "sends": setup.role == Role::Sender,
             "seed": setup.seed,
@@ -127,7 +127,7 @@ impl Program {
             "most_bytes": setup.most_bytes,
             "settings": settings,
         });
-        program.write(to_program::SET_UP, &[told.to_string().as_bytes()])?;
+        program.write(to_program::SET_UP, &[settings_json.to_string().as_bytes()])?;
         program.flush()?;
         program.finish(None)?;
         Ok(program)

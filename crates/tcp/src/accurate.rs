@@ -181,9 +181,9 @@ fn safest(newly: u64, least: u64) -> u64 {
 /// Returns the increase of the marked-byte counter since s.ceb (appendix A.1); negative when the option is older.
 fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
     let shift = i64::BITS - BYTES_BITS;
-    let apart = i64::from(counts.marked()) - before as i64;
+    let difference = i64::from(counts.marked()) - before as i64;
     // Sign extension of 24 bits selects the difference of smallest magnitude modulo 2^24.
-    apart << shift >> shift
+    difference << shift >> shift
 }
 
 /// Uses the number of marked bytes to choose between the two possible numbers of marked packets (appendix A.2.2).

@@ -22,7 +22,7 @@ pub struct GrowingWindow {
     began: Time,
     before: u64,
     /// Minimum one-way delay of data, measured with timestamps.
-    least_way: Span,
+    min_delay: Span,
     /// Smoothed RTT; None if each segment's own estimate is used.
     smoothed: Option<Smoothed>,
     /// The advertised window, if ACKs advertise the growing window.
@@ -95,11 +95,11 @@ impl Smoothed {
         }
     }
 
-    /// Records an RTT sample of a segment that was sent at `sent`; `least_way` approximates the one-way delay of the
+    /// Records an RTT sample of a segment that was sent at `sent`; `min_delay` approximates the one-way delay of the
     /// ACK that the segment echoes.
     #[inline]
-    fn measure(&mut self, sent: Time, least_way: Span, round_trip: Span) {
-        let arrived = |ack: &Time| ack.0 + least_way.0 <= sent.0;
+    fn measure(&mut self, sent: Time, min_delay: Span, round_trip: Span) {
+        let arrived = |ack: &Time| ack.0 + min_delay.0 <= sent.0;
         while self.second.get().as_ref().is_some_and(arrived) {
             self.first = self.second;
             self.second = self.later.pop_front().into();
@@ -120,24 +120,24 @@ impl Smoothed {
 }
 
 /// Initial bound of the window: half of a socket's initial buffer [byte] (tcp_rmem).
-const FIRST: u64 = 65_536;
+const INITIAL_BOUND: u64 = 65_536;
 /// Data assumed to be read in the first RTT: one initial window [segment].
-const FIRST_READ: u64 = 10;
+const INITIAL_READ: u64 = 10;
 /// Window space that a segment beyond a hole occupies, in 1/16 of its payload. This is half of the packet's memory
 /// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
-const TAKEN: u64 = 15;
-/// The bound is TWICE the data read per RTT plus SPARE segments, increased by TWICE the relative growth of the data
-/// read (tcp_rcv_space_adjust).
-const TWICE: u64 = 2;
-const SPARE: u64 = 16;
+const OCCUPIED_16THS: u64 = 15;
+/// The bound is READ_FACTOR times the data read per RTT plus SPARE_SEGMENTS. It is then increased by READ_FACTOR times
+/// the relative growth of the data read (tcp_rcv_space_adjust).
+const READ_FACTOR: u64 = 2;
+const SPARE_SEGMENTS: u64 = 16;
 
 /// Below half of the bound, free space is rounded down; below this share of the bound, none is advertised
 /// (__tcp_select_window).
-const LEAST_FREE: u64 = 16;
+const MIN_FREE_SHARE: u64 = 16;
 
 /// Returns the window of the SYN-ACK, of whole segments (tcp_select_initial_window). `most` is the largest window [byte].
 pub fn first(most: u64, mss: u32) -> u64 {
-    let (first, mss) = (FIRST.min(most), u64::from(mss));
+    let (first, mss) = (INITIAL_BOUND.min(most), u64::from(mss));
     (first / mss * mss).max(mss)
 }
 
@@ -146,14 +146,14 @@ impl GrowingWindow {
     pub fn new(mss: u32, least_round_trip: bool) -> GrowingWindow {
         let mss = u64::from(mss);
         GrowingWindow {
-            window: FIRST,
-            bound: FIRST,
+            window: INITIAL_BOUND,
+            bound: INITIAL_BOUND,
             mss,
             advertised: None,
-            read: FIRST_READ * mss,
+            read: INITIAL_READ * mss,
             began: Time::ZERO,
             before: 0,
-            least_way: Span(u64::MAX),
+            min_delay: Span(u64::MAX),
             smoothed: least_round_trip.then(Smoothed::new),
         }
     }
@@ -166,8 +166,8 @@ impl GrowingWindow {
             edge: first(most, self.mss as u32),
         };
         GrowingWindow {
-            window: FIRST.min(most),
-            bound: FIRST.min(most),
+            window: INITIAL_BOUND.min(most),
+            bound: INITIAL_BOUND.min(most),
             advertised: Some(advertised),
             ..self
         }
@@ -179,10 +179,10 @@ impl GrowingWindow {
         let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
             return 0;
         };
-        let mut free = self.bound.saturating_sub(beyond * TAKEN / 16);
+        let mut free = self.bound.saturating_sub(beyond * OCCUPIED_16THS / 16);
         if free < self.bound / 2 {
             free = free / *unit * *unit;
-            if free < self.bound / LEAST_FREE || free < self.mss {
+            if free < self.bound / MIN_FREE_SHARE || free < self.mss {
                 free = 0;
             }
         }
@@ -195,7 +195,7 @@ impl GrowingWindow {
     /// Increases the window by two segments, if there is room in addition to the `beyond` bytes that wait beyond a
     /// hole. Returns whether it grew (`tcp_grow_window`).
     pub fn grow(&mut self, beyond: u64) -> bool {
-        let room = self.bound.saturating_sub(self.window + beyond * TAKEN / 16);
+        let room = self.bound.saturating_sub(self.window + beyond * OCCUPIED_16THS / 16);
         self.window += room.min(2 * self.mss);
         room > 0
     }
@@ -222,12 +222,12 @@ impl GrowingWindow {
         // The RTT is this segment's one-way delay plus the minimum one-way delay; of several formulas, this one agreed
         // best with two captures of Linux over one path.
         let way = now - sent;
-        self.least_way = self.least_way.min(way);
-        let round_trip = way + self.least_way;
+        self.min_delay = self.min_delay.min(way);
+        let round_trip = way + self.min_delay;
         let Some(smoothed) = &mut self.smoothed else {
             return round_trip;
         };
-        smoothed.measure(sent, self.least_way, round_trip);
+        smoothed.measure(sent, self.min_delay, round_trip);
         smoothed.round_trip
     }
 
@@ -235,7 +235,7 @@ impl GrowingWindow {
     /// nothing is recorded, because only measurements remove records.
     #[inline]
     pub fn on_ack(&mut self, now: Time) {
-        let measures = self.least_way.0 < u64::MAX;
+        let measures = self.min_delay.0 < u64::MAX;
         if let (Some(smoothed), true) = (&mut self.smoothed, measures) {
             smoothed.on_ack(now);
         }
@@ -245,16 +245,16 @@ impl GrowingWindow {
     pub fn round_trip(&self) -> Option<Span> {
         let known = match &self.smoothed {
             Some(smoothed) => smoothed.round_trip,
-            None => Span(self.least_way.0.saturating_mul(2)),
+            None => Span(self.min_delay.0.saturating_mul(2)),
         };
         (known.0 < u64::MAX).then_some(known)
     }
 
     /// Records a new maximum of the data read per RTT.
     fn raise(&mut self, read: u64) {
-        let room = u128::from(TWICE * read + SPARE * self.mss);
+        let room = u128::from(READ_FACTOR * read + SPARE_SEGMENTS * self.mss);
         let more = room * u128::from(read - self.read) / u128::from(self.read);
-        let bound = u64::try_from(room + u128::from(TWICE) * more).unwrap_or(u64::MAX);
+        let bound = u64::try_from(room + u128::from(READ_FACTOR) * more).unwrap_or(u64::MAX);
         let most = self.advertised.map_or(u64::MAX, |advertised| advertised.most);
         self.bound = self.bound.max((bound / self.mss * self.mss).min(most));
     }
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn segments_beyond_a_hole_make_the_window_grow_until_they_fill_the_buffer() {
         let mut window = GrowingWindow::new(MSS as u32, false);
-        window.bound = FIRST + 20 * MSS;
+        window.bound = INITIAL_BOUND + 20 * MSS;
         let grown: Vec<bool> = (1..12).map(|segments| window.grow(segments * MSS)).collect();
         // Each segment occupies 15/16 of a segment and adds two segments to the window: 6 · 2 + 7 · 15/16 is 18.6 of 20
         // segments.
@@ -306,7 +306,7 @@ mod tests {
             grown,
             [true, true, true, true, true, true, true, false, false, false, false]
         );
-        assert_eq!(window.window, FIRST + 20 * MSS - 7 * MSS * 15 / 16);
+        assert_eq!(window.window, INITIAL_BOUND + 20 * MSS - 7 * MSS * 15 / 16);
         assert!(window.grow(0));
     }
 

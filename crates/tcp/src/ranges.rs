@@ -14,9 +14,9 @@ impl Ranges {
         // Usually the last range grows, because data beyond a hole arrive in order.
         match ranges.back_mut() {
             Some(last) if last.0 <= start && start <= last.1 => {
-                let news = end > last.1;
+                let is_new = end > last.1;
                 last.1 = last.1.max(end);
-                return news;
+                return is_new;
             }
             Some(last) if last.1 < start => {
                 ranges.put((start, end));

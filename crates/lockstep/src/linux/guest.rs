@@ -598,9 +598,12 @@ impl Guest {
 
     /// Returns the line of the guest's console that reports a kernel panic; otherwise the last line.
     fn console_error(&mut self) -> String {
-        let mut told = Vec::new();
-        let read = self.console.rewind().and_then(|()| self.console.read_to_end(&mut told));
-        let lines = String::from_utf8_lossy(&told);
+        let mut text_bytes = Vec::new();
+        let read = self
+            .console
+            .rewind()
+            .and_then(|()| self.console.read_to_end(&mut text_bytes));
+        let lines = String::from_utf8_lossy(&text_bytes);
         let panic = lines.lines().find(|line| line.contains(PANIC));
         match (read, panic.or_else(|| lines.lines().rfind(|line| !line.is_empty()))) {
             (Ok(_), Some(line)) => one_line(line.as_bytes()),

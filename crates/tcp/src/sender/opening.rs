@@ -184,7 +184,7 @@ mod tests {
                     if segment.opening.is_syn() {
                         60 - skipped(config)
                     } else {
-                        bare(config)
+                        header_length(config)
                     }
                 );
                 if segment.opening.is_syn() && sent.len() == lost + 1 {
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    fn bare(config: &TcpConfig) -> u32 {
+    fn header_length(config: &TcpConfig) -> u32 {
         if config.timestamps() {
             52
         } else {

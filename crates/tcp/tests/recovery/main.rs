@@ -129,7 +129,7 @@ fn a_lost_retransmission_ends_in_a_timeout() {
     // Vanilla needs a timeout in any case.
     for kind in RecoveryKind::iter() {
         let once = Script::new(kind).lose(&[3]).play();
-        let copy = once.sent.iter().position(|sent| sent.again).unwrap();
+        let copy = once.sent.iter().position(|sent| sent.retransmission).unwrap();
         let trace = Script::new(kind).lose(&[3, copy as u64]).play();
         // RACK detects the loss because segments sent later are delivered.
         let timeouts = match kind {
@@ -163,7 +163,7 @@ fn a_second_timeout_waits_twice_as_long() {
 fn lost_acks_cause_no_retransmission_if_a_later_ack_arrives() {
     for kind in RecoveryKind::iter() {
         let trace = Script::new(kind).lose_acks([0, 1, 2, 5, 7, 8, 9, 10]).play();
-        assert!(trace.sent.iter().all(|sent| !sent.again), "{kind:?}\n{trace}");
+        assert!(trace.sent.iter().all(|sent| !sent.retransmission), "{kind:?}\n{trace}");
         assert_eq!(trace.timeouts, 0, "{kind:?}\n{trace}");
     }
 }
@@ -175,9 +175,14 @@ fn rfc_2018_section_4_repeated_blocks_compensate_for_lost_acks() {
         let script = script.with(|tcp| (tcp.sack.blocks, tcp.sack.pipe) = (blocks, PipeStart::Outstanding));
         script.play()
     };
-    let again = |trace: &Trace| trace.sent.iter().filter(|sent| sent.again).count();
-    assert_eq!((repair(&play(3)), again(&play(3))), (In(1.0), 3), "{}", play(3));
-    assert!(again(&play(1)) > 3, "{}", play(1));
+    let retransmissions = |trace: &Trace| trace.sent.iter().filter(|sent| sent.retransmission).count();
+    assert_eq!(
+        (repair(&play(3)), retransmissions(&play(3))),
+        (In(1.0), 3),
+        "{}",
+        play(3)
+    );
+    assert!(retransmissions(&play(1)) > 3, "{}", play(1));
 }
 
 /// Plays a script in which segment 3 is overtaken by all later segments of its flight except the last `before` ones.

@@ -47,8 +47,8 @@ fn after_a_timeout_only_lost_segments_are_retransmitted_in_slow_start() {
     let start = ["0.0 0-15", "10.0 0*", "11.0 1-2*", "12.0 3-6*", "13.0 7-14*"];
     assert_eq!(trace.to_string().lines().take(5).collect::<Vec<_>>(), start, "{trace}");
     let trace = Script::new(Rack).segments(16).lose(&[0, 1, 2, 3, 16, 17, 18]).play();
-    let again = trace.sent.iter().filter(|sent| sent.again).count();
-    assert_eq!((trace.timeouts, again), (0, 7), "{trace}");
+    let retransmissions = trace.sent.iter().filter(|sent| sent.retransmission).count();
+    assert_eq!((trace.timeouts, retransmissions), (0, 7), "{trace}");
 }
 
 #[test]
@@ -108,9 +108,13 @@ fn unstamped(dsack: bool, frto: bool) -> Script {
 fn rfc_2883_a_reduction_is_undone_an_rtt_later_if_its_only_retransmission_was_a_duplicate() {
     // The fourth packet is .4 RTT late: a recovery starts, and its retransmission arrives as a duplicate.
     let late = |dsack| unstamped(dsack, false).delay(3, 0.4).play();
-    let (told, untold) = (late(true), late(false));
-    assert_eq!((told.fast_retransmits, untold.fast_retransmits), (1, 1), "{told}");
-    assert!(told.end < untold.end, "{told}\n{untold}");
+    let (with_dsack, without_dsack) = (late(true), late(false));
+    assert_eq!(
+        (with_dsack.fast_retransmits, without_dsack.fast_retransmits),
+        (1, 1),
+        "{with_dsack}"
+    );
+    assert!(with_dsack.end < without_dsack.end, "{with_dsack}\n{without_dsack}");
     // After a necessary retransmission no duplicate arrives, so nothing is undone.
     let lost = |dsack| unstamped(dsack, false).lose(&[3]).play();
     assert_eq!(lost(true).to_string(), lost(false).to_string());
@@ -124,20 +128,23 @@ fn rfc_5682_a_spurious_timeout_retransmits_one_segment_sends_new_data_and_is_und
             .fold(unstamped(true, frto), |script, packet| script.delay(packet, 11.0))
             .play()
     };
-    let (asked, unasked) = (late(true), late(false));
-    let again = |trace: &Trace| trace.sent.iter().filter(|sent| sent.again).count();
-    assert_eq!((asked.timeouts, again(&asked)), (1, 1), "{asked}");
-    assert!(again(&unasked) > 1 && asked.end < unasked.end, "{unasked}");
+    let (with_frto, without_frto) = (late(true), late(false));
+    let retransmissions = |trace: &Trace| trace.sent.iter().filter(|sent| sent.retransmission).count();
+    assert_eq!((with_frto.timeouts, retransmissions(&with_frto)), (1, 1), "{with_frto}");
+    assert!(
+        retransmissions(&without_frto) > 1 && with_frto.end < without_frto.end,
+        "{without_frto}"
+    );
 }
 
 #[test]
 fn rfc_5682_after_a_genuine_timeout_all_lost_segments_are_retransmitted() {
     let flight: Vec<u64> = (4..16).collect();
     let lost = |frto| unstamped(false, frto).lose(&flight).play();
-    let (asked, unasked) = (lost(true), lost(false));
-    assert_eq!(asked.timeouts, unasked.timeouts, "{asked}");
+    let (with_frto, without_frto) = (lost(true), lost(false));
+    assert_eq!(with_frto.timeouts, without_frto.timeouts, "{with_frto}");
     // F-RTO sends two new segments first, which costs an RTT.
-    assert!(asked.end <= unasked.end + 2.0, "{asked}\n{unasked}");
+    assert!(with_frto.end <= without_frto.end + 2.0, "{with_frto}\n{without_frto}");
 }
 
 #[test]

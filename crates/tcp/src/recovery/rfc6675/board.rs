@@ -177,19 +177,19 @@ mod tests {
                 for &byte in &open {
                     prop_assert_eq!(byte < lost.below, is_lost(byte, &sacked, threshold, mss), "{}", byte);
                 }
-                let again = |byte: u64| byte < high;
+                let is_retransmitted = |byte: u64| byte < high;
                 let pipe: u64 = open
                     .iter()
-                    .map(|&byte| u64::from(!is_lost(byte, &sacked, threshold, mss)) + u64::from(again(byte)))
+                    .map(|&byte| u64::from(!is_lost(byte, &sacked, threshold, mss)) + u64::from(is_retransmitted(byte)))
                     .sum();
                 prop_assert_eq!(board.pipe(MAX, lost), pipe);
                 // The `awnd` of FACK: SND.NXT - SND.FACK + retran_data.
                 let fack = sacked.last().map_or(una, |last| last + 1);
-                let retransmitted = open.iter().filter(|&&byte| again(byte)).count() as u64;
+                let retransmitted = open.iter().filter(|&&byte| is_retransmitted(byte)).count() as u64;
                 prop_assert_eq!(board.pipe(MAX, board.lost_by_fack()), MAX - fack + retransmitted);
                 let middle = MAX / 2;
-                let beyond = open.iter().filter(|&&byte| byte >= middle || again(byte)).count()
-                    + open.iter().filter(|&&byte| byte >= middle && again(byte)).count();
+                let beyond = open.iter().filter(|&&byte| byte >= middle || is_retransmitted(byte)).count()
+                    + open.iter().filter(|&&byte| byte >= middle && is_retransmitted(byte)).count();
                 prop_assert_eq!(board.pipe_beyond(middle, MAX), beyond as u64);
 
                 let next = open.iter().copied().find(|&byte| byte >= high && sacked.range(byte..).next().is_some());

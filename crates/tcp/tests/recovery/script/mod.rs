@@ -203,7 +203,7 @@ impl Script {
 pub struct Sent {
     pub round_trips: f64,
     pub segment: u64,
-    pub again: bool,
+    pub retransmission: bool,
 }
 
 /// All transmissions of a script, and their duration.
@@ -223,9 +223,9 @@ impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for instant in self.sent.chunk_by(|a, b| a.round_trips == b.round_trips) {
             write!(f, "{:.1}", instant[0].round_trips)?;
-            for run in instant.chunk_by(|a, b| b.segment == a.segment + 1 && a.again == b.again) {
+            for run in instant.chunk_by(|a, b| b.segment == a.segment + 1 && a.retransmission == b.retransmission) {
                 let (first, last) = (run[0].segment, run[run.len() - 1].segment);
-                let star = if run[0].again { "*" } else { "" };
+                let star = if run[0].retransmission { "*" } else { "" };
                 if first == last {
                     write!(f, " {first}{star}")?;
                 } else {
@@ -306,7 +306,7 @@ impl<'a> Player<'a> {
         assert_eq!(counters.sent_segments, self.sent.len() as u64);
         assert_eq!(
             counters.retransmitted_segments,
-            self.sent.iter().filter(|sent| sent.again).count() as u64
+            self.sent.iter().filter(|sent| sent.retransmission).count() as u64
         );
         Trace {
             sent: self.sent,
@@ -323,7 +323,7 @@ impl<'a> Player<'a> {
             self.sent.push(Sent {
                 round_trips: round_trips(self.now),
                 segment: segment.sequence / MSS,
-                again: segment.retransmission,
+                retransmission: segment.retransmission,
             });
             if segment.retransmission && self.repairing.is_none() {
                 self.repairing = Some((self.now, self.sender.flight().max));
