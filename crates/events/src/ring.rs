@@ -79,7 +79,8 @@ impl<T: Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
     }
 
-    /// Removes and returns the oldest entry, and leaves the default in its place; for entries that can't be copied.
+    /// Removes and returns the oldest entry, and leaves the default value in its place. For entries that cannot be
+    /// copied.
     #[inline(always)]
     pub fn take(&mut self) -> Option<T> {
         if self.head == self.tail {
@@ -90,7 +91,7 @@ impl<T: Default> Ring<T> {
         Some(std::mem::take(&mut self.slots[slot]))
     }
 
-    /// Removes and returns the latest entry, and leaves the default in its place.
+    /// Removes and returns the latest entry, and leaves the default value in its place.
     pub fn take_last(&mut self) -> Option<T> {
         if self.head == self.tail {
             return None;

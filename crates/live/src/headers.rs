@@ -7,7 +7,7 @@ const IPV6_BYTES: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
-/// ECN field of packets of scalable congestion controls, ECT(1) (RFC 9331).
+/// ECN field ECT(1), which scalable congestion controllers set (RFC 9331).
 const SCALABLE: u8 = 1;
 /// ECN field of a marked packet, CE.
 const MARKED: u8 = 0b11;

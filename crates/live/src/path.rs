@@ -15,7 +15,7 @@ pub struct Arrival {
     pub bytes: u16,
     /// Whether the packet is ECN-capable.
     pub capable: bool,
-    /// Whether the packet carries ECT(1), and not ECT(0).
+    /// Whether the packet carries ECT(1) instead of ECT(0).
     pub scalable: bool,
     /// Whether the packet already carries CE.
     pub marked: bool,

@@ -44,11 +44,11 @@ pub struct FlowEnds {
     pub sender: EndReport,
     /// Report of the receiver.
     pub receiver: EndReport,
-    /// The user's programs at the sender's and the receiver's host.
+    /// Reports of the user programs at the sender's and the receiver's host.
     pub programs: [Option<ProgramReport>; 2],
 }
 
-/// Creates an end of a stack for the flow of an index.
+/// Creates an end of a stack for the flow with the given index.
 pub type Create<'a> = dyn FnMut(usize, &StackConfig, &Setup<'_>) -> Result<Box<dyn End>, String> + 'a;
 
 /// One end of a flow.

@@ -106,7 +106,7 @@ impl Creator {
         Creator::default()
     }
 
-    /// Creates an end of the flow with an index. The version of a user's stack is its digest.
+    /// Creates an end of the flow with the given index. The version of a user's stack is its digest.
     ///
     /// # Errors
     /// Returns one line if the stack is not registered, or does not accept a setting.

@@ -1,8 +1,8 @@
-//! Counts the data in the packets of a host whose programs do not report them.
+//! Counts the data in a host's packets, for user programs that do not report any counters.
 
 use std::collections::BTreeMap;
 
-/// Protocol numbers of IP.
+/// Protocol numbers in the IP header.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Length of a UDP header [byte].
@@ -10,28 +10,29 @@ const UDP_HEADER: usize = 8;
 /// TCP flags.
 const SYN: u8 = 0x02;
 
-/// Counters of packets in one direction. Data are the payloads of TCP and UDP, and of other protocols all that IP carries.
+/// Counters of packets in one direction. Data are the payload of TCP and UDP; for other protocols, they are the payload
+/// of IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets with data.
+    /// Number of packets with data.
     pub packets: u64,
-    /// Their data [byte].
+    /// Length of the data in all packets [byte].
     pub bytes: u64,
-    /// Data without repetitions [byte].
+    /// Length of the data, counting retransmitted data once [byte].
     pub new_bytes: u64,
-    /// Packets whose data were all in earlier packets.
+    /// Packets whose data had all been in earlier packets.
     pub repeated_packets: u64,
-    /// Data of each TCP connection so far, by its ports.
+    /// Data received so far on each TCP connection, by its ports.
     streams: BTreeMap<(u16, u16), Received>,
 }
 
-/// The parts of a TCP stream that have been seen, as offsets from its first sequence number.
+/// Parts of a TCP stream that have been received, as offsets from its first sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Received {
-    /// Sequence number of the offset `next`, and the offset up to which there is no hole.
+    /// Sequence number at the offset `next`, and the offset up to which there is no hole.
     sequence: u32,
     next: u64,
-    /// Parts beyond `next`: begin and end, in order, apart from each other.
+    /// Disjoint parts beyond `next`, in order: start and end.
     beyond: Vec<(u64, u64)>,
 }
 
@@ -43,7 +44,7 @@ impl Counts {
         let Some(body) = packet.get(header..length) else {
             return;
         };
-        // Only the first fragment of a packet has the header of its protocol.
+        // Only the first fragment of a packet contains the transport header.
         let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;
         let (bytes, new_bytes) = match packet[9] {
             TCP if is_first && body.len() >= 20 => self.take_segment(body),
@@ -61,7 +62,7 @@ impl Counts {
         }
     }
 
-    /// Returns the length of a TCP segment's data, and of those that were in no earlier segment.
+    /// Returns the length of a TCP segment's data, and the number of its bytes that were in no earlier segment.
     fn take_segment(&mut self, segment: &[u8]) -> (usize, u64) {
         let word = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
         let ports = (word(0), word(2));
@@ -87,7 +88,7 @@ impl Counts {
 }
 
 impl Received {
-    /// Adds `bytes` bytes from a sequence number on. Returns how many of them are new.
+    /// Adds `bytes` bytes that start at a sequence number. Returns the number of new bytes.
     fn take(&mut self, sequence: u32, bytes: u32) -> u64 {
         let ahead = i64::from(sequence.wrapping_sub(self.sequence) as i32);
         let begin = self.next as i64 + ahead;
@@ -133,7 +134,7 @@ mod tests {
         packet
     }
 
-    /// Segments of a stream that wraps around, reordered and repeated: each byte is new once.
+    /// The sequence numbers wrap around, and segments are reordered and repeated; each byte counts as new once.
     #[test]
     fn each_byte_is_new_once() {
         let (mut counts, mut draws, mut seen) = (Counts::default(), Stream::new(3, "counts", 0), vec![false; 4000]);

@@ -10,7 +10,7 @@ const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 const UNMEASURED: u64 = 0xffff_ffff;
 const PS_PER_US: u64 = 1_000_000;
 
-/// Names of a flow's hosts, the sender's and the receiver's.
+/// Names of the sender's and the receiver's host of a flow.
 pub type Hosts = [String; 2];
 
 /// An end that is a host in the guest which all Linux ends of a run share.
@@ -27,7 +27,7 @@ impl LinuxEnd {
     /// Returns one line about a setting that the guest does not accept.
     pub fn create(guest: &Arc<Mutex<Guest>>, names: &Hosts, setup: &Setup<'_>) -> Result<LinuxEnd, String> {
         let is_receiver = setup.role == Role::Receiver;
-        // With programs of the user at a flow's ends, the hosts have no applications of longpipe.
+        // If user programs run at the ends of a flow, its hosts have no longpipe applications.
         let program = setup.setting("command").map(|command| Program {
             words: words_of(if is_receiver {
                 setup.setting("serve")
@@ -41,7 +41,7 @@ impl LinuxEnd {
             sends: setup.role == Role::Sender,
             ecn: setup.setting("ecn") == Some("true"),
             mtu: setup.most_bytes + HEADER_BYTES,
-            // The receiver's program serves that of the sender.
+            // The receiver's program is the server of the sender's program.
             start_ps: if program.is_some() && is_receiver {
                 0
             } else {
@@ -69,7 +69,7 @@ impl LinuxEnd {
     }
 }
 
-/// Returns the words of a setting, which holds them as a list in JSON.
+/// Returns the words of a setting, which is a JSON list.
 fn words_of(setting: Option<&str>) -> Vec<String> {
     setting
         .and_then(|words| serde_json::from_str(words).ok())
@@ -141,7 +141,7 @@ impl End for LinuxEnd {
 
     fn report(&mut self) -> Report {
         let state = self.last_state();
-        // Zero stands for the values of a connection that a program of the user has made.
+        // If a user program opened the connection, its values are unknown and are 0 here.
         let known = |bytes: u64| if bytes > 0 { bytes as f64 } else { f64::NAN };
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         let values = [

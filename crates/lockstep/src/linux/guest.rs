@@ -28,22 +28,22 @@ pub struct Kernel {
     pub folder: PathBuf,
     /// Folder with the kernel's modules.
     pub modules: PathBuf,
-    /// Environment of the user's programs.
+    /// Environment of user programs.
     pub environment: Environment,
 }
 
-/// Environment of the user's programs in a guest.
+/// Environment of user programs in a guest.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// Working directory.
     pub directory: PathBuf,
-    /// Directories in which programs are searched, as in the variable PATH.
+    /// Directories in which programs are searched for, as in the variable PATH.
     pub search: String,
-    /// Interpreter for the first word `python`.
+    /// Interpreter that replaces the first word `python`.
     pub python: PathBuf,
 }
 
-/// A program of the user at a host.
+/// A user program at a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The program and its arguments; the host runs none if it is empty.
@@ -117,7 +117,7 @@ pub struct HostState {
 struct Host {
     sends: bool,
     state: HostState,
-    /// For a host with a program of the user, its words, its results, and what it has sent and received.
+    /// For a host with a user program: its words, its results, and the counters of its packets.
     program: Option<ProgramReport>,
     sent: Counts,
     received: Counts,
@@ -132,7 +132,7 @@ pub struct Guest {
     input: UnixStream,
     output: BufReader<UnixStream>,
     console: File,
-    /// Folder with the kernel's modules, and environment of the user's programs.
+    /// Folder with the kernel's modules, and environment of user programs.
     modules: String,
     environment: Environment,
     hosts: Vec<Host>,
@@ -143,7 +143,7 @@ pub struct Guest {
     /// Latest time of the run, and time of the next reading of all senders' states [ps].
     at_ps: u64,
     sample_ps: u64,
-    /// Whether the states at the end of the run have been read.
+    /// Whether the states of all hosts at the end of the run have been read.
     is_finished: bool,
     /// Frames for the guest.
     pending: Vec<u8>,
@@ -167,11 +167,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1000;
 /// Text in the last message of a kernel that cannot continue.
 const PANIC: &str = "Kernel panic";
-/// Maximum length of a part of a program's text or output in a control frame [byte]; `PART` of `guest.c`.
+/// Maximum length of the part of a program's words or output that one control frame carries [byte], as `PART` in
+/// `guest.c`.
 const PART: usize = 1000;
-/// Maximum length of a program's output that is reported [byte].
+/// Maximum length of a program's reported output [byte].
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// First word of a command for the interpreter that runs longpipe.
+/// First word of a command that runs the Python interpreter of longpipe.
 const PYTHON: &str = "python";
 /// Value for an absent time or size.
 const UNKNOWN: u64 = u64::MAX;
@@ -311,7 +312,7 @@ impl Guest {
         Ok(number)
     }
 
-    /// Sends the text of a host's program: its environment, the names of hosts, and its words.
+    /// Sends a host's program in control frames: its environment, the names of hosts, and its words.
     fn add_program(&mut self, host: usize, program: &Program) -> Result<(), String> {
         let [own, other] = [host, host ^ 1].map(address_of);
         let names = format!(
@@ -443,8 +444,8 @@ impl Guest {
             .filter(|program| !program.words.is_empty())
     }
 
-    /// Reads the state of all hosts at the end of the run, then ends the programs that still run, and reads their output.
-    /// Packets that hosts send now are lost.
+    /// Reads the state of all hosts at the end of the run, ends the programs that are still running, and reads their
+    /// output. Packets that hosts send during this call are lost.
     ///
     /// # Errors
     /// Returns one line if the guest does not continue.
@@ -456,7 +457,7 @@ impl Guest {
         for host in 0..self.hosts.len() {
             self.ask(&short_request(request::READ_HOST, host as u16))?;
         }
-        // A receiver reports when the flow's transfer was complete: when the sender's program succeeded.
+        // The receiver reports when the flow was complete, which is when the sender's program ended successfully.
         for pair in self.hosts.chunks_exact_mut(2) {
             if let Some(program) = &pair[0].program {
                 pair[1].state.completed_ps = program.ended_ps.filter(|_| program.exit_code == Some(0));
@@ -479,7 +480,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Returns the beginning of the text that the program of a host has written to a descriptor.
+    /// Returns the start of the output that the program of a host has written to a descriptor.
     fn read_output(&mut self, host: usize, descriptor: u32) -> Result<String, String> {
         let mut output = Vec::new();
         while output.len() < MAX_OUTPUT_BYTES {
@@ -503,7 +504,7 @@ impl Guest {
         self.wait_for_answer()
     }
 
-    /// Lets the guest run until it has answered. Returns the answer, or the error that it contains.
+    /// Lets the guest run until it has answered. Returns the answer, or the error in the answer.
     fn wait_for_answer(&mut self) -> Result<Vec<u8>, String> {
         for _ in 0..MAX_MESSAGES {
             if let Some(answer) = self.answer.take() {
@@ -519,7 +520,7 @@ impl Guest {
         let bytes = whole_frames(&self.pending, MAX_MESSAGE_BYTES);
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(&clock_ns.to_le_bytes());
-        // Programs of the user may poll until a packet arrives, so time passes while they do.
+        // User programs may poll until a packet arrives, so time must advance while they do.
         let passes_if_busy = self.zero_ns != UNKNOWN && self.hosts.iter().any(|host| host.program.is_some());
         head[8] = u8::from(passes_if_busy);
         head[16..20].copy_from_slice(&(bytes as u32).to_le_bytes());
@@ -613,7 +614,7 @@ impl Guest {
 }
 
 impl Host {
-    /// Takes the state of the host from an answer. The counters of a program are those of its packets.
+    /// Stores the state of a host from an answer. For a user program, the counters are those of its packets.
     fn take_state(&mut self, answer: &[u8]) {
         self.state = host_state(answer);
         let Some(program) = &mut self.program else {
@@ -690,7 +691,7 @@ fn reported_error(answer: &[u8]) -> Option<String> {
     Some(text(answer)).filter(|line| !line.is_empty() && kind != 0 && kind != request::READ_HOST)
 }
 
-/// Returns a number of `struct host_answer`, by its place after the head.
+/// Returns a number of `struct host_answer`, given its index after the header.
 fn answer_value(answer: &[u8], place: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|i| answer[168 + 8 * place + i]))
 }
