@@ -11,6 +11,7 @@ from commands import run
 from longpipe import Design, Scenario, ScenarioError
 from longpipe.cli import app
 from longpipe.cli.design.plan import parse_factor
+from longpipe.cli.run import change
 from longpipe.design.text import from_json, to_json
 
 WWW_98 = str(resources.files("longpipe.papers.www_98") / "published.csv")
@@ -204,6 +205,10 @@ def test_levels_may_be_tables_beside_bare_words() -> None:
         "codel",
     ]
     assert list(parse_factor("tcp.recovery=vanilla,reno").levels) == ["vanilla", "reno"]
+    # TOML does not accept a number that begins with a dot.
+    assert list(parse_factor("tcp.congestion.beta=.5,0.9,1").levels) == [0.5, 0.9, 1]
+    assert list(parse_factor("switch.buffer=.5 BDP,007").levels) == [".5 BDP", "007"]
+    assert [change(f"x.y={text}")[1] for text in (".5", "-.25", "5.", "1 ms")] == [0.5, -0.25, 5.0, "1 ms"]
 
 
 def test_tables_have_names_and_none_clears_a_field() -> None:

@@ -263,6 +263,9 @@ def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
             for outer in ({}, {"profile": "linux-6"}, {"profile": "linux-6", "vegas": {"beta": 7}}):
                 group = [{"name": "a", "count": 1, "tcp": {**profile, **own}}, {"name": "b", "count": 1}]
                 tables.append({**rest, "tcp": outer, "network": {"kind": "dumbbell", "group": group}})
+    # Options without a kind are those of the profile's kind.
+    for own in ({"congestion": {"beta": 0.8}}, {"recovery": {"frto": False}}):
+        tables += [{**rest, "tcp": {"profile": "linux-6", **own}}]
     assert_equal(tables)
     # Vegas in `linux-6` keeps 2 to 4 segments in queues (tcp_vegas.c).
     (page,) = of_page([{**rest, "tcp": {"profile": "linux-6", "congestion": "vegas"}}])

@@ -35,6 +35,12 @@ def test_a_control_that_is_named_goes_by_the_profiles_rules(named: object) -> No
     assert Tcp.model_validate({"congestion": named}).congestion == Cubic(rules="rfc-9438")
 
 
+def test_options_without_a_kind_are_those_of_the_profiles_control() -> None:
+    tcp = Tcp.model_validate({"profile": "linux-6", "congestion": {"beta": 0.8}, "recovery": {"frto": False}})
+    whole = {"kind": "cubic", "beta": 0.8}, {"kind": "rack", "dsack": True, "successive": True}
+    assert tcp == Tcp.model_validate({"profile": "linux-6", "congestion": whole[0], "recovery": whole[1]})
+
+
 def test_rules_that_are_said_win_over_the_profile() -> None:
     said = {"kind": "cubic", "rules": "rfc-9438"}
     assert Tcp.model_validate({"profile": "linux-6", "congestion": said}).congestion == Cubic(rules="rfc-9438")

@@ -284,7 +284,12 @@ function beforehand(name: string, table: Table): Table {
     const fields: Table = {};
     for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
     if (name === "Tcp") {
-        const whole = { ...DESCRIPTION.profiles[String(fields["profile"])], ...fields };
+        const defaults = DESCRIPTION.profiles[String(fields["profile"])] ?? {};
+        const whole: Table = { ...defaults, ...fields };
+        for (const part of ["recovery", "congestion"]) {
+            const [own, usual] = [whole[part], defaults[part]];
+            if (isTable(own) && isTable(usual) && !("kind" in own)) whole[part] = { ...usual, ...own };
+        }
         if (!("handshake" in fields) && tellsARoundTrip(fields["initial_rtt"])) delete whole["handshake"];
         const congestion = whole["congestion"];
         if (typeof congestion === "string" || isTable(congestion)) {

@@ -1,6 +1,19 @@
 """Help for field names without their path."""
 
+import re
+from typing import Final
+
 from longpipe.errors import ScenarioError
+
+_WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})")
+_REAL: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Returns a number, which may have a form that TOML lacks, such as .5, and other text unchanged."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _REAL.fullmatch(text) else text
 
 
 def check_whole(option: str, field: str) -> None:

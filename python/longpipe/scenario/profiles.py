@@ -54,11 +54,16 @@ def filled(fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
     """Returns a connection's fields with the defaults of its profile; specified fields and options have precedence.
 
     A specified `initial_rtt` replaces the profile's handshake, because each of them provides the first RTT sample.
+    Options of a recovery or congestion control without a kind apply to the kind of the profile.
     """
     if not isinstance(fields, dict):
         return fields
     profile = str(fields.get("profile"))
-    whole = {**PROFILES.get(profile, {}), **fields}
+    defaults = PROFILES.get(profile, {})
+    whole = {**defaults, **fields}
+    for part in ("recovery", "congestion"):
+        if part in defaults and isinstance(whole[part], dict) and "kind" not in whole[part]:
+            whole[part] = {**defaults[part], **whole[part]}
     if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
         whole.pop("handshake", None)
     if "congestion" in whole:

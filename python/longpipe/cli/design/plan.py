@@ -11,7 +11,7 @@ from rich.markup import escape
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
-from longpipe.cli.naming import check_whole
+from longpipe.cli.naming import check_whole, number_or_text
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import opened, resumable
@@ -105,7 +105,7 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalid
     if text == "none" and may_be_absent(field):
         return None
     if not text.startswith("{"):
-        return text
+        return number_or_text(text)
     try:
         return parse_toml(f"level = {text}", option)["level"]
     except NoTomlError:

@@ -14,7 +14,7 @@ import typer
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
-from longpipe.cli.naming import check_whole
+from longpipe.cli.naming import check_whole, number_or_text
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_if_wanted
 from longpipe.errors import ScenarioError
@@ -226,4 +226,4 @@ def change(text: str) -> tuple[str, object]:
     try:
         return field.strip(), parse_toml(f"value = {value}", "--set")["value"]
     except NoTomlError:
-        return field.strip(), value.strip()
+        return field.strip(), number_or_text(value.strip())
