@@ -165,7 +165,7 @@ def message(build: Callable[[], object]) -> str:
             "y",
             ["material"],
             {},
-            "response: 'y' holds str values; needs a column of numbers",
+            "response: 'y' has values of type str; needs a column of numbers",
         ),
         (
             BATTERY.assign(y=BATTERY["y"].replace(130, np.nan)),

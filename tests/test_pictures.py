@@ -524,7 +524,7 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),
         (["window", "-o", "a.svg", "--port", PORT], "--port: window shows flows; needs --flow, or the picture queue"),
         (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which shows one flow"),
-        (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' held nothing; accepts"),
+        (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' was always empty; accepts"),
         (["rtt", "--to", "x"], "--to: 'x'; needs a number of seconds, or a time with its unit, as in '250 ms'"),
         (["rtt", "-o", "a.svg", "--from", "3000 ms"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
         (["rtt", "-o", "a.svg", "--from", "3"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
