@@ -94,7 +94,7 @@ def test_one_command_writes_the_card_of_a_class(tmp_path: Path) -> None:
     assert done.exception is None, done.output
     assert "Proposed: Loss is at most twice CUBIC's, or 2 %" in done.output
     page = (tmp_path / "report.html").read_text()
-    assert "Aimd, evaluated by the criteria for new congestion control algorithms (RFC 9743" in page
+    assert "Aimd, assessed by the criteria for new congestion control algorithms (RFC 9743" in page
     assert "All conditions are proposed" in page
     runs = pd.read_csv(tmp_path / "part-5.1.3.csv")
     assert set(runs["control"]) == {"Aimd", "cubic", "reno", "bbr"}

@@ -452,7 +452,7 @@ def of_control(text: str) -> Suite:
         raise ScenarioError(f"--control: {text!r}; needs a name other than {', '.join(REFERENCES)}")
     return Suite(
         id="rfc-9743",
-        title=f"{name}, evaluated by the criteria for new congestion control algorithms (RFC 9743, BCP 133, March 2025)",
+        title=f"{name}, assessed by the criteria for new congestion control algorithms (RFC 9743, BCP 133, March 2025)",
         conditions=(
             "10 Mbit/s, 40 ms, a buffer of 1 BDP, tail drop and 40 s unless a section says otherwise; Linux's TCP with "
             "SACK and RACK. Reno is Linux's. goodput is the total of all flows, p95 the 95 % quantile of the queueing "
