@@ -5,7 +5,7 @@
 //!    └─ a packet moves from left to right; its ACK takes the same path in the other direction ─┘
 //! ```
 
-// Only the reference engine uses some items.
+// Some items are used only by the reference engine.
 #![cfg_attr(not(feature = "reference"), allow(dead_code))]
 
 pub mod atm;

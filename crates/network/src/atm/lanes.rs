@@ -39,7 +39,7 @@ impl Arrives for Edge {
 #[derive(Clone, Debug)]
 pub(crate) struct EdgesInTransit {
     edges: Lanes<Edge, LANES>,
-    /// Options of packets with options that have not reached their ports, by VC.
+    /// By VC: options of packets that have not reached their ports.
     options: Vec<Ring<Options>>,
     /// Number of ACKs that are queued at their hosts.
     pub acks_elsewhere: u64,

@@ -39,7 +39,7 @@ pub struct Connection {
     pub(crate) application: Application,
     /// Data in transit.
     pub data: InTransit<DataSegment>,
-    /// Total data of the application [byte]; `GREEDY` while they are endless.
+    /// Total data of the application [byte]; `GREEDY` while unlimited.
     pub size: u64,
     /// Start time of the application.
     pub start: Time,

@@ -19,7 +19,7 @@ pub struct TimeVaryingReport {
     pub bytes_lost_on_wire: u64,
     /// Reordering on the wire.
     pub overtakings: Overtakings,
-    /// Whether the line can have sent all bits that left.
+    /// Whether the line was fast enough to send all bits that left.
     pub(crate) within_capacity: bool,
 }
 

@@ -22,7 +22,7 @@ impl<T: Queued> QueueDisc<T> for AckFilter<T> {
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
         self.backlog.remove(
             |waiting| packet.supersedes(waiting),
-            |gone| drop(gone, DropCause::AckFilter),
+            |removed| drop(removed, DropCause::AckFilter),
         );
         self.backlog.push_unless_full(port, packet, drop);
         false

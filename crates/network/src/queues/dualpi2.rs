@@ -162,11 +162,11 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
                 }
                 // Marking is saturated: both queues drop with equal probability (appendix A.2).
                 (true, true) => {
-                    let goes = side.recurs(classic);
-                    if !goes {
+                    let signals = side.recurs(classic);
+                    if !signals {
                         packet.mark();
                     }
-                    !goes
+                    !signals
                 }
                 (false, overload) => !side.recurs(classic) || (self.config.ecn && !overload && packet.mark()),
             };

@@ -95,7 +95,7 @@ impl BitrateRule {
                 let fits = (1..=MAX_CHUNKS).contains(&chunks);
                 refuse_unless(fits, "chunks", chunks, "needs 1 to 1000 chunks").or_else(|| {
                     let fits = safety > 0.0 && safety <= 10.0;
-                    refuse_unless(fits, "safety", safety, "needs a part above 0 and up to 10")
+                    refuse_unless(fits, "safety", safety, "needs a factor above 0 and up to 10")
                 })
             }
         }

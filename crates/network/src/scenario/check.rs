@@ -93,7 +93,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(
                 field("conditioners"),
                 "duplication",
-                "needs none where programs outside send packets",
+                "needs no duplication if external programs send packets",
             );
         }
         if scenario.framing == Framing::Aal5 && !link.conditioners.is_empty() {
@@ -129,7 +129,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         return refuse(
             "flows",
             scenario.flows.len(),
-            "needs fewer than 16 million links and timers in all",
+            "needs fewer than 16 million links and timers in total",
         );
     }
     Ok(())
@@ -160,7 +160,7 @@ fn check_host_queues(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(
                 field,
                 jitter,
-                "needs 0 where the host's interface has a queue discipline or a limit",
+                "needs 0 if the host's interface has a queue discipline or a limit",
             );
         }
     }
@@ -179,7 +179,7 @@ fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Re
         scenario.nodes[link.from].name, scenario.nodes[link.to].name
     );
     if (buffer.unit == BufferUnit::Cells) != (scenario.framing == Framing::Aal5) {
-        return refuse(field, unit, "needs cells under AAL5, packets or bytes without");
+        return refuse(field, unit, "needs cells under AAL5, otherwise packets or bytes");
     }
     if buffer.limit < min {
         return refuse(
@@ -203,7 +203,7 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
             continue;
         }
         if !link.policy.takes_packets() {
-            let accepted = "needs another policy than epd, partial-packet-discard and red by cells for IP packets";
+            let accepted = "needs a policy other than epd, partial-packet-discard and red by cells for IP packets";
             return refuse(field("policy"), "a policy for cells", accepted);
         }
         if link.scheduler != (SchedulerConfig::Fifo {}) {
@@ -347,7 +347,7 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
                 return refuse(
                     field("route"),
                     name,
-                    "needs links whose cells meet those of no other link later",
+                    "needs links whose cells meet no cells of another link further downstream",
                 );
             }
             if hop > 1 && ubr > 0 {
@@ -381,11 +381,11 @@ pub(crate) fn check_path(
         return refuse(
             field,
             format!(
-                "{} links of {} s in all",
+                "{} links of {} s in total",
                 route.len(),
                 total / u128::from(PS_PER_SECOND)
             ),
-            "needs links of at most 1 000 000 s in all",
+            "needs links of at most 1 000 000 s in total",
         );
     }
     Ok(())

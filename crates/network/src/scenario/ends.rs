@@ -36,7 +36,7 @@ pub(super) fn way_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Res
             return refuse(
                 field,
                 format!("{} then {}", name(before.to), name(after.from)),
-                "needs each link to begin where the one before ends",
+                "needs each link to begin where the previous one ends",
             );
         }
         if scenario.nodes[before.to].kind == NodeKind::Host {

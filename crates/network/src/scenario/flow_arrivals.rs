@@ -115,7 +115,7 @@ impl SizesConfig {
                     .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
                 let ends = points.last().is_some_and(|last| last.1 == ALL_FLOWS);
                 let fits = points.iter().all(|point| point.0 <= MAX_FLOW_BYTES);
-                let accepted = "needs ascending sizes up to 1 TB and shares, the last of a billion";
+                let accepted = "needs ascending sizes of up to 1 TB and ascending shares, the last of one billion";
                 refuse_unless(
                     rises && ends && fits,
                     "points",
@@ -131,7 +131,7 @@ fn list_problem(flows_ps: &[(u64, u64)]) -> Option<Problem> {
     let back = flows_ps.windows(2).find(|pair| pair[0].0 > pair[1].0);
     let odd = flows_ps.iter().find(|flow| !(1..=MAX_FLOW_BYTES).contains(&flow.1));
     let late = flows_ps.last().filter(|last| last.0 > 100 * 86_400 * PS_PER_SECOND);
-    back.map(|pair| Problem::new("flows", pair[1].0, "needs times that never go back, in ps"))
+    back.map(|pair| Problem::new("flows", pair[1].0, "needs nondecreasing times, in ps"))
         .or_else(|| odd.map(|flow| Problem::new("flows", flow.1, "needs sizes of 1 byte to 1 TB")))
         .or_else(|| late.map(|last| Problem::new("flows", last.0, "needs at most 100 days, in ps")))
 }

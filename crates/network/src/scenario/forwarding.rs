@@ -56,7 +56,13 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     for _ in 0..scenario.flows.len() {
         match scenario.flows.get(at).and_then(|flow| flow.onward) {
             Some(next) if next.flow != index => at = next.flow,
-            Some(_) => return refuse(field("onward.flow"), onward.flow, "needs flows that end somewhere"),
+            Some(_) => {
+                return refuse(
+                    field("onward.flow"),
+                    onward.flow,
+                    "needs a chain of flows without a loop",
+                )
+            }
             None => break,
         }
     }

@@ -217,7 +217,7 @@ impl RedConfig {
             ordered,
             "max",
             max,
-            "needs a largest mean of up to 1e12, above the least, which needs to be above 0",
+            "needs a mean of up to 1e12 above min, which needs to be above 0",
         )
         .or_else(|| share_problem("weight", self.weight))
         .or_else(|| share_problem("max_p", self.max_p))
@@ -225,7 +225,7 @@ impl RedConfig {
         .or_else(|| {
             let of_cells = self.unit == QueueUnit::Cells;
             refuse_unless(of_cells || !self.per_vc, "per_vc", true, "needs unit cells").or_else(|| {
-                let accepted = "needs false where the unit is cells, which carry no marks of IP";
+                let accepted = "needs false if the unit is cells, which carry no marks of IP";
                 refuse_unless(!(of_cells && self.ecn), "ecn", true, accepted)
             })
         })
@@ -235,7 +235,7 @@ impl RedConfig {
                 plain,
                 "gap",
                 "drawn",
-                "needs uniform or wait where RED is gentle or adaptive",
+                "needs uniform or wait if RED is gentle or adaptive",
             )
         })
     }

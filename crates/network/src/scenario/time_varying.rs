@@ -199,7 +199,11 @@ impl ServiceConfig {
                 let end = cycle_ps.unwrap_or(LATEST);
                 if let Some(pair) = instants.windows(2).find(|pair| pair[0] >= pair[1] || pair[1] > end) {
                     let value = format!("{} then {}", pair[0], pair[1]);
-                    return Some(("service.steps", value, "needs ascending instants before the cycle ends"));
+                    return Some((
+                        "service.steps",
+                        value,
+                        "needs ascending times before the end of the cycle",
+                    ));
                 }
                 if let Some(step) = steps.iter().find(|step| step[1] > FASTEST) {
                     return Some((
@@ -215,7 +219,7 @@ impl ServiceConfig {
                     Some(cycle) if *cycle > LATEST || instants.last().is_some_and(|last| last >= cycle) => Some((
                         "service.cycle",
                         cycle.to_string(),
-                        "needs more than the last instant, up to 100 days",
+                        "needs more than the last time, up to 100 days",
                     )),
                     _ => None,
                 }
@@ -227,11 +231,11 @@ impl ServiceConfig {
             } => {
                 if let Some(pair) = instants_ps.windows(2).find(|pair| pair[0] > pair[1]) {
                     let value = format!("{} then {}", pair[0], pair[1]);
-                    return Some(("service.instants", value, "needs instants that never decrease"));
+                    return Some(("service.instants", value, "needs nondecreasing times"));
                 }
                 match instants_ps.last() {
                     None | Some(0) => {
-                        return Some(("service.instants", "all 0".to_owned(), "needs a last one above 0"))
+                        return Some(("service.instants", "all 0".to_owned(), "needs a last time above 0"))
                     }
                     Some(&last) if last > LATEST => {
                         return Some(("service.instants", last.to_string(), "needs at most 100 days, in ps"));
@@ -258,7 +262,7 @@ impl DelayConfig {
         }
         if let Some(pair) = self.knots_ps.windows(2).find(|pair| pair[0][0] > pair[1][0]) {
             let value = format!("{} then {}", pair[0][0], pair[1][0]);
-            return Some(("delay.knots", value, "needs instants that never decrease"));
+            return Some(("delay.knots", value, "needs nondecreasing times"));
         }
         let far = self
             .knots_ps
@@ -315,6 +319,6 @@ impl OutagesConfig {
         }
         let pair = self.intervals_ps.windows(2).find(|pair| pair[0][1] >= pair[1][0])?;
         let value = format!("{} then {}", pair[0][1], pair[1][0]);
-        Some(("outages", value, "needs intervals in order and apart"))
+        Some(("outages", value, "needs ordered and disjoint intervals"))
     }
 }

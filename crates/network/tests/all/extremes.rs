@@ -231,7 +231,7 @@ fn chain(links: usize, delay: u64) -> Scenario {
 #[test]
 fn a_path_of_more_than_a_million_seconds_is_rejected() {
     for (links, field) in [
-        (1_001, "flows[0].route: 1001 links of 1001000 s in all"),
+        (1_001, "flows[0].route: 1001 links of 1001000 s in total"),
         (20_000, "nodes["),
     ] {
         let refused = Simulation::new(&chain(links, 1_000 * SECOND), 1, ());
@@ -263,7 +263,7 @@ fn a_jitter_and_an_rto_beyond_their_bounds_are_rejected() {
     let refused = Simulation::new(&scenario, 1, ()).expect_err("too long");
     assert_eq!(
         refused.to_string(),
-        "flows[0].tcp.timer.max_rto: 1000000 ticks of 100000000000000 ps; needs at most 100 000 s in all"
+        "flows[0].tcp.timer.max_rto: 1000000 ticks of 100000000000000 ps; needs at most 100 000 s in total"
     );
 }
 

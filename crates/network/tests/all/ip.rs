@@ -163,7 +163,7 @@ fn options_for_cells_only_are_rejected_in_one_line() {
     epd.links[0].policy = policy("epd");
     assert_eq!(
         refused(epd),
-        "links[0].policy: a policy for cells; needs another policy than epd, partial-packet-discard and red by cells for IP packets"
+        "links[0].policy: a policy for cells; needs a policy other than epd, partial-packet-discard and red by cells for IP packets"
     );
     let mut rotating = plain.clone();
     rotating.ties = Ties::Rotating;
@@ -173,7 +173,7 @@ fn options_for_cells_only_are_rejected_in_one_line() {
     );
     assert_eq!(
         refused(ip(plain.clone(), BufferUnit::Cells, 100)),
-        "buffer of n0->n1: cells; needs cells under AAL5, packets or bytes without"
+        "buffer of n0->n1: cells; needs cells under AAL5, otherwise packets or bytes"
     );
     assert_eq!(
         refused(ip(plain, BufferUnit::Bytes, 551)),

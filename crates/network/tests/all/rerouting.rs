@@ -202,7 +202,7 @@ fn invalid_route_changes_are_rejected() {
     );
     let apart = refused(|own| second(own).route = vec![0, 4, 10]);
     assert!(
-        apart.ends_with("needs each link to begin where the one before ends"),
+        apart.ends_with("needs each link to begin where the previous one ends"),
         "{apart}"
     );
     let cells = refused(|own| {

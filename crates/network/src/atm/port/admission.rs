@@ -23,7 +23,7 @@ pub struct QueueCounters {
     pub cells_out: u64,
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
-    /// Cells of frames that the policy rejected entirely.
+    /// Cells of frames that the policy dropped as a whole.
     pub lost_aqm: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,

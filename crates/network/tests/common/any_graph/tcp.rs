@@ -155,7 +155,7 @@ pub fn without_marks(tcp: &mut TcpConfig) {
 }
 
 impl TcpDraft {
-    /// Returns the connection at the given time scale.
+    /// Returns the TCP configuration at the given time scale.
     pub fn build(&self, pace: Pace) -> TcpConfig {
         let (segments, bytes) = self.window;
         let window = (segments * u64::from(self.mss) + u64::from(bytes)).min(1 << 30);

@@ -174,7 +174,7 @@ impl OccupancyHistory {
         }
     }
 
-    /// Returns the cells of a VC before the head's batch.
+    /// Returns the number of cells of a VC before the head's batch.
     fn passed(&self, local: u32, batch: u64) -> u64 {
         let vc = &self.vcs[local as usize];
         vc.passed + if vc.in_front { batch - vc.since } else { 0 }
