@@ -236,7 +236,8 @@ def plot(
     # In that picture, runs are lines of one picture in any case.
     options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind not in DISTRIBUTIONS)
     busy: Busy = {}
-    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
+    _check_port(_existing(source), changes or [], port)
+    runs = _runs(Path(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
     with Waiting("drawing"):
         if kind is Kind.WINDOW:
             _tell_shares(runs, flow, busy)
@@ -291,6 +292,14 @@ def _existing(source: str) -> Path:
     if not Path(source).exists():
         raise ScenarioError(f"{source}: does not exist; needs a TOML file, or a directory of run --csv")
     return Path(source)
+
+
+def _check_port(source: Path, changes: list[str], port: str | None) -> None:
+    """Raises ScenarioError, before the run, for a port that the network of a scenario file does not have."""
+    if port is not None and source.is_file():
+        from longpipe.pictures.recorded import check_port
+
+        check_port(scenario_with(source, changes), port)
 
 
 def _kind(name: str | None) -> Kind:
@@ -461,5 +470,7 @@ def _span(scenario: Scenario, begin: float | None, end: float | None) -> tuple[f
     last = duration_s(scenario)
     span = (0.0 if begin is None else begin, last if end is None else min(end, last))
     if not 0 <= span[0] < span[1]:
-        raise ScenarioError(f"--from, --to: {span[0]:g} s to {span[1]:g} s; needs a time within 0 s and {last:g} s")
+        raise ScenarioError(
+            f"--from, --to: {span[0]:g} s to {span[1]:g} s; needs a beginning before the end, from 0 s to {last:g} s"
+        )
     return span

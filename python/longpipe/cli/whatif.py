@@ -70,6 +70,8 @@ def whatif(
 def _show(found: WhatIf, path: Path) -> None:
     from rich.table import Table
 
+    from longpipe.analysis.cautions import seedless
+
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     echo(f"{path}: {changes_text}; {found.seeds} pairs of runs; goodput and RTT without the first third of each run")
     table = Table(box=None, pad_edge=False)
@@ -82,7 +84,9 @@ def _show(found: WhatIf, path: Path) -> None:
     table.add_row("difference", *(_cell(one, one.difference, "+") for one in found.measures))
     table.add_row("95 % of single changed runs", *(_interval(one) for one in found.measures))
     Console().print(table, markup=False)
-    if found.estimates is None:
+    if found.estimates is None and (problem := seedless(found.scenario)):
+        echo(f"warning: {problem}", err=True)
+    elif found.estimates is None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
     else:
         echo("95 % intervals include the random numbers and the fit's uncertainty of rate, RTT, buffer and losses")

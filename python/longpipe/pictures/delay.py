@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.drops import CAUSES
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.recorded import Run, check_flows, chosen, name_of, shown_s, trace, within
+from longpipe.pictures.recorded import Run, check_flows, check_port, chosen, name_of, shown_s, trace, within
 from longpipe.pictures.style import (
     ASH,
     BLUE,
@@ -58,6 +58,7 @@ _TOLD: Final = {
 def port_of(run: Run, port: str | None) -> str:
     """Returns the selected port, by default that with the longest mean delay; raises ScenarioError if it is unused."""
     rows = trace(run, "delay")
+    check_port(run.scenario, port)
     means = rows.groupby(rows["port"].astype(str))["delay_s"].mean()
     if not len(means):
         raise ScenarioError("port: no packet left any port; needs a longer run")

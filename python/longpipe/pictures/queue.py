@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.recorded import Run, as_steps, flow_names, name_of, shown_s, trace
+from longpipe.pictures.recorded import Run, as_steps, check_port, flow_names, name_of, shown_s, trace
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, panels
 
 MOST_FLOWS = 8
@@ -53,6 +53,7 @@ def queue(
 
     Shows the `most` flows with the largest occupancy, and the sum of all others; None shows all flows.
     """
+    check_port(run.scenario, port)
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
     known = list(dict.fromkeys(samples["port"].astype(str)))

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import pandas as pd
 
+from longpipe.analysis.paths import port_name
 from longpipe.analysis.slowdowns import COMPLETIONS
 from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
@@ -97,6 +98,14 @@ def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
     for flow in flows or ():
         if flow not in known:
             raise ScenarioError(f"flow: {flow!r} is not in the run; {nearest(flow, known)}")
+
+
+def check_port(scenario: Scenario, port: str | None) -> None:
+    """Raises ScenarioError for an unknown port."""
+    resolved = scenario.resolved
+    known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
+    if port is not None and port not in known:
+        raise ScenarioError(f"port: {port!r} is not in the network; {nearest(port, known)}")
 
 
 class Chosen(NamedTuple):
