@@ -113,7 +113,8 @@ def test_a_run_that_kills_its_workers_is_named_and_those_after_it_are_done(
 def test_a_scheduler_that_goes_away_is_an_error_and_what_is_stored_stays(tmp_path: Path) -> None:
     with cluster(tmp_path, 1) as started, closing(Store()) as store:
         with pytest.raises(
-            ExecutorError, match=r"the Dask scheduler tcp://127\.0\.0\.1:\d+ has disappeared, with scenario 'long', seed \d+"
+            ExecutorError,
+            match=r"the Dask scheduler tcp://127\.0\.0\.1:\d+ has disappeared, with scenario 'long', seed \d+",
         ):
             complete_study(
                 [(LONG, seed) for seed in range(100)],
