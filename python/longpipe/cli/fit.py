@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from longpipe.fit.report import FitReport
 
+# Maximum number of rates over time that are printed.
+MOST_STEPS = 12
+
 
 def fit(
     file: Annotated[
@@ -111,8 +114,11 @@ def _show(found: FitReport) -> None:
         if shares:
             table.add_row(name, listed(shares), source)
     Console().print(table, markup=False)
-    for text in found.step_lines():
+    lines = found.step_lines()
+    for text in lines[:MOST_STEPS]:
         echo(text)
+    if len(lines) > MOST_STEPS:
+        echo(f"and {len(lines) - MOST_STEPS} more rates, which are in the scenario")
     if found.distance is not None:
         echo(f"mean distance of the best simulation's data in flight: {found.distance:.1%}")
     for text in found.notes:

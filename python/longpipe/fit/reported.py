@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.report import FitReport
 from longpipe.fit.search import TAIL_DROP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from longpipe.fit.estimate import FitEstimate
     from longpipe.fit.search import PathFit
     from longpipe.scenario import Scenario
+
+# Number of rates over time from which on other traffic at the bottleneck is a likely cause.
+MANY_STEPS: Final = 8
 
 
 def report(found: PathFit) -> FitReport:
@@ -30,9 +35,19 @@ def report(found: PathFit) -> FitReport:
         queues=found.queue_shares(),
         distance=found.best.distance,
         cannot_tell=cannot_tell(found),
-        notes=seen.notes,
+        notes=(*seen.notes, *_doubts(found)),
         series=_series(found),
     )
+
+
+def _doubts(found: PathFit) -> Iterator[str]:
+    """Yields a note if the rate changes so often that other traffic is likely."""
+    steps = len(found.features.steps)
+    if steps >= MANY_STEPS:
+        yield (
+            f"the rate changes {steps - 1} times: either the link varies, or other traffic shared it, which a fit does "
+            "not model; then rate, buffer and sender are wrong"
+        )
 
 
 def scenario(found: PathFit) -> Scenario:
