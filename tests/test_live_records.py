@@ -58,12 +58,12 @@ def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path)
         # The time is 58 days and 19 hours, whose simulation would take hours.
         (
             arrival(5_081_277_178_699_218_000),
-            "entry 0: 5081277 s after the one before; a record pauses for a day at most",
+            "entry 0: 5081277 s after the previous entry; needs at most one day",
         ),
-        (arrival(5) + end(DAY_PS + 6, 1), "entry 1: 86400 s after the one before; a record pauses for a day at most"),
-        (arrival(5) + arrival(4), "entry 1: not one of a record"),
-        (arrival(5, flags=4), "entry 0: not one of a record"),
-        (arrival(5) + end(6, 2), "entry 1: not one of a record"),
+        (arrival(5) + end(DAY_PS + 6, 1), "entry 1: 86400 s after the previous entry; needs at most one day"),
+        (arrival(5) + arrival(4), "entry 1: not a valid entry of a record"),
+        (arrival(5, flags=4), "entry 0: not a valid entry of a record"),
+        (arrival(5) + end(6, 2), "entry 1: not a valid entry of a record"),
     ],
 )
 def test_entries_that_no_run_writes_are_named(tmp_path: Path, entries: bytes, problem: str) -> None:

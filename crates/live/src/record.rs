@@ -112,10 +112,10 @@ pub enum ReadError {
     #[error("{0}")]
     File(#[from] io::Error),
     /// An invalid entry, by number.
-    #[error("entry {0}: not one of a record")]
+    #[error("entry {0}: not a valid entry of a record")]
     Entry(u64),
     /// The time since the previous entry is too long.
-    #[error("entry {0}: {1} s after the one before; a record pauses for a day at most")]
+    #[error("entry {0}: {1} s after the previous entry; needs at most one day")]
     Pause(u64, u64),
 }
 

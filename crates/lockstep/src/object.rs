@@ -55,7 +55,7 @@ impl Object {
     /// # Errors
     /// Returns one line about the setting that the stack does not accept.
     pub fn create(self: &Arc<Object>, stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
-        let text = |text: &str| CString::new(text).map_err(|_| format!("{text:?}: has a zero byte"));
+        let text = |text: &str| CString::new(text).map_err(|_| format!("{text:?}: contains a NUL byte"));
         let stack = text(stack)?;
         let mut texts = Vec::with_capacity(setup.settings.len());
         for (name, value) in setup.settings {

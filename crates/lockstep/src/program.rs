@@ -204,7 +204,9 @@ impl Program {
 
     fn unexpected(&self) -> String {
         let (kind, length) = (self.kind, self.body.len());
-        format!("wrote message {kind} with {length} bytes where protocol version {VERSION} has none of this form")
+        format!(
+            "wrote message {kind} with {length} bytes, which protocol version {VERSION} does not define at this point"
+        )
     }
 
     /// Returns the reason why a pipe of the program is closed.

@@ -608,7 +608,7 @@ impl Guest {
         let panic = lines.lines().find(|line| line.contains(PANIC));
         match (read, panic.or_else(|| lines.lines().rfind(|line| !line.is_empty()))) {
             (Ok(_), Some(line)) => one_line(line.as_bytes()),
-            _ => "it printed nothing".to_owned(),
+            _ => "its console is empty".to_owned(),
         }
     }
 }

@@ -258,7 +258,7 @@ impl TcpConfig {
         }
         if self.congestion.measures_delay() && !self.timestamps() {
             let accepted = "needs fine, with timestamps, for congestion = ledbat, which measures one-way delays";
-            return Some(Problem::new("timer", "none of timestamps", accepted));
+            return Some(Problem::new("timer", "a timer without timestamps", accepted));
         }
         if !(1..=1_000_000).contains(&self.initial_window_segments) {
             let accepted = "needs 1 to 1 000 000 segments";
@@ -294,7 +294,7 @@ impl TcpConfig {
         if matches!(self.congestion, CongestionConfig::Prague(_)) && !counts {
             return Some(Problem::new(
                 "ecn",
-                "none of Accurate ECN",
+                "a mode without Accurate ECN",
                 "needs accurate for congestion = prague",
             ));
         }
@@ -302,7 +302,7 @@ impl TcpConfig {
         if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !shares {
             return Some(Problem::new(
                 "ecn",
-                "none of DCTCP's",
+                "a mode without feedback for each packet",
                 "needs dctcp or accurate for congestion = dctcp",
             ));
         }
