@@ -139,7 +139,7 @@ pub fn read<E: From<ReadError>>(
     while let Some(entry) = entries.next() {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| entry[at + byte]));
         let at = Time(word(0));
-        if at < last || entry[15] > END || entry[14] > CAPABLE | MARKED {
+        if at < last || entry[15] > END || entry[14] > CAPABLE | MARKED | SCALABLE {
             return Err(ReadError::Entry(number).into());
         }
         if at - last > LONGEST_PAUSE {
@@ -217,7 +217,7 @@ mod tests {
         std::fs::write(&path, entry).expect("room");
         assert!(matches!(ends(0), Err(ReadError::Pause(0, 5_081_277))));
         entry = [0; ENTRY];
-        entry[14] = 4;
+        entry[14] = 8;
         std::fs::write(&path, entry).expect("room");
         assert!(matches!(ends(0), Err(ReadError::Entry(0))));
         std::fs::remove_file(&path).expect("the file");
