@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from longpipe.suites.suite import Suite
 
 # Ids in the order of the listing; the module of "rfc-7928" is `rfc_7928`.
-IDS: Final = ("rfc-7928", "tcpeval", "rfc-9743", "rfc-8867")
+IDS: Final = ("rfc-7928", "tcpeval", "rfc-9743", "rfc-8867", "bbr-draft")
 
 
 class _Suites(Mapping[str, "Suite"]):

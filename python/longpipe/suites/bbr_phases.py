@@ -1,0 +1,131 @@
+"""Phases of BBR as packets show them: rates of arrival at the bottleneck, and delays in its queue.
+
+A stack does not show its state, so these measures apply to any implementation. Rates are relative to the link's, and
+times in round trips of the path without queues.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from longpipe.result import Result
+
+_PORT: Final = "switch1->switch2"
+# Startup has ended, and the first probes for bandwidth follow, by this time [s].
+_STEADY_S: Final = 2.0
+# Shares of the link's rate above which a sender builds a queue, and below which it drains one.
+_ABOVE: Final = 1.06
+_DRAINS: Final = 0.75
+# Time for which ProbeRTT keeps the smaller window [s].
+_PROBE_RTT_S: Final = 0.2
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Packets of the only flow at the bottleneck: arrivals [s], lengths in seconds of the link, and waits [s]."""
+
+    at: Floats
+    length: Floats
+    wait: Floats
+    round_trip_s: float
+
+    def rates(self, window_s: float) -> tuple[Floats, Floats]:
+        """Returns the ends of intervals that begin every quarter of `window_s`, and the rates in them."""
+        ends = np.arange(window_s, self.at[-1], window_s / 4)
+        sent = np.concatenate([[0.0], np.cumsum(self.length)])
+        counts = [np.searchsorted(self.at, times) for times in (ends, ends - window_s)]
+        return ends, (sent[counts[0]] - sent[counts[1]]) / window_s
+
+
+def _seen(result: "Result") -> _Seen:
+    network: Any = result.scenario.network
+    rate_bps = float(RATE.parse(network.trunk_rate))
+    frame = result.traces["delay"]
+    rows = frame[(frame.port == _PORT) & ~frame.acks.astype(bool)]
+    length = rows.bytes.to_numpy(dtype=float) * 8 / rate_bps
+    wait = rows.delay_s.to_numpy(dtype=float)
+    arrival = rows.time_s.to_numpy(dtype=float) - length - wait
+    order = np.argsort(arrival, kind="stable")
+    round_trip_s = 2 * float(TIME.parse(network.trunk_delay)) / 1e12
+    return _Seen(arrival[order], length[order], wait[order], round_trip_s)
+
+
+def _drain(seen: _Seen) -> tuple[float, float, float]:
+    """Returns when the rate first exceeds the link's and when it then falls [s], and the lowest rate that follows."""
+    ends, rates = seen.rates(seen.round_trip_s)
+    above = np.flatnonzero(rates > _ABOVE)
+    if not above.size:
+        return np.nan, np.nan, np.nan
+    below = np.flatnonzero((rates < _DRAINS) & (ends > ends[above[0]]))
+    if not below.size:
+        return float(ends[above[0]]), np.nan, np.nan
+    begin = ends[below[0]]
+    after = (ends >= begin) & (ends < begin + 4 * seen.round_trip_s)
+    return float(ends[above[0]]), float(begin), float(rates[after].min())
+
+
+def startup_rounds(result: "Result") -> float:
+    """Round trips from the first one in which the rate exceeds that of the link to the first one of Drain."""
+    seen = _seen(result)
+    above, begin, _ = _drain(seen)
+    return (begin - above) / seen.round_trip_s
+
+
+def drain_rate(result: "Result") -> float:
+    """Lowest rate over a round trip after Startup: the pacing gain of Drain, relative to the link."""
+    return _drain(_seen(result))[2]
+
+
+def drain_rounds(result: "Result") -> float:
+    """Round trips from the first one of Drain until a packet waits for at most a hundredth of the round trip."""
+    seen = _seen(result)
+    _, begin, _ = _drain(seen)
+    empty = seen.at[(seen.at > begin) & (seen.wait <= 0.01 * seen.round_trip_s)]
+    return float((empty[0] - begin) / seen.round_trip_s) if empty.size else np.nan
+
+
+def _probes(seen: _Seen) -> list[tuple[float, float]]:
+    """Returns begin and end of the steady state's periods with packets that wait for more than a tenth of a round trip.
+
+    Gaps of up to 5 round trips belong to a period.
+    """
+    waiting = seen.at[(seen.at > _STEADY_S) & (seen.wait > 0.1 * seen.round_trip_s)]
+    parts = np.split(waiting, np.flatnonzero(np.diff(waiting) > 5 * seen.round_trip_s) + 1)
+    return [(float(part[0]), float(part[-1])) for part in parts if part.size]
+
+
+def probes(result: "Result") -> float:
+    """Number of probes for bandwidth in the steady state, which build a queue."""
+    return float(len(_probes(_seen(result))))
+
+
+def longest_probe_rounds(result: "Result") -> float:
+    """Round trips from the first to the last packet that waits during the longest probe; nan without a probe."""
+    seen = _seen(result)
+    return max(((end - begin) / seen.round_trip_s for begin, end in _probes(seen)), default=np.nan)
+
+
+def _probe_rtts(seen: _Seen) -> Floats:
+    """Returns the ends of the periods of at least 200 ms in which less than the link's rate arrives [s]."""
+    ends, rates = seen.rates(_PROBE_RTT_S)
+    low = ends[(rates < _DRAINS) & (ends > _STEADY_S)]
+    return low[np.concatenate([[True], np.diff(low) > 1.0])] if low.size else low
+
+
+def first_probe_rtt_s(result: "Result") -> float:
+    """Time of the first ProbeRTT: the rate over 200 ms falls below three quarters of the link's [s]."""
+    found = _probe_rtts(_seen(result))
+    return float(found[0]) if found.size else np.nan
+
+
+def probe_rtt_rate(result: "Result") -> float:
+    """Lowest rate over 200 ms in the steady state, relative to the link: half a BDP is in flight in ProbeRTT."""
+    ends, rates = _seen(result).rates(_PROBE_RTT_S)
+    return float(rates[ends > _STEADY_S].min())
