@@ -24,15 +24,15 @@ STEPS = [["0 s", "8 Mbit/s"], ["2 s", "4 Mbit/s"], ["4 s", "9 Mbit/s"]]
 RTT_S = 0.04
 
 
-def captured(folder: Path, control: str, steps: list[list[str]], sources: int = 1) -> ObservedFlow:
-    """Returns the observation of one of several simulated flows over these rates and a buffer of 60 packets."""
+def captured(folder: Path, control: str, steps: list[list[str]], **changes: object) -> ObservedFlow:
+    """Returns the observation of a simulated flow over a path with these rates and a buffer of 60 packets."""
     path = {"rate": steps, "between": "hold"} if len(steps) > 1 else {}
     fields: dict[str, Any] = {
         "framing": "ip",
         "duration": "6 s",
         "network": {
             "kind": "dumbbell",
-            "sources": sources,
+            "sources": 1,
             "trunk_rate": steps[0][1],
             "trunk_delay": "20 ms",
             "return_delay": "20 ms",
@@ -41,7 +41,7 @@ def captured(folder: Path, control: str, steps: list[list[str]], sources: int = 
         "switch": {"buffer": "60 packets"},
         "tcp": {"profile": "linux-6", "congestion": control},
     }
-    (folder / "moving.toml").write_text(Scenario(**fields).to_toml())
+    (folder / "moving.toml").write_text(Scenario(**fields).with_(**changes).to_toml())
     capture = folder / "moving.pcapng"
     done = run("run", str(folder / "moving.toml"), "--capture", f"host:source1={capture}")
     assert done.returncode == 0, done.stderr
@@ -75,7 +75,11 @@ def test_a_constant_rate_has_no_steps(tmp_path: Path) -> None:
 def test_other_traffic_at_the_bottleneck_is_suspected(moving: ObservedFlow, tmp_path: Path) -> None:
     said = "either the link varies, or other traffic shared it, which a fit does not model"
     assert not any(said in line for line in report(fit(moving, ("cubic",))).notes)
-    assert any(said in line for line in report(fit(captured(tmp_path, "cubic", STEPS[:1], 2), ("cubic",))).notes)
+    shared: dict[str, object] = {
+        "network.sources": 2, "network.access_rate": "1 Gbit/s", "network.trunk_delay": "15 ms",
+        "network.return_delay": "15 ms", "switch.buffer": "100 packets", "start": {"kind": "random", "over": "1 s"},
+    }  # fmt: skip
+    assert any(said in line for line in report(fit(captured(tmp_path, "cubic", STEPS[:1], **shared), ("cubic",))).notes)
 
 
 def test_the_scenario_has_the_steps_and_predictions_vary_all_rates(moving: ObservedFlow, tmp_path: Path) -> None:
