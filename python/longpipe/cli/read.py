@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Maximum number of rows of the table; --json contains all subjects.
 MOST_ROWS: Final = 12
+# Earliest beginning that is shown as a date [ns]: 2 January 1970.
+EARLIEST_NS: Final = 86_400 * 10**9
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
 
 
@@ -63,7 +65,8 @@ def _show(found: Recording) -> None:
     from rich.table import Table
 
     version = f" {found.version}" if found.version else ""
-    begins = f" from {found.begin}" if found.begin else ""
+    # Captures of simulations count from the epoch.
+    begins = f" from {found.begin}" if found.begin and (found.begin_ns or 0) >= EARLIEST_NS else ""
     echo(f"{found.file}: {found.format} of {shortened(found.tool, 100)}{version}; {found.duration_s:.6g} s{begins}")
     table = Table(box=None, pad_edge=False)
     kinds = {one.kind for one in found.subjects}

@@ -159,8 +159,9 @@ def run(
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     if not quiet:
         hosts = ", ".join(f"{host.name} {host.address}" for host in plan.hosts)
+        simulated = len(plan.simulated)
         errors.print(
-            f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} simulated flows",
+            f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {simulated} simulated flow{'s' * (simulated != 1)}",
             markup=False,
         )
         for line in _in_process(scenario):
