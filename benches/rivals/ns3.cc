@@ -20,7 +20,7 @@ using namespace ns3;
 namespace {
 
 const uint32_t HEADERS = 40;
-// What a point-to-point device adds to each packet; its rate is raised by as much.
+// Bytes that a point-to-point device adds to each packet; its rate is raised accordingly.
 const uint32_t PPP = 2;
 
 // User CPU seconds and the peak memory in bytes of this process.
@@ -38,7 +38,7 @@ Used()
     return std::to_string(seconds) + " " + std::to_string(std::stoull(line.substr(6)) * 1024);
 }
 
-// A link whose queues hold so many packets, besides those in service.
+// Creates a link with queues of the given number of packets, not counting those in service.
 NetDeviceContainer
 Connect(Ptr<Node> a, Ptr<Node> b, double bps, double delay, uint32_t waiting)
 {
@@ -49,7 +49,7 @@ Connect(Ptr<Node> a, Ptr<Node> b, double bps, double delay, uint32_t waiting)
     return link.Install(a, b);
 }
 
-// The trunk's discipline, with longpipe's parameters; its device keeps one packet. False if the kind names none.
+// The trunk's discipline, with longpipe's parameters; its device keeps one packet. Returns false if the kind names none.
 bool
 Discipline(const std::string& kind, const std::string& room, uint32_t packet, TrafficControlHelper& queueing)
 {
@@ -82,7 +82,7 @@ Discipline(const std::string& kind, const std::string& room, uint32_t packet, Tr
     return true;
 }
 
-// Linux's rules of sending, as far as they are there. False if the kind names no congestion control.
+// Sets Linux's sending behaviour, as far as ns-3 supports it. Returns false if the kind names no congestion control.
 bool
 Control(const std::string& kind)
 {
@@ -138,7 +138,7 @@ main(int count, char** arguments)
 
     const bool controlled = Control(kind);
 
-    // Else a router compares each packet with the addresses of all its links.
+    // Otherwise a router compares each packet's address with those of all its links.
     Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
 
     Ptr<Node> switch1 = CreateObject<Node>();
@@ -158,7 +158,7 @@ main(int count, char** arguments)
     auto address = [&](const NetDeviceContainer& devices) {
         Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
         addresses.NewNetwork();
-        // Addresses bring FqCoDel queues with them.
+        // Assigning addresses installs FqCoDel queues.
         queueing.Uninstall(devices);
         return interfaces.GetAddress(0);
     };
@@ -188,7 +188,7 @@ main(int count, char** arguments)
         const auto port = static_cast<uint16_t>(10'000 + flow);
         const InetSocketAddress to(sinkAddresses[flow % pairs], port);
         BulkSendHelper sender("ns3::TcpSocketFactory", to);
-        // Applications hand over many segments at once, which takes less time than one by one.
+        // Applications write many segments at once, which takes less time than single writes.
         sender.SetAttribute("SendSize", UintegerValue(64 * mss));
         sender.Install(sources.Get(flow % pairs)).Start(Seconds(double(flow) / flows));
         receivers.Add(

@@ -40,7 +40,7 @@ class Work:
         )
 
     def suiting(self, kind: str) -> "Work":
-        """Returns the work adapted to a kind: ns-3's BBR delivers a tenth unless its buffer is ten times as large."""
+        """Returns the work adapted to a kind; ns-3's BBR needs ten times the buffer to deliver more than a tenth."""
         return replace(self, buffer_packets=10 * self.buffer_packets) if kind == "bbr" else self
 
     def lasting(self, duration_s: float) -> "Work":

@@ -92,7 +92,7 @@ def module_name(file: str | PathLike[str], shown: str, parameters: Sequence[tupl
 
 @final
 class Ack:
-    """An ACK, after loss recovery has processed it; NaN is what is not known."""
+    """An ACK, after loss recovery has processed it; unknown values are NaN."""
 
     @property
     def now(self) -> float:
@@ -203,7 +203,7 @@ class Ack:
 
 @final
 class Interval:
-    """A monitor interval; NaN is what is not known."""
+    """A monitor interval; unknown values are NaN."""
 
     @property
     def now(self) -> float:
@@ -247,7 +247,7 @@ class Interval:
 
     @property
     def loss_rate(self) -> float:
-        """Share lost, of what was lost or delivered."""
+        """Lost bytes as a share of lost and delivered bytes."""
 
     @property
     def rtt(self) -> float:
@@ -435,7 +435,7 @@ class Lost:
 
 @final
 class Grant:
-    """A window, a slow-start threshold and a pacing rate; what is None stays as it is."""
+    """A window, a slow-start threshold and a pacing rate; None leaves a value unchanged."""
 
     window: float | None
     """Congestion window [byte]."""
@@ -444,7 +444,7 @@ class Grant:
     rate: float | None
     """Pacing rate [bit/s]."""
     burst: int | None
-    """Least burst that leaves at one instant [segment]; 2 if None."""
+    """Minimum burst that leaves at one instant [segment]; 2 if None."""
 
     def __new__(
         cls,

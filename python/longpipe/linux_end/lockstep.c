@@ -21,7 +21,7 @@
 
 #define CONNECTION 0
 #define DEVICE 100
-// Bytes that a message holds at most; the simulation keeps to it, too.
+// Maximum size of a message [byte], also for the simulation.
 #define MOST_BYTES (1 << 20)
 // Readings of the clock without a pause after which the guest counts as busy, as with a program that polls until a packet
 // arrives, and the time that each further reading takes [ns]. The kernel reads it some 10 times per tick of 10 ms.

@@ -11,7 +11,7 @@ from longpipe.units import RATE
 
 
 def full_segments_bps(result: Result) -> float:
-    """Payload of a dumbbell's trunk in full segments, back to back, less VBR's mean rate [bit/s]; nan for a graph.
+    """Returns a dumbbell trunk's capacity for payload at VBR's mean rate, in full segments [bit/s]; nan for a graph.
 
     ATM Forum/96-1761 section 3.2 and 97-0424 section 4.2 count VBR at its mean rate, not by the cells that it sent.
     """

@@ -8,8 +8,8 @@ lassign $argv sender_class receiver_class rate access delay packet_bytes ack_byt
 
 source [file join [file dirname [info script]] ns2_path.tcl]
 if {$queue > 0} {
-    # A packet that an ACK clocks out arrives exactly when another packet leaves, and rounding would decide which event is
-    # first. The link becomes a billionth faster every half round trip, so that the departure is first.
+    # A packet that is sent upon an ACK arrives exactly when another packet leaves, and rounding would determine the order of
+    # the two events. The link's rate rises by a billionth every half RTT, so that the departure is first.
     set trunk [[$ns link $switch1 $switch2] link]
     proc speed_up {} {
         global ns trunk delay packet_bytes access

@@ -1,4 +1,4 @@
-# Flows that arrive at one bottleneck, each with a TCP connection of its own. Prints "flow", number and time of each flow whose
+# Flows that arrive at one bottleneck, one TCP connection per flow. Prints "flow", number and time of each flow whose
 # sender has received the last ACK, and "end" after the last one.
 # Arguments: sender_class receiver_class rate_bps access_bps delay_s packet_bytes ack_bytes window queue tick_s {agent options} file
 # The file has a line for each flow: its arrival time [s] and its number of packets.

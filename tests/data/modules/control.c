@@ -40,7 +40,7 @@ static const struct longpipe_parameter known[] = {
 
 static const struct longpipe_parameter *parameters(void) { return known; }
 
-/* What a connection remembers: how often its window fell. */
+/* State of a connection: the number of window reductions. */
 struct flow {
 	uint64_t reductions;
 };

@@ -10,7 +10,7 @@ use longpipe_plugin::{export_control, Ack, Cause, Control, Flight, Grant, Settin
 static BETA: Setting<f64> = Setting::real(0.5, |beta| 0.0 < beta && beta < 1.0);
 static GAIN: Setting<i64> = Setting::integer(1, |gain| gain >= 1);
 
-/// What a connection remembers: how often its window fell.
+/// State of a connection: the number of window reductions.
 struct Mine {
     reductions: u64,
 }

@@ -118,7 +118,7 @@ fn parameters() callconv(.c) [*]const Parameter {
     return &known;
 }
 
-/// What a connection remembers: how often its window fell.
+/// State of a connection: the number of window reductions.
 const Flow = struct { reductions: u64 = 0 };
 
 const allocator = if (builtin.cpu.arch == .wasm32) std.heap.wasm_allocator else std.heap.page_allocator;

@@ -1,4 +1,4 @@
-//! A controller that breaks its contract 1 s after the start, in the way that `misbehaves` says.
+//! A controller that breaks its contract 1 s after the start, in the way that `misbehaves` selects.
 //!
 //! SPDX-License-Identifier: Apache-2.0
 

@@ -1,6 +1,6 @@
 /*
  * Runs a congestion control module of Linux as a controller of longpipe (longpipe_control.h). Compiled together with the
- * module into one shared object; written afresh, without text of the kernel.
+ * module into one shared object; written from scratch, without text of the kernel.
  *
  * Order of the calls within one ACK, as in tcp_ack() of Linux 6.1.192: pkts_acked, in_ack_event, loss recovery (ssthresh,
  * set_state, undo_cwnd), then cong_control, or cong_avoid if the window may grow.

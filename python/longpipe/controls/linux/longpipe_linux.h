@@ -1,6 +1,6 @@
 /*
  * What a congestion control module of Linux sees of the kernel: the names of <net/tcp.h> and <linux/module.h> that modules use,
- * written afresh for longpipe from how modules use them. No text of the kernel is in here.
+ * written from scratch for longpipe from how modules use them. This file contains no text of the kernel.
  *
  * LONGPIPE_LINUX selects the kernel whose interface the module expects: 601 (6.1 up to 6.9) or 610 (6.10 and later, where
  * cong_control has four arguments).

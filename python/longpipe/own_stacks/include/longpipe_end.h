@@ -43,17 +43,17 @@ struct longpipe_end_setup {
     const struct longpipe_setting *settings;
     uint32_t count;      /* number of settings */
     uint32_t sends;      /* 1 for the end that sends the flow's data, 0 for the other end */
-    uint32_t most_bytes; /* largest UDP payload that the path takes */
+    uint32_t most_bytes; /* maximum UDP payload of the path */
     uint32_t reserved;   /* zero */
 };
 
-/* Where an end puts the datagrams that it sends; valid during the call only. `send` copies the payload. */
+/* Interface through which an end sends its datagrams; valid during the call only. `send` copies the payload. */
 struct longpipe_outbox {
     void *host; /* first argument of `send` */
     void (*send)(void *host, const uint8_t *payload, uint32_t bytes, uint32_t ecn);
 };
 
-/* State of a sender; LONGPIPE_UNKNOWN for what the stack does not have. */
+/* State of a sender; LONGPIPE_UNKNOWN for values that the stack does not have. */
 struct longpipe_end_state {
     uint64_t cwnd;       /* congestion window [byte] */
     uint64_t ssthresh;   /* slow-start threshold [byte] */
@@ -67,7 +67,7 @@ struct longpipe_end_state {
 /* Counters of an end at the end of the run. */
 struct longpipe_end_report {
     uint64_t delivered_bytes; /* data received without gaps; at most the UDP payload that arrived */
-    uint64_t completed_ps;    /* when the application had all that it expected, or LONGPIPE_UNKNOWN */
+    uint64_t completed_ps;    /* when the application had received all expected data, or LONGPIPE_UNKNOWN */
     uint64_t sent_packets;
     uint64_t sent_bytes; /* UDP payload */
     uint64_t lost_packets;
@@ -78,7 +78,7 @@ struct longpipe_end_report {
     char closed[LONGPIPE_LINE]; /* reason: one NUL-terminated line */
 };
 
-/* Takes a further column of `Result.stacks`: `host`, its name with its unit, and the value. */
+/* Adds a column to `Result.stacks`: `host`, its name with its unit, and the value. */
 typedef void longpipe_tell(void *host, const char *name, double value);
 
 /* The table. Functions with `problem` return 0, or 1 after they wrote a line of at most LONGPIPE_LINE bytes to it: for `create`

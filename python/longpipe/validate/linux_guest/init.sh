@@ -1,6 +1,7 @@
 #!/bin/sh
-# The guest's first process: file systems, then the load. It lies in the folder that guest and host share, beside `settings`;
-# the host process works in that folder, so that no name of it is on the kernel's command line, which seeds its randomness.
+# The guest's first process: mounts file systems, then starts the load. Guest and host share the folder of this file and of
+# `settings`. It is the working directory of the host process, so that the kernel's command line, which seeds the guest's
+# randomness, does not contain the folder's name.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd /proc/self/cwd
 . ./settings

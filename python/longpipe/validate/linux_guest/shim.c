@@ -1,8 +1,8 @@
-// Preloaded into user-mode Linux: time that moves only as the kernel needs it, randomness from a seed, registers of any size.
+// Preloaded into user-mode Linux: virtual time, randomness from a seed, and registers of any size.
 //
-// Time: the clock stands still while the kernel works, but for VT_STEP ns at each look at it, and jumps to the next timer
-// when the kernel has nothing to do. Randomness: what the kernel asks of the host comes from VT_SEED. So a run repeats.
-// Registers: processors with AMX have more state than Linux 6.1 makes room for; what it does not know is left as it is.
+// Time: while the kernel works, the clock advances only by VT_STEP ns per reading; when the kernel is idle, the clock jumps to
+// the next timer. Randomness: random bytes that the kernel requests from the host are generated from VT_SEED. Both make runs
+// reproducible. Registers: processors with AMX have more state than Linux 6.1 supports; the unsupported part is preserved.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define LARGEST_STATE 65536
 // PTRACE_SETOPTIONS of old kernels, which Linux 6.1 still uses.
 #define OLD_SETOPTIONS 21
-// What the clock of the day says at the start [s]: any date will do.
+// Real-time clock at the start [s], an arbitrary date.
 #define DAY_CLOCK 1700000000ull
 
 static uint64_t now = BILLION, due, period;
@@ -48,7 +48,7 @@ static void fire_if_due(void) {
     }
 }
 
-// In lockstep.c, if it is linked: lets a simulation advance the clock while the guest reads it without ever being idle.
+// Defined in lockstep.c, if that is linked: lets a simulation advance the clock while the guest reads it without ever being idle.
 __attribute__((weak)) void wait_if_busy(uint64_t *clock, uint64_t timer);
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
@@ -76,7 +76,7 @@ int timer_gettime(timer_t timer, struct itimerspec *left) {
     return 0;
 }
 
-// In lockstep.c, if it is linked: lets a simulation advance the clock.
+// Defined in lockstep.c, if that is linked: lets a simulation advance the clock.
 __attribute__((weak)) void wait_for_simulation(uint64_t *clock, uint64_t timer);
 
 int sigsuspend(const sigset_t *mask) {
@@ -132,7 +132,7 @@ long ptrace(enum __ptrace_request request, ...) {
         memcpy(state, known->iov_base, known->iov_len < whole.iov_len ? known->iov_len : whole.iov_len);
         return trace(PTRACE_SETREGSET, process, EXTENDED_STATE, (long)&whole);
     }
-    // The library's own wrapper returns what these read.
+    // These requests return the word read, as the wrapper of the C library does.
     if (request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA || request == PTRACE_PEEKUSER) {
         long word, done = trace(request, process, (long)address, (long)&word);
         return done < 0 ? done : word;
@@ -140,7 +140,7 @@ long ptrace(enum __ptrace_request request, ...) {
     return trace(request, process, (long)address, (long)data);
 }
 
-// The host puts the kernel at an address drawn anew each time, on which its tables' sizes depend: it is started once more.
+// The host loads the kernel at a random address, on which the sizes of its tables depend. Disables that and restarts the kernel.
 __attribute__((constructor)) static void settle(int count, char **arguments, char **environment) {
     (void)count;
     int was = personality(0xffffffff);
