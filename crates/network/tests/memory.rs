@@ -47,8 +47,8 @@ fn run(scenario: &Scenario, limit: u64) -> Result<Report, Ended> {
     })
 }
 
-/// The run ends with an error at one limit; with another limit, at most three times as high, its results are those
-/// without a limit.
+/// Checks that the run ends with an error at one limit, and that at a limit at most three times as high its results
+/// equal those without a limit.
 fn ends(mut scenario: Scenario, limit: u64) {
     for engine in [Engine::Trains, Engine::Reference] {
         scenario.engine = engine;
@@ -68,7 +68,8 @@ fn the_memory_of_queues_counts_towards_the_limit() {
     ends(ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000), MB / 2);
 }
 
-/// The connection slots of these flows would occupy hundreds of gigabytes; no allocation of them may be attempted.
+/// The connection slots of these flows would occupy hundreds of gigabytes, so the limit must apply before any
+/// allocation.
 #[test]
 fn slots_of_arriving_flows_are_counted_before_they_are_allocated() {
     let mut scenario = ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000);

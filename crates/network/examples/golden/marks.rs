@@ -1,4 +1,4 @@
-//! Connections with Accurate ECN, whose ACKs count marks in the header alone, or also in an option; and Prague.
+//! Connections with Accurate ECN, whose ACKs count marks only in the header, or also in an option; and Prague.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};

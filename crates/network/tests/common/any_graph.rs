@@ -38,7 +38,7 @@ struct FlowDraft {
     ends: (usize, usize),
     there: u16,
     back: Option<u16>,
-    /// A route that visits switches repeatedly, possibly back to the first host, to use instead if the checks accept
+    /// Alternative route that visits switches repeatedly, possibly back to the first host; used if the checks accept
     /// it.
     wandering: Option<(bool, u16)>,
     tcp: usize,

@@ -1,7 +1,7 @@
 //! Golden scenarios, with the exact results of their runs.
 //!
 //! ```text
-//! golden/scenarios.jsonl   {"part"} ... {"name", "seed", "scenario"} ...   as `compact` has it
+//! golden/scenarios.jsonl   {"part"} ... {"name", "seed", "scenario"} ...   in the format of `compact`
 //! golden/results.jsonl     {"engine"} {"name", "hash", "traces", "flows", "ports", "files", "vbr"} ...
 //! ```
 //!

@@ -226,7 +226,7 @@ impl Builder {
         });
     }
 
-    /// Adds a greedy flow from a host over a switch to another host, by LAN links of equal rate.
+    /// Adds a greedy flow from a host through a switch to another host, over LAN links of equal rate.
     #[allow(dead_code)]
     pub fn flow_over_a_switch(&mut self, rate_bps: u64, tcp: TcpConfig) {
         let (source, switch, sink) = (

@@ -21,7 +21,7 @@ pub const RECOVERIES: [RecoveryKind; 7] = [
 /// Rate of the papers' links [bit/s].
 pub const RATE: u64 = 155_520_000;
 
-/// Returns PROPTEST_CASES if it is set, otherwise `complete`, of which `make test` takes a third (`make validate` all).
+/// Returns PROPTEST_CASES if it is set; otherwise `complete` for `make validate`, and a third of it for `make test`.
 pub fn cases(complete: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {

@@ -322,8 +322,8 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     longest
 }
 
-/// Configures every switch port: most with the first draft, and some, including some interfaces of hosts, with the
-/// others.
+/// Configures every switch port: most according to the first draft, and some, including some interfaces of hosts,
+/// according to the others.
 pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usize)]) {
     let (longest, links) = (longest_packets(scenario), scenario.links.len());
     for (index, link) in scenario.links.iter_mut().enumerate() {

@@ -21,8 +21,8 @@ pub fn route(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<u
     walk.go_on(from).then_some(walk.links)
 }
 
-/// Returns a route over a random number of switches, some of them repeatedly, that continues by the shortest route; it may
-/// return to its start.
+/// Returns a route over a random number of switches, possibly visited repeatedly, followed by the shortest route to the
+/// end. It may return to its start.
 pub fn wandering(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<usize>> {
     let mut stream = Stream::new(u64::from(number), "any-wandering", 0);
     let mut links = vec![];

@@ -35,7 +35,7 @@ pub struct ArrivingDraft {
     most_flows: Option<u64>,
 }
 
-/// Writes at intervals of some packet times, with the given length or a segment's, in some cases in bursts.
+/// Writes at intervals of some packet times, with the given length or the length of a segment, in some cases in bursts.
 #[derive(Clone, Debug)]
 pub struct StreamDraft {
     apart: Packets,
