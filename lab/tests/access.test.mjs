@@ -74,3 +74,14 @@ test("printed pages contain pictures and numbers, but no buttons", async () => {
     assert.equal(await page.isVisible("#window canvas"), true);
     await page.context().close();
 });
+
+test("the verdict on an answer is in view at 390 pixels", async () => {
+    for (const number of [1, 4]) {
+        const { page } = await open({ hash: `#exercise=${number}`, width: 390 });
+        await page.click("#check");
+        await page.waitForSelector("#verdict p", { timeout: 60_000 });
+        const [guide, verdict] = await page.$$eval("#guide, #verdict p", (all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+        assert.ok(verdict.top >= guide.top && verdict.bottom <= guide.bottom + 1, JSON.stringify([guide, verdict]));
+        await page.context().close();
+    }
+});

@@ -104,12 +104,12 @@ export class Guide {
         const mine = new AbortController();
         this.checking = mine;
         const place = byId("verdict");
-        place.replaceChildren(`Running ${exercise.choices.length} choices…`);
+        tell(place, make("span", {}, `Running ${exercise.choices.length} choices…`));
         try {
             const { fields, seed } = this.page.now();
             const found = await check(exercise, fields, seed, mine.signal);
             if (this.checking !== mine) return;
-            place.replaceChildren(make("p", { className: found.right ? "right" : "wrong" }, found.words));
+            tell(place, make("p", { className: found.right ? "right" : "wrong" }, found.words));
             if (!found.right) return;
             const rows = exercise.choices.map(({ words }, i) => [words, exercise.measure.show(found.measured[i] as number)]);
             const all = make("details", {}, make("summary", {}, "All choices"), table([exercise.label, exercise.measure.name], rows));
@@ -117,9 +117,15 @@ export class Guide {
         } catch (error) {
             if (error instanceof Cancelled || this.checking !== mine) return;
             if (!(error instanceof Error)) throw error;
-            place.replaceChildren(make("p", { className: "wrong" }, error.message));
+            tell(place, make("p", { className: "wrong" }, error.message));
         } finally {
             if (this.checking === mine) this.checking = null;
         }
     }
+}
+
+/** Shows one element in a place, and scrolls it into view: on a phone, the text of an exercise is longer than its box. */
+function tell(place: HTMLElement, said: HTMLElement): void {
+    place.replaceChildren(said);
+    said.scrollIntoView({ block: "nearest" });
 }
