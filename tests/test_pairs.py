@@ -11,6 +11,7 @@ from longpipe import ScenarioError
 from longpipe.fairness.controls import senders
 from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix
 from longpipe.fairness.pairs import run as runs_of
+from longpipe.pictures.pairs import shares
 from longpipe.store import Store
 from longpipe.study import Runner
 
@@ -33,6 +34,14 @@ def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
     assert one.harm.mean == pytest.approx(one.share.mean, abs=0.03)
     # Two flows that each fill the link lose on average half of their throughput to the other.
     assert pairs["cubic", "cubic"].harm.mean == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, str], Pair]) -> None:
+    figure = shares(list(pairs.values()))
+    figure.draw_without_rendering()
+    (title,) = [text for text in figure.texts if text.get_text() == figure.get_suptitle()]
+    assert figure.bbox.x0 <= title.get_window_extent().x0
+    assert title.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_vegas_loses_against_cubic_in_a_large_buffer(pairs: dict[tuple[str, str], Pair]) -> None:

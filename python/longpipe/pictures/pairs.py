@@ -20,7 +20,7 @@ def shares(pairs: Sequence[Pair]) -> Figure:
     names = list(dict.fromkeys(pair.row for pair in pairs))
     columns = min(len(paths), 2)
     rows = -(-len(paths) // columns)
-    figure = figure_of(rows * (1.2 + 0.42 * len(names)), 4.2 * columns)
+    figure = figure_of(rows * (1.2 + 0.42 * len(names)) + 0.3, 4.2 * columns)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, path in zip(axes, paths, strict=False):
         values = np.full((len(names), len(names)), np.nan)
@@ -38,5 +38,6 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)
-    title_of(figure, "Share of the row's flow in competition with the column's")
+    # A figure with one panel is narrower than the title.
+    title_of(figure, f"Share of the row's flow{chr(10) if columns == 1 else ' '}in competition with the column's")
     return figure
