@@ -95,7 +95,12 @@ def test_one_command_judges_a_case(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, arguments)
     assert done.exception is None, done.output
     assert "Proposed: The media keep at least their lowest rate" in done.output
-    assert "the margins are proposed here" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "the margins are proposed here" in page
+    # A figure over time for each queue, which says what it shows.
+    assert page.count("<svg") == 2
+    assert "Over time, 1000 ms" in page
+    assert "Up: rate [Mbit/s]; queue [ms]; lost packets. Legend: tcp; media" in page
     runs = pd.read_csv(tmp_path / "part-5.6.csv")
     # A larger queue is filled by TCP.
     p95 = runs.groupby("queue").p95.mean()

@@ -11,6 +11,7 @@ import pandas as pd
 
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import readable
+from longpipe.suites.over_time import OverTime, figures
 
 if TYPE_CHECKING:
     from longpipe.design import Design
@@ -27,6 +28,8 @@ class PartOutcome:
     part: SuitePart
     design: Design
     runs: pd.DataFrame
+    # Figures of runs over time, if the part has any.
+    figures: tuple[OverTime, ...] = ()
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -59,7 +62,7 @@ def margin(row: Mapping[Any, Any], head: str) -> float:
 
 
 def run(part: SuitePart, design: Design, runner: Runner) -> PartOutcome:
-    """Runs the missing runs of a part and returns its measures."""
+    """Runs the missing runs of a part, and returns its measures and figures."""
     scenarios, runs = design.scenarios, list(design.runs())
     runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
     rows = []
@@ -67,4 +70,5 @@ def run(part: SuitePart, design: Design, runner: Runner) -> PartOutcome:
         result = runner.require(scenarios[one.point - 1], one.seed)
         heads = {"point": one.point, **design.levels(one.point), "replication": one.replication, "seed": one.seed}
         rows.append({**heads, **{measure.name: measure(result) for measure in design.asked}})
-    return PartOutcome(part, design, pd.DataFrame(rows))
+    drawn = tuple(figures(part, design.base, runner)) if part.over_time else ()
+    return PartOutcome(part, design, pd.DataFrame(rows), drawn)

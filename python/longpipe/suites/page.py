@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from markupsafe import Markup
+
 from longpipe import _core
 from longpipe.report.frames import cell, download
 from longpipe.report.page import render
-from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Report, Section, number
+from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
 from longpipe.report.svg import Palette
 from longpipe.suites.criteria import card
 from longpipe.suites.outcome import margin
@@ -53,7 +55,16 @@ def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
             )
         )
         table = _table(outcome, f"{name}-means")
-        yield Section(name, f"{part.id} {part.title}", (part.note,) if part.note else (), (table, files))
+        pictures = tuple(
+            Picture(f"{name}-time-{i}", f"Over time{', ' if one.levels else ''}{one.levels}", one.alt, _inline(one.svg))
+            for i, one in enumerate(outcome.figures)
+        )
+        yield Section(name, f"{part.id} {part.title}", (part.note,) if part.note else (), (table, *pictures, files))
+
+
+def _inline(svg: str) -> Markup:
+    """Returns the element of a figure, without what precedes it in a file."""
+    return Markup(svg[svg.index("<svg") :])  # noqa: S704 - drawn here
 
 
 def _table(outcome: PartOutcome, name: str) -> Grid:

@@ -1,5 +1,6 @@
 """RFC 8867: test cases for the congestion control of interactive media, with str0m (WebRTC, Google's control)."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
@@ -241,7 +242,7 @@ SUITE: Final = Suite(
         f"quantile of the queueing delay at the bottleneck, loss the share of packets that it dropped. Rates, delays "
         f"and losses refer to the last {MEASURED_S} s of each phase, unless otherwise stated."
     ),
-    parts=_parts(),
+    parts=tuple(replace(part, over_time=True) for part in _parts()),
     left_out=(
         "5.1 to 5.3 with background UDP instead of a varying link. 5.7: short TCP flows. 5.8: pause and resume.",
         "6: optional cases: priorities, ECN, several bottlenecks. RFC 8869: wireless networks.",

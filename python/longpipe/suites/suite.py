@@ -44,6 +44,8 @@ class SuitePart:
     note: str = ""
     # Proposed conditions, if the part judges a congestion control.
     criteria: tuple[Criterion, ...] = ()
+    # Whether the page shows rates, delays and losses over time.
+    over_time: bool = False
 
     def design(self, seeds: int, changes: Mapping[str, Any]) -> Design:
         """Returns the full factorial design with this many seeds and these changes in every run."""
