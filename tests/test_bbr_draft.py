@@ -36,7 +36,7 @@ def entered(result: Result, stage: str) -> list[float]:
 
 def test_drain_begins_when_the_sender_enters_it() -> None:
     result = run()
-    rates = bbr_phases._seen(result)
+    rates = bbr_phases._observed(result)
     _, begin, lowest = bbr_phases._drain(rates)
     (drain_s,) = entered(result, "drain")
     # Rates are those of round trips, of which most must be in Drain.
@@ -47,7 +47,7 @@ def test_drain_begins_when_the_sender_enters_it() -> None:
 
 def test_probes_are_those_of_the_sender() -> None:
     result = run()
-    found = bbr_phases._probes(bbr_phases._seen(result))
+    found = bbr_phases._probes(bbr_phases._observed(result))
     ups = entered(result, "probe-up")
     assert len(found) == len(ups) == bbr_phases.probes(result)
     for (begin, end), up in zip(found, ups, strict=True):
@@ -57,7 +57,7 @@ def test_probes_are_those_of_the_sender() -> None:
 
 def test_probe_rtts_are_those_of_the_sender() -> None:
     result = run()
-    found = bbr_phases._probe_rtts(bbr_phases._seen(result))
+    found = bbr_phases._probe_rtts(bbr_phases._observed(result))
     for end, begin in zip(found, entered(result, "probe-rtt"), strict=True):
         assert begin < end < begin + 0.25
     assert bbr_phases.first_probe_rtt_s(result) == found[0]

@@ -41,7 +41,7 @@ def test_qlog_gives_the_rate_but_not_the_control() -> None:
     rate = found.estimates["rate"]
     assert rate["low"] <= RATE_BPS <= rate["high"]
     assert found.controls == {}
-    assert any("control, which the file does not name" in text for text in found.cannot_tell)
+    assert any("control, which the file does not name" in text for text in found.undetermined)
 
 
 def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from live_programs import counted, live
-from longpipe.live.stolen import shown, stolen_s, taken_since
+from longpipe.live.stolen import shown, stolen_s, stolen_since
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -16,13 +16,13 @@ def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
     file = tmp_path / "stat"
     file.write_text(f"cpu  1 2 3 4 5 6 7 {3 * TICKS} 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
     assert stolen_s(file) == 3.0
-    assert taken_since(1.5, file) == 1.5
-    assert taken_since(None, file) is None
+    assert stolen_since(1.5, file) == 1.5
+    assert stolen_since(None, file) is None
     # The line has the format of kernels before 2.6.11.
     file.write_text("cpu  1 2 3 4 5 6 7\n")
     assert stolen_s(file) is None
     assert stolen_s(tmp_path / "nowhere") is None
-    assert taken_since(1.0, tmp_path / "nowhere") is None
+    assert stolen_since(1.0, tmp_path / "nowhere") is None
 
 
 def test_what_a_host_took_is_said_and_nothing_if_it_took_none() -> None:

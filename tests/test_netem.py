@@ -36,7 +36,7 @@ def test_differences_of_delays_and_losses_are_found() -> None:
     fewer = drawn[1].copy()
     fewer[np.random.default_rng(3).random(10_000) < 0.01] = np.nan
     # The standard deviation of each share is sqrt(.01 .99 / 10 000) and sqrt(.02 .98 / 10 000).
-    assert compared(drawn[0], fewer).lost_apart == pytest.approx(5.8, abs=2)
+    assert compared(drawn[0], fewer).loss_difference == pytest.approx(5.8, abs=2)
     assert not compared(drawn[0], fewer).agrees()
     constant = np.full(10_000, 20.0)
     assert compared(constant, constant + 0.15).distance() == 0.0

@@ -54,7 +54,7 @@ def kuiper() -> RoundTrips:
 def at_the_limit(kuiper: RoundTrips) -> np.ndarray:
     """Returns whether any satellite is at the limit of a station's visibility at a time."""
     places = np.array([one.earth_fixed_m for one in kuiper.stations])
-    reach = kuiper.constellation.reach_m
+    reach = kuiper.constellation.max_ground_link_m
     assert reach is not None
     fixed, _ = earth_fixed_m(kuiper.constellation, kuiper.times_s)
     near = [np.abs(np.linalg.norm(fixed - place, axis=2) - reach).min(axis=1) < AT_THE_LIMIT_M for place in places]

@@ -5,7 +5,7 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from longpipe.interrupts import INTERRUPTED, interruptible, leave_at_once
+from longpipe.interrupts import INTERRUPTED, exit_on_interrupt, interruptible
 
 # Starting creates more than 100 000 permanent objects, for which the default threshold of 700 would cause constant
 # garbage collection.
@@ -15,7 +15,7 @@ COLLECT_AFTER = 200_000
 def main() -> NoReturn:
     """Runs the command line; Ctrl-C at any time ends it without a traceback."""
     # There is nothing to clean up yet.
-    leave_at_once()
+    exit_on_interrupt()
     gc.set_threshold(COLLECT_AFTER)
     _without_plugins()
     try:
@@ -24,7 +24,7 @@ def main() -> NoReturn:
         interruptible()
         run()
     except KeyboardInterrupt:
-        leave_at_once()
+        exit_on_interrupt()
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
 

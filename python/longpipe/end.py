@@ -162,7 +162,7 @@ def _serve(create: Callable[[Setup], End], source: BinaryIO, target: BinaryIO) -
     except (BrokenPipeError, EOFError):
         raise
     except Exception as error:
-        _write(target, _FAILED, _told(error).encode())
+        _write(target, _FAILED, _error_line(error).encode())
         target.flush()
         # The simulation decides when to end.
         source.read()
@@ -213,7 +213,7 @@ def _time(due: int | None) -> bytes:
     return _TIME.pack(_NEVER if due is None else due)
 
 
-def _told(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """Returns an error as one line, with the location in the user's code."""
     place, trace = "", error.__traceback__
     while trace is not None:

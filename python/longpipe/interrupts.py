@@ -15,10 +15,10 @@ INTERRUPTED: Final = 130
 _IMPORTS: Final = "<frozen importlib"
 
 
-def leave_at_once() -> None:
+def exit_on_interrupt() -> None:
     """Makes Ctrl-C end the process at once with exit status 130; used at the start and at the end of a command."""
     if _is_ours(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, _end_process)
 
 
 def interruptible() -> None:
@@ -31,10 +31,10 @@ def interruptible() -> None:
 def _is_ours(handler: Any) -> bool:  # noqa: ANN401 - a function, a number or nothing
     """Returns whether a handler may be replaced; shells make background processes ignore Ctrl-C."""
     in_main = threading.current_thread() is threading.main_thread()
-    return in_main and handler in (signal.default_int_handler, _leave, _interrupt)
+    return in_main and handler in (signal.default_int_handler, _end_process, _interrupt)
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
+def _end_process(_number: int, _frame: FrameType | None) -> None:
     # This code uses nothing that could raise.
     os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)
@@ -44,7 +44,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     within = frame
     while within is not None:
         if within.f_code.co_filename.startswith(_IMPORTS):
-            _leave(number, frame)
+            _end_process(number, frame)
         within = within.f_back
     raise KeyboardInterrupt
 

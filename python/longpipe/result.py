@@ -515,11 +515,11 @@ class Result:
             "fairness": _number(self.fairness),
             "events": self.events,
             "state_hash": self.state_hash,
-            **{name: records(self.part(name)) for name in PARTS if self._is_told(name)},
+            **{name: records(self.part(name)) for name in PARTS if self._has_part(name)},
             "limits": [dict(vars(limit)) for limit in self.flow_limits],
         }
 
-    def _is_told(self, part: str) -> bool:
+    def _has_part(self, part: str) -> bool:
         """Returns whether a summary has a part; some parts exist only if they contain data."""
         if part in ("arrived", "slowdowns"):
             return bool(self.part("arrived").get("flow"))

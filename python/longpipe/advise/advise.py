@@ -100,7 +100,7 @@ class _Work:
         self._question = question
         self._runner = runner
         self._budget = budget
-        self._tell = progress
+        self._report = progress
         self.values: list[list[Numbers]] = [[] for _ in question.scenarios]
         self.shape = (len(question.scenarios[0]), len(question.measures))
         self.runs = 0
@@ -135,11 +135,11 @@ class _Work:
         return [(scenario, seed) for scenario in self._question.scenarios[alternative]]
 
     def _complete(self, jobs: list[Job]) -> None:
-        def tell(now: Progress) -> None:
-            self._tell(self._overall(now))
+        def report(now: Progress) -> None:
+            self._report(self._overall(now))
             self._budget.check()
 
-        self._runner.telling(tell).complete(jobs)
+        self._runner.telling(report).complete(jobs)
 
     def _overall(self, now: Progress) -> Progress:
         """Returns the progress of the selection from that of the runs in progress."""

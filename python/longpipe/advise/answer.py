@@ -113,7 +113,7 @@ class Answer:
         sign = 1 if self.advice.question.maximise else -1
         return max(alternatives, key=lambda one: sign * float(self.means[one, 0]), default=None)
 
-    def _least_worse(self, alternatives: Iterable[int]) -> int | None:
+    def _closest(self, alternatives: Iterable[int]) -> int | None:
         """Returns the alternative with the smallest mean difference from the choice.
 
         The means themselves are not comparable, because eliminated alternatives have fewer replications.
@@ -201,7 +201,7 @@ class Answer:
                 of_level = [self.means[i, 0] for i in known if level_of[i] == level]
                 if of_level:
                     between += len(of_level) * float((np.mean(of_level) - objective.mean()) ** 2)
-                one = self._least_worse(i for i in allowed if level_of[i] == level)
+                one = self._closest(i for i in allowed if level_of[i] == level)
                 best.append((level, None if one is None or self.choice is None else self.difference(one)))
             found.append(Effect(factor.name, between / total if total else math.nan, tuple(best)))
         return sorted(found, key=lambda effect: -effect.share if effect.share == effect.share else 0.0)
@@ -215,7 +215,7 @@ class Answer:
             for factor in (1 - SHIFT, 1 + SHIFT):
                 other = replace(limit, limit=limit.limit * factor)
                 changed = (*bounds[:place], other, *bounds[place + 1 :])
-                choice = self._least_worse(i for i in range(len(self.rows)) if self.within(i, changed))
+                choice = self._closest(i for i in range(len(self.rows)) if self.within(i, changed))
                 found.append(Shift(limit_text(other), choice))
         return found
 

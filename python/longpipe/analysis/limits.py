@@ -147,7 +147,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     ports.utilization[name],
                     _lost_share(
                         *datagrams.get(path.flow, (0, 0, 0)),
-                        ports.most_held(ways) + counted["sent_segments"] / active_s * path.propagation_ps / 1e12,
+                        ports.max_queued(ways) + counted["sent_segments"] / active_s * path.propagation_ps / 1e12,
                     ),
                     ports.losses_by_limit(ways, aqm),
                 )
@@ -286,13 +286,13 @@ def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -
     return "link" if most in ("buffer", "AQM") and busy >= BUSY else most
 
 
-def _lost_share(sent: int, received: int, lost: int, most_held: float) -> float:
+def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float:
     """Returns a lower bound on the share of lost datagrams.
 
     `lost` are those missing before the last one that arrived. Of those sent after it, the ones that cannot still be in
     the network were also lost.
     """
-    lost = max(lost, math.floor(sent - received - most_held))
+    lost = max(lost, math.floor(sent - received - max_queued))
     return lost / (received + lost) if lost > 0 else 0.0
 
 
@@ -352,7 +352,7 @@ class _Ports:
             found[aqm if limit == "AQM" else limit] += sum(self._columns[name][i] for i in own)
         return +found
 
-    def most_held(self, ports: Iterable[str]) -> int:
+    def max_queued(self, ports: Iterable[str]) -> int:
         """Returns the maximum total number of packets in the queues of these ports; for ATM, the number of cells."""
         return sum(self._columns[f"peak_queue_{self._unit}"][self._names[port]] or 0 for port in ports)
 

@@ -103,7 +103,7 @@ def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:
     return packet_cells(payload_bytes, timestamps) * CELL_BYTES
 
 
-def most_held_bytes(resolved: Resolved) -> float:
+def max_memory_bytes(resolved: Resolved) -> float:
     """Returns the memory of a run with all windows full of segments [bytes].
 
     More is needed for retransmissions and traces, and in runs with an event per cell.

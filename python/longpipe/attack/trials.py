@@ -76,7 +76,7 @@ class Trials:
         before = latest = self._ended
         most = self._budget.runs if limited else math.inf
 
-        def tell(now: Progress) -> None:
+        def report(now: Progress) -> None:
             nonlocal latest
             stored, done, failed = before.stored + now.stored, before.done + now.done, before.failed + now.failed
             worked, wanted, bound = before.worked + now.worked, before.ended + now.wanted, ""
@@ -91,7 +91,7 @@ class Trials:
                 self._budget.check()
 
         try:
-            self._runner.telling(tell).complete(jobs)
+            self._runner.telling(report).complete(jobs)
         except StudyError as error:
             self.failures.extend(str(error).split("\n"))
         finally:

@@ -14,7 +14,7 @@ from longpipe.cli.safe import Console
 from longpipe.cli.usage import error_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart
-from longpipe.interrupts import INTERRUPTED, leave_at_once
+from longpipe.interrupts import INTERRUPTED, exit_on_interrupt
 
 HELP = (
     "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"
@@ -104,7 +104,7 @@ def help_(
 
 def _run() -> int | None:
     """Runs the command and returns its exit status if it exits early. Raises errors of the command line."""
-    with bash.whole_words(), kept_apart():
+    with bash.joined_words(), kept_apart():
         status: int | None = app(prog_name="longpipe", standalone_mode=False)
     if status == INTERRUPTED:
         # Typer converts a KeyboardInterrupt within a command to this status.
@@ -116,7 +116,7 @@ def main() -> NoReturn:
     """Runs the command line; every error is one line per problem on stderr, never a traceback."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
-    def tell(problems: Iterable[str], status: int) -> NoReturn:
+    def print_errors(problems: Iterable[str], status: int) -> NoReturn:
         for problem in problems:
             errors.print("[bold red]error:[/]", end=" ")
             errors.print(plain(problem), markup=False)
@@ -126,16 +126,16 @@ def main() -> NoReturn:
         status = _run()
     except UsageError as error:
         # A command without arguments shows its help, which is not reported as an error.
-        tell(filter(None, [error_line(error)]), BAD_INPUT)
+        print_errors(filter(None, [error_line(error)]), BAD_INPUT)
     except ScenarioError as error:
-        tell(error.problems, BAD_INPUT)
+        print_errors(error.problems, BAD_INPUT)
     except (CaptureError, RunError) as error:
-        tell(str(error).split("\n"), FAILED)
+        print_errors(str(error).split("\n"), FAILED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        tell([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
+        print_errors([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
     except (KeyboardInterrupt, typer.Abort):
-        leave_at_once()
+        exit_on_interrupt()
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
     except Exception as error:

@@ -17,7 +17,7 @@ from longpipe.cli.storing import (
     SetOption,
     StoreOption,
     WorkersOption,
-    opened_if_wanted,
+    opened_store,
     repeatable,
     typed_command,
 )
@@ -187,7 +187,7 @@ def advise(
     folder = out or Path("results") / f"advise-{question.base.name}"
     check_directory("--out", folder)
     warn_of_design(question.design)
-    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
+    with opened_store(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
         advice = ask(question, Runner(kept, executor, workers, memory=memory), spending, bar.update)
     answer = Answer(advice)
     command = typed_command()

@@ -18,7 +18,7 @@ from longpipe.cli.storing import (
     SetOption,
     StoreOption,
     WorkersOption,
-    opened_if_wanted,
+    opened_store,
     repeatable,
     typed_command,
 )
@@ -154,7 +154,7 @@ def attack(
     folder = out or Path("results") / re.sub(r"[^\w.]+", "-", f"attack-{target.control.name}")
     check_directory("--out", folder)
     warn(target.base)
-    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+    with opened_store(store, no_store=no_store) as kept, repeatable(kept):
         bar = Bar("attack")
         hunt = Attack(target, Runner(kept, executor, workers, memory=memory), spending, bar.update)
         try:
@@ -217,13 +217,13 @@ def _varied(text: str) -> Varied:
     from longpipe.advise.ranges import Range
     from longpipe.attack.varied import Varied
     from longpipe.cli.design.plan import parse_factor
-    from longpipe.cli.naming import check_whole
+    from longpipe.cli.naming import check_path
     from longpipe.inputs import NoTomlError, parse_toml
 
     field, equals, value = (part.strip() for part in text.partition("="))
     if not (field and equals and value):
         raise ScenarioError(f"--may: {text!r}; accepts FIELD=LOW..HIGH, FIELD=LEVEL,LEVEL or FIELD=TABLE")
-    check_whole("--may", field)
+    check_path("--may", field)
     if (span := Range.parse(value, "--may")) is not None:
         return Varied(field, span)
     if value[0] in "{[":
@@ -244,36 +244,36 @@ def _finish(hunt: Attack, folder: Path) -> None:
     console = terminal()
     target, command = hunt.target, typed_command()
 
-    def tell(line: str, **style: Any) -> None:  # noqa: ANN401 - options of the console
+    def print_line(line: str, **style: Any) -> None:  # noqa: ANN401 - options of the console
         console.print(line, markup=False, highlight=False, soft_wrap=True, **style)
 
-    tell(words.headline(hunt), style="bold")
+    print_line(words.headline(hunt), style="bold")
     for line in words.effort(hunt):
-        tell(line)
+        print_line(line)
     if hunt.setting is not None:
-        tell("\nScenario:" if hunt.found else "\nNearest candidate:", style="bold")
+        print_line("\nScenario:" if hunt.found else "\nNearest candidate:", style="bold")
         for line in words.fields(hunt):
-            tell(f"  {line}")
+            print_line(f"  {line}")
         seeds = target.answer_seeds
-        tell(f"\nMeans over the seeds {seeds[0]} to {seeds[-1]}, with 95 % intervals:", style="bold")
+        print_line(f"\nMeans over the seeds {seeds[0]} to {seeds[-1]}, with 95 % intervals:", style="bold")
         for line in words.numbers(hunt):
-            tell(f"- {line}")
-        tell(words.certainty(hunt))
+            print_line(f"- {line}")
+        print_line(words.certainty(hunt))
         control, reference = target.pair(hunt.setting)
         _write(hunt, folder, "control", target.control, control, command)
         _write(hunt, folder, "reference", target.reference, reference, command)
         if hunt.measured is not None:
             write_text(folder / "runs.csv", words.table(hunt).to_csv(index=False))
             for line in _draw(hunt, folder):
-                tell(line)
-        tell("")
+                print_line(line)
+        print_line("")
         files = [str(folder / f"{name}.toml") for name in ("control", "reference")]
         for file in files:
-            tell(f"Run it: {shlex.join(['longpipe', 'run', file, '--seed', str(seeds[0])])}")
+            print_line(f"Run it: {shlex.join(['longpipe', 'run', file, '--seed', str(seeds[0])])}")
         if hunt.found and _is_for_linux(control, reference):
-            tell(f"Replay it in Linux: {shlex.join(['longpipe', 'validate', 'linux-scenario', *files])}")
-        tell(f"Files: {folder}")
-    tell(f"Repeat: {command}")
+            print_line(f"Replay it in Linux: {shlex.join(['longpipe', 'validate', 'linux-scenario', *files])}")
+        print_line(f"Files: {folder}")
+    print_line(f"Repeat: {command}")
 
 
 def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scenario, command: str) -> None:

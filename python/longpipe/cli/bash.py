@@ -12,7 +12,7 @@ BREAKS: Final = frozenset("=:")
 
 
 @contextlib.contextmanager
-def whole_words() -> Iterator[None]:
+def joined_words() -> Iterator[None]:
     """Joins the split words of bash's request, and reduces the answers to the part after the split."""
     # Bash sends one word per line.
     words = os.environ.get("COMP_WORDS", "").split("\n")

@@ -37,7 +37,7 @@ def show_table(console: Console, table: Table, heads: int = 1) -> None:
         console.print(block, crop=False)
 
 
-def tell_written(console: Console, **files: Path | str | None) -> None:
+def print_written(console: Console, **files: Path | str | None) -> None:
     """Prints a line for each written file or folder, with its content."""
     for what, file in files.items():
         if file is not None:

@@ -15,7 +15,7 @@ from longpipe.cli.storing import (
     SetOption,
     StoreOption,
     WorkersOption,
-    opened_if_wanted,
+    opened_store,
     repeatable,
     typed_command,
 )
@@ -89,7 +89,7 @@ def fairness(
     _ = [design.scenarios for design in designs]
     check_directory("--out", out)
     frames = []
-    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+    with opened_store(store, no_store=no_store) as kept, repeatable(kept):
         for design, name in zip(designs, ("pairs", "alone"), strict=True):
             with Bar(f"fairness, {name}") as bar:
                 frames.append(of_pairs.run(design, Runner(kept, executor, workers, memory=memory, progress=bar.update)))

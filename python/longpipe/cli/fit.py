@@ -123,5 +123,5 @@ def _show(found: FitReport) -> None:
         echo(f"mean distance of the best simulation's data in flight: {found.distance:.1%}")
     for text in found.notes:
         echo(f"note: {text}")
-    for text in found.cannot_tell:
+    for text in found.undetermined:
         echo(f"cannot tell {text}")

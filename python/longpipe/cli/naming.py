@@ -16,7 +16,7 @@ def number_or_text(text: str) -> int | float | str:
     return float(text) if _REAL.fullmatch(text) else text
 
 
-def check_whole(option: str, field: str) -> None:
+def check_path(option: str, field: str) -> None:
     """Raises ScenarioError, which contains the full path, for a field name without its path ("recovery")."""
     if "." in field:
         return

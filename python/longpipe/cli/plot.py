@@ -240,7 +240,7 @@ def plot(
     runs = _runs(Path(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
     with Waiting("drawing"):
         if kind is Kind.WINDOW:
-            _tell_shares(runs, flow, busy)
+            _print_waiting(runs, flow, busy)
         options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
         _save(_draw(runs, kind, flow, options, everything), title, output)
 
@@ -359,10 +359,10 @@ def until(scenario: Scenario, end_s: float) -> Scenario:
     except ScenarioError:
         # For example, a flow starts later.
         return scenario
-    return short if _lasting(short) == _lasting(scenario) else scenario
+    return short if _constant_fields(short) == _constant_fields(scenario) else scenario
 
 
-def _lasting(scenario: Scenario) -> dict[str, Any]:
+def _constant_fields(scenario: Scenario) -> dict[str, Any]:
     """Returns the fields that a shorter duration must not change: for example, a buffer in BDP depends on the delay."""
     resolved = scenario.resolved
     return {
@@ -394,7 +394,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
     return Recorded(result.scenario, result.traces, called, result.completions)
 
 
-def _tell_shares(runs: dict[str, Recorded], flows: list[str] | None, busy: Busy) -> None:
+def _print_waiting(runs: dict[str, Recorded], flows: list[str] | None, busy: Busy) -> None:
     """Prints, for each of the first flows, the reasons for which its sender waited, if the traces are recorded."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.share_of_time import time_shares

@@ -109,7 +109,7 @@ def satellites(
     with RunBar(constellation.name) as bar:
         found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
     _warn(source, [line for line in found.doubts if line not in constellation.doubts])
-    _tell(found)
+    _print_pairs(found)
     if output is not None or routes is not None:
         from longpipe.export import write_table
 
@@ -171,7 +171,7 @@ def _warn(source: str, doubts: Iterable[str]) -> None:
         echo(f"warning: {source}: {line}", err=True)
 
 
-def _tell(found: RoundTrips) -> None:
+def _print_pairs(found: RoundTrips) -> None:
     """Prints a line for each of the first pairs."""
     import numpy as np
 

@@ -92,7 +92,7 @@ def factors_of_study(name: str, url: str | None) -> list[str]:
 
 
 @contextmanager
-def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
+def opened_store(url: str | None, *, no_store: bool) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store.
 
     With `no_store`, or if no store can be opened, it returns a store in memory.

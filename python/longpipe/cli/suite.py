@@ -17,7 +17,7 @@ from longpipe.cli.storing import (
     SetOption,
     StoreOption,
     WorkersOption,
-    opened_if_wanted,
+    opened_store,
     repeatable,
 )
 from longpipe.errors import ScenarioError, nearest
@@ -100,7 +100,7 @@ def suite(
     folder = out or Path("results") / name
     check_directory("--out", folder)
     outcomes = []
-    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+    with opened_store(store, no_store=no_store) as kept, repeatable(kept):
         for part, design in designs:
             with Bar(f"{name} {part.id}") as bar:
                 found = run(part, design, Runner(kept, executor, workers, memory=memory, progress=bar.update))

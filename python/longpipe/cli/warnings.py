@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.files import read_from_files
-from longpipe.analysis.paths import most_held_bytes
+from longpipe.analysis.paths import max_memory_bytes
 from longpipe.cli.safe import echo
 from longpipe.memory import limit_bytes, shown
 from longpipe.scenario import Scenario
@@ -32,7 +32,7 @@ def warn(scenario: Scenario) -> None:
 
 def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
     """Warns on stderr of windows that exceed the memory limit `memory` or the available memory."""
-    needed, limit = most_held_bytes(scenario.resolved), limit_bytes(memory)
+    needed, limit = max_memory_bytes(scenario.resolved), limit_bytes(memory)
     if needed > limit:
         echo(
             f"warning: memory: full windows need {shown(round(needed))}, {shown(limit)} are available; the run fails "

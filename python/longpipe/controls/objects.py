@@ -86,18 +86,22 @@ def _of_source(path: Path) -> Object:
     source = read_source(path)
     for linux in KERNELS:
         # Other files that are linked with the source are only known after it is compiled.
-        key = hashlib.sha256(f"{identity([source], linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
+        key = hashlib.sha256(
+            f"{identity([source], linux)} {support_digest()} {_siblings_digest(path)}".encode()
+        ).hexdigest()
         if (compiled := cache_folder(_KIND) / f"{key}.so").is_file():
             found = facts(cached_content(compiled))
             return Object(found.source, compiled, str(path), found)
     built = build([path])
-    key = hashlib.sha256(f"{identity([source], built.linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
+    key = hashlib.sha256(
+        f"{identity([source], built.linux)} {support_digest()} {_siblings_digest(path)}".encode()
+    ).hexdigest()
     target = cache_folder(_KIND) / f"{key}.so"
     write_bytes(target, built.content)
     return Object(built.facts.source, target, str(path), built.facts)
 
 
-def _beside(path: Path) -> str:
+def _siblings_digest(path: Path) -> str:
     """Returns a digest of the other C files in a source's folder, which may be linked with it."""
     found = sorted(path.parent.glob("tcp_*.c"))
     return " ".join(f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in found if one != path)

@@ -53,7 +53,7 @@ def run_job(job: Job, memory: str | None = None) -> Outcome:
         return Failure(str(error) or type(error).__name__)
 
 
-def run_beside_others(job: Job, memory: str | None) -> Outcome:
+def run_in_pool(job: Job, memory: str | None) -> Outcome:
     """Executes one run in one of several workers, one per core of the machine, that share a memory limit [bytes]."""
     try:
         return run_job(job, share(memory, cores()))

@@ -33,7 +33,7 @@ class Batches:
             return [self._alone.popleft()]
         batch: list[Job] = []
         expected_s = 0.0
-        while len(batch) < LARGEST and (job := self._take()) is not None:
+        while len(batch) < LARGEST and (job := self._next_job()) is not None:
             expected_s += self._ratio * estimated_cpu_s(job[0])
             if batch and expected_s > self._target_s:
                 self._held = job
@@ -50,6 +50,6 @@ class Batches:
         """Returns jobs to the queue, each as a separate batch."""
         self._alone.extend(batch)
 
-    def _take(self) -> Job | None:
+    def _next_job(self) -> Job | None:
         job, self._held = self._held, None
         return next(self._jobs, None) if job is None else job

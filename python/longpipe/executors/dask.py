@@ -16,7 +16,7 @@ from distributed.comm.core import connect
 from distributed.deploy.cluster import Cluster
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_beside_others
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_in_pool
 from longpipe.executors.batches import Batches
 from longpipe.inputs import load_json
 from longpipe.memory import limit_bytes
@@ -178,7 +178,7 @@ def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answe
     if (there := _version()) != version:
         return f"{get_worker().address} {there}"
     began = time.perf_counter()
-    return [run_beside_others(job, memory) for job in batch], time.perf_counter() - began
+    return [run_in_pool(job, memory) for job in batch], time.perf_counter() - began
 
 
 def _check_workers(client: Client) -> None:

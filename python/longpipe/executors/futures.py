@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_beside_others
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_in_pool
 from longpipe.memory import limit_bytes
 
 # Number of runs submitted at a time, because an executor does not report its capacity.
@@ -39,14 +39,14 @@ class Futures:
         def hand_out() -> None:
             while len(running) < self._room and (job := next(waiting, None)) is not None:
                 try:
-                    running[self._pool.submit(run_beside_others, job, self._memory)] = job
+                    running[self._pool.submit(run_in_pool, job, self._memory)] = job
                 except RuntimeError as error:
-                    raise _gone(error, [*running.values(), job]) from None
+                    raise _broken(error, [*running.values(), job]) from None
 
         def ended(timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
             for future in wait(running, timeout_s, FIRST_COMPLETED).done:
                 if isinstance(error := future.exception(), BrokenExecutor):
-                    raise _gone(error, running.values())
+                    raise _broken(error, running.values())
                 yield running.pop(future), future.result() if error is None else Failure(str(error))
 
         try:
@@ -62,7 +62,7 @@ class Futures:
                 future.cancel()
 
 
-def _gone(error: BaseException, jobs: Iterable[Job]) -> ExecutorError:
+def _broken(error: BaseException, jobs: Iterable[Job]) -> ExecutorError:
     named = [name(job) for job in jobs]
     shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
     return ExecutorError(f"the executor broke ({error or type(error).__name__}) with these runs in it: {shown}")

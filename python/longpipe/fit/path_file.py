@@ -34,7 +34,7 @@ def as_json(found: FitReport) -> dict[str, Any]:
         "controls": {name: share for name, share in found.controls.items() if share >= LISTED},
         "queues": {name: share for name, share in found.queues.items() if share >= LISTED},
         "distance": found.distance,
-        "cannot_tell": found.cannot_tell,
+        "cannot_tell": found.undetermined,
         "notes": found.notes,
         "series": found.series,
     }
@@ -49,7 +49,7 @@ def write(found: FitReport, path: Path) -> Path:
         head.append(f"# {name}: {with_interval(row)}; {row['known']}")
     head += [f"# {line}" for line in found.step_lines()]
     head += [f"# sender: {listed(found.controls)}"] if found.controls else []
-    head += [f"# cannot tell {line}" for line in found.cannot_tell]
+    head += [f"# cannot tell {line}" for line in found.undetermined]
     write_text(path, "\n".join(head) + "\n\n" + found.scenario.to_toml())
     beside = path.with_suffix(SUFFIX)
     write_bytes(beside, orjson.dumps(as_json(found), option=orjson.OPT_INDENT_2))

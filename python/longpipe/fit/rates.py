@@ -93,7 +93,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
     noise = max(_LEAST_NOISE, 1.4826 * float(np.median(np.abs(np.diff(logs)))) / 2**0.5)
     weights = 1 / (noise**2 + (pieces.jitter_s / pieces.length_s) ** 2)
     edges = _joined(logs, weights, _segments(logs, weights, _PENALTY * float(np.log(len(logs)))))
-    edges = _lasting(pieces, logs, weights, edges, 2 * half_rtt_s)
+    edges = _long_enough(pieces, logs, weights, edges, 2 * half_rtt_s)
     if len(edges) == 2:
         return ()
     found: list[RateStep] = []
@@ -163,7 +163,9 @@ def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
     return kept
 
 
-def _lasting(pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], least_s: float) -> list[int]:
+def _long_enough(
+    pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], least_s: float
+) -> list[int]:
     """Returns the edges without rates that last less than `least_s`: such a rate is joined with its closer neighbour.
 
     Within an RTT, a burst of ACKs that were held back looks like a higher rate.

@@ -119,7 +119,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         controls={control: 1.0} if known else {},
         queues={},
         distance=None,
-        cannot_tell=unknowns,
+        undetermined=unknowns,
         notes=recording.notes,
         series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
     )

@@ -36,7 +36,7 @@ class FitReport:
     queues: Mapping[str, float]
     # Distance of the best simulation; None if nothing was simulated.
     distance: float | None
-    cannot_tell: Sequence[str]
+    undetermined: Sequence[str]
     notes: Sequence[str]
     # Observed series: `time_s`, `delivered_bytes`, `rtt_s`, `in_flight_bytes` at equal intervals, and `lost_s`.
     series: Mapping[str, Sequence[float]]

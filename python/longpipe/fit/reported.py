@@ -34,7 +34,7 @@ def report(found: PathFit) -> FitReport:
         controls=found.control_shares(),
         queues=found.queue_shares(),
         distance=found.best.distance,
-        cannot_tell=cannot_tell(found),
+        undetermined=undetermined(found),
         notes=(*seen.notes, *_doubts(found)),
         series=_series(found),
     )
@@ -120,7 +120,7 @@ def _row(found: FitEstimate, unit: str, known: str) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
 
 
-def cannot_tell(found: PathFit) -> list[str]:
+def undetermined(found: PathFit) -> list[str]:
     """Returns a line for each unknown that the capture does not determine."""
     features, lines = found.features, []
     if features.rate_bps is None:

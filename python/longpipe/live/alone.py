@@ -7,7 +7,7 @@ from longpipe import _core
 from longpipe.live.awake import Awake
 from longpipe.live.carrier import Settings
 from longpipe.live.priority import hurry
-from longpipe.live.stolen import shown, stolen_s, taken_since
+from longpipe.live.stolen import shown, stolen_s, stolen_since
 
 
 @dataclass(frozen=True)
@@ -28,5 +28,5 @@ def alone(settings: Settings, seconds: float) -> Alone:
     with Awake(wanted=settings.awake) as awake, ThreadPoolExecutor(1) as threads:
         before_s = stolen_s()
         lateness_s, priority = threads.submit(look).result()
-        taken_s = taken_since(before_s)
+        taken_s = stolen_since(before_s)
     return Alone(lateness_s, f"{priority}; {awake.said}{shown(taken_s, seconds)}")

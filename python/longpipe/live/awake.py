@@ -24,7 +24,7 @@ class Awake:
 
     def __enter__(self) -> "Awake":
         if self._wanted:
-            self.said = self._ask()
+            self.said = self._request()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -32,7 +32,7 @@ class Awake:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _ask(self) -> str:
+    def _request(self) -> str:
         try:
             self._descriptor = os.open(self._device, os.O_WRONLY | os.O_CLOEXEC)
             os.write(self._descriptor, _AT_ONCE)

@@ -34,7 +34,7 @@ def between(
     with contextlib.ExitStack() as stack:
         attached = []
         for interface, own in zip(interfaces, addresses, strict=True):
-            with _told_of(interface):
+            with _socket_errors_of(interface):
                 packets = stack.enter_context(listened_to(interface))
             attached.append(Attached(own, "packet", packets.detach(), _ethernet(interface, own)))
         with Carrier(plan, attached, seed, settings) as carrier:
@@ -44,7 +44,7 @@ def between(
 
 
 @contextlib.contextmanager
-def _told_of(interface: str) -> Iterator[None]:
+def _socket_errors_of(interface: str) -> Iterator[None]:
     try:
         yield
     except PermissionError:

@@ -16,7 +16,7 @@ from longpipe.live.device import overrun
 from longpipe.live.flow_limits import RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
-from longpipe.live.stolen import stolen_s, taken_since
+from longpipe.live.stolen import stolen_s, stolen_since
 from longpipe.run import control_error, register_classes
 
 Way = Literal["any", "tun", "packet"]
@@ -99,7 +99,7 @@ class Carrier:
     def __exit__(self, *_: object) -> None:
         os.close(self._stopped)
         self._thread.join()
-        self._taken_s = taken_since(self._before_s)
+        self._taken_s = stolen_since(self._before_s)
         self._awake.__exit__()
         for one in self._sockets:
             self.overrun += overrun(one)

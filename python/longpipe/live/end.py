@@ -105,10 +105,10 @@ def _run(command: list[str], control: socket.socket) -> int:
     """Runs the command below the first process of the PID namespace, whose end kills all others. Returns its status."""
     # The command mounts the /proc of its own PID namespace, to which this process does not belong.
     with Path(device.COUNTERS).open(encoding="ascii") as counters:
-        return _run_beside(command, control, counters)
+        return _run_in_child(command, control, counters)
 
 
-def _run_beside(command: list[str], control: socket.socket, counters: TextIO) -> int:
+def _run_in_child(command: list[str], control: socket.socket, counters: TextIO) -> int:
     child = os.fork()
     if child == 0:
         control.close()

@@ -93,11 +93,15 @@ def echoes(settings: Settings, seconds: float) -> Measured:
     median = statistics.median(map(float, text.split()))
     found = f"{median * 1e3:.3f} ms of {count} echoes"
     return Measured(
-        "echo, 10 + 10 ms", found, "20.0 to 20.1 ms median", 0.020 <= median <= 0.0201, _said(done.certificate)
+        "echo, 10 + 10 ms",
+        found,
+        "20.0 to 20.1 ms median",
+        0.020 <= median <= 0.0201,
+        _certificate_lines(done.certificate),
     )
 
 
-def _said(certificate: Certificate) -> tuple[str, ...]:
+def _certificate_lines(certificate: Certificate) -> tuple[str, ...]:
     return tuple(certificate.lines())
 
 
@@ -112,7 +116,7 @@ def _bulk(
     asked, reached = f"99 % within {limit_s * 1e3:g} ms", late <= limit_s
     if least_bps is not None:
         asked, reached = f"{least_bps / 1e6:g} Mbit/s, {asked}", reached and goodput >= least_bps
-    return Measured(name, found, asked, reached, _said(done.certificate))
+    return Measured(name, found, asked, reached, _certificate_lines(done.certificate))
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
@@ -126,7 +130,7 @@ def thousand(settings: Settings, seconds: float) -> Measured:
     return _bulk("TCP, 1 Gbit/s", scenario, settings, seconds, 0.9e9, 0.001)
 
 
-def beside(settings: Settings, seconds: float) -> Measured:
+def measure_shared(settings: Settings, seconds: float) -> Measured:
     """Measures a real flow together with 9999 simulated ones at 100 Mbit/s, which leave a fifth of the link."""
     return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, None, 0.0002)
 
@@ -140,7 +144,9 @@ def small(settings: Settings, seconds: float) -> Measured:
     late = done.certificate.lateness_s["0.99"] or 0.0
     found = f"{rate:,.0f} packets/s; 99 % within {late * 1e3:.3f} ms".replace(",", " ")
     reached = rate >= 400_000 and late <= 1e-3
-    return Measured("small packets", found, "400 000 packets/s, 99 % within 1 ms", reached, _said(done.certificate))
+    return Measured(
+        "small packets", found, "400 000 packets/s, 99 % within 1 ms", reached, _certificate_lines(done.certificate)
+    )
 
 
 def replays(settings: Settings, count: int) -> Measured:
@@ -214,7 +220,7 @@ MEASURES: Final[dict[str, Callable[[Settings, float], Measured]]] = {
     "100-mbit": hundred,
     "1-gbit": thousand,
     "small": small,
-    "beside": beside,
+    "beside": measure_shared,
     "replay": lambda settings, _: replays(settings, 20),
     "kill": lambda settings, _: kills(settings, 50),
 }

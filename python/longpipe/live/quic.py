@@ -43,7 +43,7 @@ def scenario(text: str, *, seed: int = 1) -> Scenario:
     """
     kind, options = _read(text)
     rate, delay = _rate(options["bandwidth"]), _time("delay", options["delay"])
-    buffer = f"{_whole('queue', options['queue']) + BESIDE_QUEUE} packets"
+    buffer = f"{_integer('queue', options['queue']) + BESIDE_QUEUE} packets"
     losses = {way: _loss(kind, options, way, seed) for way in _WAYS}
     nodes = [{"name": name, "kind": "host"} for name in _WAYS]
     nodes += [{"name": name, "kind": "switch"} for name in ("left", "right")]
@@ -93,16 +93,16 @@ def _loss(kind: str, options: dict[str, str], way: str, seed: int) -> dict[str, 
     """Returns the losses in one direction."""
     none: dict[str, Any] = {"kind": "none"}
     if kind == "drop-rate":
-        percent = _whole(f"rate_to_{way}", options[f"rate_to_{way}"])
+        percent = _integer(f"rate_to_{way}", options[f"rate_to_{way}"])
         if percent > 100:
             raise ScenarioError(f"SCENARIO: --rate_to_{way}={percent}; needs a share from 0 to 100 [%]")
         burst = options.get(f"burst_to_{way}")
         if burst is None:
             return {"kind": "bernoulli", "probability": percent / 100} if percent else none
-        return _packets(_drawn(percent, _whole(f"burst_to_{way}", burst), f"{seed} {way}"))
+        return _packets(_drawn(percent, _integer(f"burst_to_{way}", burst), f"{seed} {way}"))
     if kind == "droplist":
         listed = [word for word in options.get(f"drops_to_{way}", "").split(",") if word]
-        numbers = sorted({_whole(f"drops_to_{way}", word) - 1 for word in listed} - {-1})
+        numbers = sorted({_integer(f"drops_to_{way}", word) - 1 for word in listed} - {-1})
         return _packets(numbers)
     if kind == "blackhole":
         direction = options.get("direction", "both")
@@ -130,7 +130,7 @@ def _drawn(percent: int, burst: int, seed: str) -> list[int]:
 def _holes(options: dict[str, str]) -> dict[str, Any]:
     """Returns periods in which all packets are lost: for `off` after each `on`, repeated."""
     on_ps, off_ps = (_picoseconds(name, options[name]) for name in ("on", "off"))
-    repeat = _whole("repeat", options.get("repeat", "1"))
+    repeat = _integer("repeat", options.get("repeat", "1"))
     if repeat < 1 or on_ps == 0 or off_ps == 0:
         raise ScenarioError("SCENARIO: blackhole; needs --on and --off above 0, and --repeat of 1 or more")
     steps: list[tuple[str, float]] = []
@@ -140,7 +140,7 @@ def _holes(options: dict[str, str]) -> dict[str, Any]:
     return {"kind": "over-time", "steps": steps}
 
 
-def _whole(name: str, text: str) -> int:
+def _integer(name: str, text: str) -> int:
     if not text.isdecimal():
         raise ScenarioError(f"SCENARIO: --{name}={text}; needs a whole number")
     return int(text)

@@ -51,14 +51,14 @@ class Sampler:
         if self._asked is not None:
             with suppress(OSError):
                 for family in _FAMILIES:
-                    self._take(self._asked, family)
+                    self._query(self._asked, family)
 
     def connections(self) -> list[dict[str, Any]]:
         """Returns the connections that sent data, in descending order of data; times in seconds."""
         sent = [one for one in self._found.values() if one["acked_bytes"] > 0]
         return sorted(sent, key=lambda one: -one["acked_bytes"])[:MOST]
 
-    def _take(self, asked: socket.socket, family: int) -> None:
+    def _query(self, asked: socket.socket, family: int) -> None:
         extensions = 1 << (_INFO - 1) | 1 << (_MEMORY - 1)
         wanted = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, extensions, 0, _STATES)
         asked.send(_HEADER.pack(_HEADER.size + len(wanted), _SOCK_DIAG_BY_FAMILY, _REQUEST_AND_DUMP, 0, 0) + wanted)

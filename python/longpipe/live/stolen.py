@@ -17,7 +17,7 @@ def stolen_s(statistics: Path = STATISTICS) -> float | None:
     return None
 
 
-def taken_since(before_s: float | None, statistics: Path = STATISTICS) -> float | None:
+def stolen_since(before_s: float | None, statistics: Path = STATISTICS) -> float | None:
     """Returns the increase of the steal time from `before_s` [s]."""
     now_s = stolen_s(statistics)
     return None if before_s is None or now_s is None else now_s - before_s

@@ -86,7 +86,7 @@ def _connections(
             continue
         ends = frozenset((segment.source, segment.target))
         connection = latest.get(ends)
-        if connection is None or connection.begins_again(segment):
+        if connection is None or connection.reopens(segment):
             sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
             connection = latest[ends] = Connection(sides)
             found.append(connection)

@@ -133,7 +133,7 @@ class Direction:
                 self._miss(self.next, begin, now)
             self._append(begin, end, now, 0)
         else:
-            self._again(now, begin, min(end, self.next), length, reordering_ns)
+            self._old_data(now, begin, min(end, self.next), length, reordering_ns)
             if end > self.next:
                 self._append(self.next, end, now, 0)
         self.next = end if self.next is None else max(self.next, end)
@@ -143,7 +143,7 @@ class Direction:
         if self.is_open or self._has_sent:
             self._holes.append([begin, end, now])
 
-    def _again(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
+    def _old_data(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
         """Processes a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
         since, filled = now, 0
         kept: list[list[int]] = []
@@ -332,7 +332,7 @@ class Connection:
             self.syn_ns = self.syn_ns or now
             self.initial = segment.seq
 
-    def begins_again(self, segment: Segment) -> bool:
+    def reopens(self, segment: Segment) -> bool:
         """Returns whether a packet opens another connection between the same ports."""
         is_new = bool(segment.flags & SYN) and not segment.flags & ACK
         return is_new and self.initial != segment.seq and any(one.next is not None for one in self.directions)

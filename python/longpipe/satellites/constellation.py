@@ -49,8 +49,9 @@ def sgp4_api() -> ModuleType:
 class Constellation:
     """Satellites in order; times count from `epoch`.
 
-    A ground station sees satellites within `reach_m` or, if that is None, above `least_elevation_deg`. Satellites have
-    the fixed links `links` or, if `link_range_m` is not None, at each time those of `links.links_within`.
+    A ground station sees satellites within `max_ground_link_m` or, if that is None, above `least_elevation_deg`.
+    Satellites have the fixed links `links` or, if `link_range_m` is not None, at each time those of
+    `links.links_within`.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Constellation:
     epoch: datetime
     links: np.ndarray
     least_elevation_deg: float
-    reach_m: float | None = None
+    max_ground_link_m: float | None = None
     link_range_m: float | None = None
     # Warnings about elements that are old at the epoch, and about satellites without a position then.
     doubts: tuple[str, ...] = ()
@@ -101,7 +102,7 @@ class Constellation:
             epoch,
             np.array(shell.links(), dtype=np.int64).reshape(-1, 2),
             shell.least_elevation_deg,
-            shell.reach_m,
+            shell.max_ground_link_m,
         )
 
     @classmethod

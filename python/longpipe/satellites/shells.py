@@ -73,7 +73,7 @@ class Shell:
         return DAY_S / (2 * math.pi * math.sqrt(radius**3 / EARTH_GM))
 
     @property
-    def reach_m(self) -> float | None:
+    def max_ground_link_m(self) -> float | None:
         """Returns the longest ground link [m]; None if the elevation limits it."""
         return None if self.cone_km is None else math.hypot(1e3 * self.cone_km, 1e3 * self.altitude_km)
 

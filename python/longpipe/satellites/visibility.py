@@ -17,7 +17,7 @@ class Sight:
 
     places_m: np.ndarray
     up: np.ndarray
-    reach_m: np.ndarray
+    max_ground_link_m: np.ndarray
     least_sine: np.ndarray
 
     @classmethod
@@ -26,8 +26,8 @@ class Sight:
         reach, elevation = [], []
         for one in stations:
             own = one.least_elevation_deg
-            by_reach = own is None and constellation.reach_m is not None
-            reach.append(constellation.reach_m if by_reach else np.inf)
+            by_reach = own is None and constellation.max_ground_link_m is not None
+            reach.append(constellation.max_ground_link_m if by_reach else np.inf)
             elevation.append(-90.0 if by_reach else constellation.least_elevation_deg if own is None else own)
         return cls(
             np.array([one.earth_fixed_m for one in stations]),
@@ -42,5 +42,5 @@ class Sight:
         distance = np.sqrt(np.einsum("ijk,ijk->ij", away, away))
         height = np.einsum("ijk,ik->ij", away, self.up)
         with np.errstate(invalid="ignore"):
-            seen = (distance <= self.reach_m[:, None]) & (height >= self.least_sine[:, None] * distance)
+            seen = (distance <= self.max_ground_link_m[:, None]) & (height >= self.least_sine[:, None] * distance)
         return np.where(seen, distance, np.inf)

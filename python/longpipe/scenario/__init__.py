@@ -65,7 +65,7 @@ from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.profiles import change as change_profile
-from longpipe.scenario.profiles import replace_handshake, tells_a_round_trip
+from longpipe.scenario.profiles import has_initial_rtt, replace_handshake
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
@@ -360,7 +360,7 @@ class Scenario(Model):
             _set(fields, path, value)
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
-        if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):
+        if "tcp.handshake" not in changes and has_initial_rtt(changes.get("tcp.initial_rtt")):
             # An RTT replaces the handshake of a profile, as in a file.
             replace_handshake(fields["tcp"])
         return type(self)(**fields)

@@ -75,7 +75,7 @@ class AdaptiveVideo(Model):
 
     @field_validator("buffer")
     @classmethod
-    def _holds_a_chunk(cls, buffer: str, info: ValidationInfo) -> str:
+    def _check_buffer(cls, buffer: str, info: ValidationInfo) -> str:
         chunk = info.data.get("chunk", buffer)
         if TIME.parse(buffer) < TIME.parse(chunk):
             raise ValueError(f"{buffer}; needs at least chunk, {chunk}")

@@ -32,7 +32,9 @@ def knots(file: str, longest_ps: int) -> Points:
     found = Points()
     lost, first, last = 0, 0, -1
     for number, (where, request) in enumerate(_named(file, requests)):
-        sent = _whole(f"{where}.timestamps.client.send.monotonic", request, "timestamps", "client", "send", "monotonic")
+        sent = _nanoseconds(
+            f"{where}.timestamps.client.send.monotonic", request, "timestamps", "client", "send", "monotonic"
+        )
         first = sent if number == 0 else first
         if sent <= last:
             raise ScenarioError(f"{where}: sent at {sent} ns after {last} ns; needs increasing times")
@@ -40,7 +42,7 @@ def knots(file: str, longest_ps: int) -> Points:
             raise ScenarioError(f"{where}: sent {shown(sent - first)} ns after the first; needs at most 100 days")
         last = sent
         if request.get("lost") is False or request.get("lost") == "false":
-            rtt = _whole(f"{where}.delay.rtt", request, "delay", "rtt")
+            rtt = _nanoseconds(f"{where}.delay.rtt", request, "delay", "rtt")
             delay = rtt * _PS_PER_NS // 2
             if not 0 <= delay <= longest_ps:
                 raise ScenarioError(f"{where}.delay.rtt: {rtt} ns; needs 0 to {2 * longest_ps // _PS_PER_NS} ns")
@@ -73,7 +75,7 @@ def _named(file: str, requests: list[Any]) -> Iterator[tuple[str, dict[str, Any]
         yield where, request
 
 
-def _whole(where: str, request: dict[str, Any], *names: str) -> int:
+def _nanoseconds(where: str, request: dict[str, Any], *names: str) -> int:
     """Returns an integer number of nanoseconds from nested fields."""
     value: Any = request
     for name in names:

@@ -212,7 +212,7 @@ class OwnSatellites(Model):
     order: RouteOrder = "free"
 
 
-def _told(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
+def _with_kind(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
     """Adds the kind to a written table, from the field that only this kind has."""
     if isinstance(value, dict) and "kind" not in value:
         own = {"shell": "satellites", "elements": "elements", "symbol_rate": "coded", "file": "file"}
@@ -221,5 +221,5 @@ def _told(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
 
 
 Path = Annotated[
-    Moving | File | Coded | Satellites | OwnSatellites, Field(discriminator="kind"), BeforeValidator(_told)
+    Moving | File | Coded | Satellites | OwnSatellites, Field(discriminator="kind"), BeforeValidator(_with_kind)
 ]

@@ -144,7 +144,7 @@ class Dumbbell(Model):
         return [group.direction == "back" for group in self.group for _ in group.flows]
 
     @model_serializer(mode="wrap")
-    def _groups_say_how_many(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_sources(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # The number of sources follows from the groups, so a user who changes a group's count has to change only one
         # field.
         return {name: v for name, v in handler(self).items() if self.group is None or name != "sources"}

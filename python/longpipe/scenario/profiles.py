@@ -64,14 +64,14 @@ def filled(fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
     for part in ("recovery", "congestion"):
         if part in defaults and isinstance(whole[part], dict) and "kind" not in whole[part]:
             whole[part] = {**defaults[part], **whole[part]}
-    if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
+    if "handshake" not in fields and has_initial_rtt(fields.get("initial_rtt")):
         whole.pop("handshake", None)
     if "congestion" in whole:
         whole["congestion"] = by_rules(profile, whole["congestion"], whole.get("vegas"))
     return whole
 
 
-def tells_a_round_trip(initial_rtt: object) -> bool:
+def has_initial_rtt(initial_rtt: object) -> bool:
     """Returns whether a specified `initial_rtt` is a time above zero; invalid values are reported by another check."""
     try:
         return isinstance(initial_rtt, str) and TIME.parse(initial_rtt) > 0
@@ -92,29 +92,29 @@ def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: 
     """
     if isinstance(congestion, str):
         congestion = {"kind": congestion}
-    said = _said(congestion)
+    said = _specified(congestion)
     kind = congestion.kind if isinstance(congestion, Variant) else said.pop("kind", None)
     options = RULES.get(profile, {}).get(str(kind))
     if options is None or said.get("rules", options["rules"]) != options["rules"]:
         return congestion
-    beside = _said_beside(vegas) if kind == "vegas" else {}
+    beside = _specified_vegas(vegas) if kind == "vegas" else {}
     merged = {**options, **beside, **said}
     return _RULED[str(kind)](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
 
 
-def _said(chosen: object) -> dict[str, Any]:
+def _specified(chosen: object) -> dict[str, Any]:
     """Returns the options of a part that the user specified."""
     if isinstance(chosen, Model):
         return {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
     return dict(chosen) if isinstance(chosen, dict) else {}
 
 
-def _said_beside(vegas: object) -> dict[str, Any]:
+def _specified_vegas(vegas: object) -> dict[str, Any]:
     """Returns the specified options of `tcp.vegas`; in a table with Linux's rules, defaults count as specified.
 
     Files written by longpipe contain the defaults of this table, whichever controller the scenario uses.
     """
-    said = _said(vegas)
+    said = _specified(vegas)
     fields = VegasOptions.model_fields
     if said.get("rules") == "linux":
         return said

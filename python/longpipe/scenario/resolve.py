@@ -30,7 +30,7 @@ from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Node, flow_field
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
-from longpipe.scenario.profiles import by_rules, tells_a_round_trip
+from longpipe.scenario.profiles import by_rules, has_initial_rtt
 from longpipe.scenario.repetition import MOST_REPETITIONS, check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
@@ -69,7 +69,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
 
 def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     """Returns the scenario with all flows of its network; staggered starts use these numbers of the flows."""
-    graph, moving, over = _moved(scenario)
+    graph, moving, over = _with_series(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
     tcps = _merged(scenario, topology.graph.flows)
@@ -100,7 +100,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     return spread(resolved, over) if over.paths else resolved
 
 
-def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
+def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
     """Returns the graph with maximum delays of time-varying links, the series of these links, and satellite paths."""
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
@@ -125,7 +125,7 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
             moving[2 * i + back] = one
             if scenario.framing == "aal5":
                 _check_cells(where, one.motion)
-            if (delay_ps := one.most_delay_ps) is not None:
+            if (delay_ps := one.max_delay_ps) is not None:
                 field = "return_delay" if back else "delay"
                 kept = {} if back or link.return_delay is not None else {"return_delay": link.delay}
                 links[i] = links[i].model_copy(update={**kept, field: TIME.format(delay_ps)})
@@ -199,7 +199,7 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
         if isinstance(chosen, Vegas):
             fields["vegas"] = VegasOptions(**{name: getattr(chosen, name) for name in VegasOptions.model_fields})
     # A handshake and a known RTT exclude each other; the flow's own setting replaces the scenario's.
-    if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
+    if "handshake" not in fields and has_initial_rtt(fields.get("initial_rtt")):
         fields["handshake"] = False
     elif "initial_rtt" not in fields and fields.get("handshake"):
         fields["initial_rtt"] = Tcp.model_fields["initial_rtt"].default

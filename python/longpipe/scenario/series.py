@@ -37,7 +37,7 @@ class Series:
     loss: dict[str, Any] | None = None
 
     @property
-    def most_delay_ps(self) -> int | None:
+    def max_delay_ps(self) -> int | None:
         """Returns the longest delay, or None for a constant delay."""
         delay = self.motion.get("delay")
         return None if delay is None else max(knot[1] for knot in delay["knots_ps"])

@@ -211,15 +211,15 @@ class _SkyLinks:
 
     def _sends(self, hop: tuple[int, int] | None) -> dict[str, Any]:
         """Returns a link with a queue: a station's or satellite's transmitter, or an inter-satellite link."""
-        fields = {**self.like, **({"delay_ps": 0} if hop is None else self._moves(hop))}
+        fields = {**self.like, **({"delay_ps": 0} if hop is None else self._series_of(hop))}
         return {name: value for name, value in fields.items() if name not in ("from", "to")}
 
     def _carries(self, hop: tuple[int, int]) -> dict[str, Any]:
         """Returns a link between the ground and a satellite."""
         plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
-        return {"rate_bps": _AT_ONCE_BPS, "loss": self.like["loss"], **plain, **self._moves(hop)}
+        return {"rate_bps": _AT_ONCE_BPS, "loss": self.like["loss"], **plain, **self._series_of(hop)}
 
-    def _moves(self, hop: tuple[int, int]) -> dict[str, Any]:
+    def _series_of(self, hop: tuple[int, int]) -> dict[str, Any]:
         knots = self.ways.knots.get(hop) or self.ways.knots[hop[::-1]]
         step_ps = TIME.parse(self.sky.key[2])
         knots_ps = [[step * step_ps, PS_PER_NS * round(1e9 * delay_s)] for step, delay_s in knots]

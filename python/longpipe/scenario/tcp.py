@@ -240,21 +240,21 @@ class Tcp(Model):
             if chosen.kind not in OPTIONS:
                 continue
             said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
-            options = self._kept(chosen.kind) | said
+            options = self._specified(chosen.kind) | said
             try:
                 self.__dict__[field] = type(chosen)(**options)
             except ScenarioError as error:
                 raise ValueError(f"{field}: {error}") from None
             if said:
-                self._keep(chosen.kind, options)
+                self._set_options(chosen.kind, options)
         return self
 
-    def _kept(self, kind: str) -> dict[str, Any]:
+    def _specified(self, kind: str) -> dict[str, Any]:
         options: Model = self if kind == "aimd" else getattr(self, kind)
         said = options.model_fields_set & OPTIONS[kind].model_fields.keys()
         return {name: getattr(options, name) for name in said}
 
-    def _keep(self, kind: str, options: dict[str, Any]) -> None:
+    def _set_options(self, kind: str, options: dict[str, Any]) -> None:
         changed = options if kind == "aimd" else {kind: OPTIONS[kind](**options)}
         self.__dict__.update(changed)
         self.model_fields_set.update(changed)

@@ -71,7 +71,7 @@ class Web(Model):
 
     @field_validator("spacing_to")
     @classmethod
-    def _after_the_least(cls, spacing_to: str, info: ValidationInfo) -> str:
+    def _check_spacing(cls, spacing_to: str, info: ValidationInfo) -> str:
         least = info.data.get("spacing_from", spacing_to)
         if TIME.parse(spacing_to) < TIME.parse(least):
             raise ValueError(f"{spacing_to}; needs at least spacing_from, {least}")

@@ -58,12 +58,12 @@ def complete_study(
         del left[key]
         undone_s -= work[key[0]]
 
-    def tell() -> None:
+    def report() -> None:
         ended = len(wanted) - len(done) - len(left)
         counts = (len(wanted), len(done), ended - len(failures), len(failures))
         progress(Progress(*counts, worked=in_all_s - undone_s, left=max(undone_s, 0.0)))
 
-    tell()
+    report()
     shortest, longest = _LOOK_AGAIN_S
     wait_s = shortest
     with store.leases() as leases:
@@ -78,14 +78,14 @@ def complete_study(
                     else:
                         store.save(*job, outcome)
                     forget((digest_of(job[0]), str(job[1])))
-                    tell()
+                    report()
             if not left:
                 break
             leases.give_back()
             # All remaining runs are leased by other processes at present.
             wait_s = shortest if len(left) < before else min(2 * wait_s, longest)
             time.sleep(wait_s)
-            tell()
+            report()
     if failures:
         raise StudyError("\n".join(failures))
 

@@ -44,7 +44,7 @@ class _Seen:
         return ends, (sent[counts[0]] - sent[counts[1]]) / window_s
 
 
-def _seen(result: "Result") -> _Seen:
+def _observed(result: "Result") -> _Seen:
     network: Any = result.scenario.network
     rate_bps = float(RATE.parse(network.trunk_rate))
     frame = result.traces["delay"]
@@ -73,19 +73,19 @@ def _drain(seen: _Seen) -> tuple[float, float, float]:
 
 def startup_rounds(result: "Result") -> float:
     """Round trips from the first one in which the rate exceeds that of the link to the first one of Drain."""
-    seen = _seen(result)
+    seen = _observed(result)
     above, begin, _ = _drain(seen)
     return (begin - above) / seen.round_trip_s
 
 
 def drain_rate(result: "Result") -> float:
     """Lowest rate over a round trip after Startup: the pacing gain of Drain, relative to the link."""
-    return _drain(_seen(result))[2]
+    return _drain(_observed(result))[2]
 
 
 def drain_rounds(result: "Result") -> float:
     """Round trips from the first one of Drain until a packet waits for at most a hundredth of the round trip."""
-    seen = _seen(result)
+    seen = _observed(result)
     _, begin, _ = _drain(seen)
     empty = seen.at[(seen.at > begin) & (seen.wait <= 0.01 * seen.round_trip_s)]
     return float((empty[0] - begin) / seen.round_trip_s) if empty.size else np.nan
@@ -103,12 +103,12 @@ def _probes(seen: _Seen) -> list[tuple[float, float]]:
 
 def probes(result: "Result") -> float:
     """Number of probes for bandwidth in the steady state, which build a queue."""
-    return float(len(_probes(_seen(result))))
+    return float(len(_probes(_observed(result))))
 
 
 def longest_probe_rounds(result: "Result") -> float:
     """Round trips from the first to the last packet that waits during the longest probe; nan without a probe."""
-    seen = _seen(result)
+    seen = _observed(result)
     return max(((end - begin) / seen.round_trip_s for begin, end in _probes(seen)), default=np.nan)
 
 
@@ -121,11 +121,11 @@ def _probe_rtts(seen: _Seen) -> Floats:
 
 def first_probe_rtt_s(result: "Result") -> float:
     """Time of the first ProbeRTT: the rate over 200 ms falls below three quarters of the link's [s]."""
-    found = _probe_rtts(_seen(result))
+    found = _probe_rtts(_observed(result))
     return float(found[0]) if found.size else np.nan
 
 
 def probe_rtt_rate(result: "Result") -> float:
     """Lowest rate over 200 ms in the steady state, relative to the link: half a BDP is in flight in ProbeRTT."""
-    ends, rates = _seen(result).rates(_PROBE_RTT_S)
+    ends, rates = _observed(result).rates(_PROBE_RTT_S)
     return float(rates[ends > _STEADY_S].min())

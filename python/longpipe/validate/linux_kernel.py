@@ -152,12 +152,12 @@ def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline:
         with suppress(subprocess.TimeoutExpired):
             guest.wait(POLL_S)
             if not result.exists():
-                raise RunError(f"{PROGRAM}: the guest stopped early: {_last_words(share)}")
+                raise RunError(f"{PROGRAM}: the guest stopped early: {_last_output(share)}")
         if time.monotonic() > deadline:
             raise RunError(f"{PROGRAM}: the guest did not finish within {timeout_s:.0f} s")
 
 
-def _last_words(share: Path) -> str:
+def _last_output(share: Path) -> str:
     """Returns the last output of the guest, and the first output of a program that it ran."""
     for name in ("errors.txt", "console.txt"):
         file = share / name

@@ -104,7 +104,7 @@ Tell = Callable[[str], None]
 
 def controls(tell: Tell) -> Files:
     """Runs one greedy flow of each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
-    found = [_told(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
+    found = [_run_and_report(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
     return {
         "controls.csv": pd.DataFrame([{"control": one.case.flows[0].control, **measures(one)} for one in found]),
         "controls-series.csv.gz": pd.concat([_series(one, control=one.case.flows[0].control) for one in found]),
@@ -122,7 +122,7 @@ def modules(tell: Tell) -> Files:
     rows = []
     for case in cases:
         control = case.flows[0].control
-        found = _told(case, f"{control} {case.seed}", tell)
+        found = _run_and_report(case, f"{control} {case.seed}", tell)
         rows.append({"control": control, "seed": case.seed, **measures(found)})
     return {"modules.csv": pd.DataFrame(rows)}
 
@@ -135,7 +135,7 @@ def losses(tell: Tell) -> Files:
             case = LinuxCase(
                 rate="100 Mbit/s", buffer=100_000, lose=lose, duration="40 s", flows=(LinuxFlow(control=control),)
             )
-            found = _told(case, f"{control} {name}", tell)
+            found = _run_and_report(case, f"{control} {name}", tell)
             reached = [number for number in lose if number < found.series["delivered"].iloc[-1] + found.link_losses]
             about = {"list": name, "control": control}
             rows.append({**about, "lost": " ".join(map(str, reached)), **measures(found)})
@@ -189,7 +189,7 @@ def phases(tell: Tell) -> Files:
             for seed in range(count):
                 case = LinuxCase(**path, seed=seed, flows=(LinuxFlow(control=control),))
                 about = {**path, "control": control, "seed": seed}
-                rows.append({**about, **measures(_told(case, " ".join(map(str, about.values())), tell))})
+                rows.append({**about, **measures(_run_and_report(case, " ".join(map(str, about.values())), tell))})
     return {"phases.csv": pd.DataFrame(rows)}
 
 
@@ -204,7 +204,7 @@ def queues(tell: Tell) -> Files:
     rows = []
     for control, discipline, seed in [*draws, ("dctcp", STEP, 0)]:
         case = LinuxCase(buffer=1000, discipline=discipline, seed=seed, flows=(LinuxFlow(control=control),))
-        found = _told(case, f"{control} {discipline} {seed}", tell)
+        found = _run_and_report(case, f"{control} {discipline} {seed}", tell)
         about = {"discipline": discipline, "control": control, "seed": seed}
         rows.append({**about, **measures(found), "marks": found.marks})
     return {"queues.csv": pd.DataFrame(rows)}
@@ -216,7 +216,7 @@ def shared_paths(tell: Tell, count: int = SHARED) -> Files:
     for seed in range(SEEDS * count):
         number = seed % count
         case = draw_shared(number).model_copy(update={"seed": seed})
-        found = _told(case, f"{number} {seed} {case.discipline}", tell)
+        found = _run_and_report(case, f"{number} {seed} {case.discipline}", tell)
         about = {name: getattr(case, name) for name in ("rate", "round_trip", "discipline", "duration")}
         controls = " ".join(flow.control for flow in case.flows)
         rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(found)})
@@ -229,7 +229,7 @@ def varying_paths(tell: Tell) -> Files:
     for seed in range(linux_rates.SEEDS * linux_rates.VARYING):
         number = seed // linux_rates.SEEDS
         case = linux_rates.draw_varying(number).model_copy(update={"seed": seed})
-        found = _told(case, f"varying path {number}, seed {seed}", tell)
+        found = _run_and_report(case, f"varying path {number}, seed {seed}", tell)
         about = {name: getattr(case, name) for name in ("rate", "round_trip", "discipline")}
         controls = " ".join(flow.control for flow in case.flows)
         rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(found)})
@@ -244,12 +244,12 @@ def policers(tell: Tell) -> Files:
         datagrams.append(frame)
     rows = []
     for case in linux_conditioners.TCP:
-        found = _told(case, f"police {case.police}", tell)
+        found = _run_and_report(case, f"police {case.police}", tell)
         about = {"police": case.police, "round_trip": case.round_trip, "control": case.flows[0].control}
         rows.append({**about, "policed": found.policed})
     series = []
     for number, case in enumerate(linux_conditioners.POLICED_BBR):
-        sampled = _told(case, f"BBR, police {case.police}", tell).series
+        sampled = _run_and_report(case, f"BBR, police {case.police}", tell).series
         series.append(pd.DataFrame({"case": number, **sampled[["time_s", "bytes_acked", "bbr_bw", "bbr_pacing_gain"]]}))
     return {
         "policed-datagrams.csv.gz": pd.concat(datagrams),
@@ -266,7 +266,7 @@ def shapers(tell: Tell) -> Files:
         datagrams.append(frame)
     rows = []
     for case in linux_conditioners.SHAPED_TCP:
-        found = _told(case, f"shape {case.shape}", tell)
+        found = _run_and_report(case, f"shape {case.shape}", tell)
         controls = " ".join(flow.control for flow in case.flows)
         about = {"shape": case.shape, "round_trip": case.round_trip, "controls": controls}
         rows.append({**about, **shared_measures(found)})
@@ -283,7 +283,7 @@ def cake(tell: Tell) -> Files:
     for seed in range(linux_cake.SEEDS * linux_cake.PATHS):
         number = seed % linux_cake.PATHS
         case = linux_cake.draw_cake(number).model_copy(update={"seed": seed})
-        found = _told(case, f"{number} {seed} {case.discipline}", tell)
+        found = _run_and_report(case, f"{number} {seed} {case.discipline}", tell)
         about = {name: getattr(case, name) for name in ("round_trip", "discipline", "ecn")}
         flows = {
             "controls": " ".join(flow.control for flow in case.flows),
@@ -310,7 +310,7 @@ def paths(tell: Tell, count: int = PATHS) -> Files:
         path, loss = draw(number)
         for seed in range(number, number + count * seeds, count):
             case = path.model_copy(update={"seed": seed, "flows": (LinuxFlow(control=control),)})
-            found = _told(case, f"{number} {control} {seed}", tell)
+            found = _run_and_report(case, f"{number} {control} {seed}", tell)
             about = {name: getattr(case, name) for name in ("rate", "round_trip", "buffer")}
             rows.append(
                 {
@@ -396,7 +396,7 @@ def content(name: str, frame: pd.DataFrame) -> bytes:
     return gzip.compress(plain, mtime=0) if name.endswith(".gz") else plain
 
 
-def _told(case: LinuxCase, what: str, tell: Tell) -> LinuxRun:
+def _run_and_report(case: LinuxCase, what: str, tell: Tell) -> LinuxRun:
     found = run(case)
     tell(f"{what}: {found.goodput(0, seconds(case.duration)) / RATE.parse(case.rate):.3f} of the rate")
     return found

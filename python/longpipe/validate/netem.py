@@ -121,7 +121,7 @@ class NetemComparison:
         return apart
 
     @property
-    def lost_apart(self) -> float:
+    def loss_difference(self) -> float:
         """Returns the difference of the loss shares in standard deviations, which include bursts of losses."""
         shares = [np.isnan(delays).astype(float) for delays in (self.netem, self.live)]
         variance = sum(
@@ -136,7 +136,7 @@ class NetemComparison:
         """Returns whether delays and losses differ by no more than chance."""
         arrived = [max(1, int(np.sum(~np.isnan(delays)))) for delays in (self.netem, self.live)]
         largest = DISTANCE * (1 / arrived[0] + 1 / arrived[1]) ** 0.5
-        return self.distance(within_ms) <= largest and self.lost_apart <= DEVIATIONS
+        return self.distance(within_ms) <= largest and self.loss_difference <= DEVIATIONS
 
 
 def lost_share(delays: Delays) -> float:

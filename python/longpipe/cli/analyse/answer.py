@@ -21,7 +21,7 @@ from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
-from longpipe.cli.console import tell_written, terminal
+from longpipe.cli.console import print_written, terminal
 from longpipe.cli.progress import Waiting
 from longpipe.cli.storing import factors_of_study
 from longpipe.errors import ScenarioError
@@ -87,7 +87,7 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     if json != "-":
         console = terminal()
         show(found, question.level, _tables(found, question) if shown.unit else tables, console)
-        tell_written(console, JSON=json, Tables=csv, Figures=figures)
+        print_written(console, JSON=json, Tables=csv, Figures=figures)
 
 
 def _heads(question: Question, frame: pd.DataFrame) -> Question:

@@ -37,7 +37,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
             break
         limited = (one.limited_by for one in result.flow_limits)
         counts.setdefault(point, Counter()).update(limited)
-    return {point: _most(of_point) for point, of_point in counts.items()}
+    return {point: _most_common(of_point) for point, of_point in counts.items()}
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
@@ -74,7 +74,7 @@ def _title(replications: int) -> str:
     return "One run of each point" if replications == 1 else f"Means and 95 % intervals of {replications} replications"
 
 
-def _most(counts: Counter[str]) -> str:
+def _most_common(counts: Counter[str]) -> str:
     limit, count = counts.most_common(1)[0]
     share = count / counts.total()
     return limit if share == 1 else f"{limit} {share:.0%}"

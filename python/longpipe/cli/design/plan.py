@@ -11,7 +11,7 @@ from rich.markup import escape
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
-from longpipe.cli.naming import check_whole, number_or_text
+from longpipe.cli.naming import check_path, number_or_text
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import opened, resumable
@@ -60,7 +60,7 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
     if not (field.strip() and equals and right.strip()):
         raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
     field = field.strip()
-    check_whole(option, field)
+    check_path(option, field)
     try:
         levels = parse_toml(f"levels = [{right}]", option)["levels"]
     except NoTomlError:

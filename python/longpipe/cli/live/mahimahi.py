@@ -18,7 +18,7 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
     """Returns a callback that prints the throughput in the given directions since its previous call."""
     before: dict[str, float] = {}
 
-    def tell(found: dict[str, Any]) -> None:
+    def print_rates(found: dict[str, Any]) -> None:
         seconds = found["elapsed_s"] - before.get("elapsed_s", 0.0)
         for way, host in (("uplink", "outside"), ("downlink", "inside")):
             received = found["received_bytes"][host]
@@ -28,7 +28,7 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
             before[host] = received
         before["elapsed_s"] = found["elapsed_s"]
 
-    return tell
+    return print_rates
 
 
 def whole(text: str) -> int:

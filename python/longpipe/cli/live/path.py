@@ -169,7 +169,7 @@ def run(
         if not plan.has_ipv6:
             errors.print("live: no IPv6, which needs an MTU of 1280")
 
-    def tell(found: dict[str, Any]) -> None:
+    def print_progress(found: dict[str, Any]) -> None:
         worst_ms = 1e3 * (found["lateness_s"]["1"] or 0.0)
         errors.print(
             f"live: {found['elapsed_s']:.0f} s, {found['delivered']} delivered, late by {worst_ms:.2f} ms at worst"
@@ -184,7 +184,7 @@ def run(
         capture=capture,
         alone=alone,
         to_outside=outside,
-        progress=tell if progress else None,
+        progress=print_progress if progress else None,
         wait_for=wait_for,
         longest_wait_s=longest_wait_s,
         tell=(lambda line: None) if quiet else (lambda line: errors.print(f"live: {line}", markup=False)),

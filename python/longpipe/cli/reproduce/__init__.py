@@ -14,7 +14,7 @@ from longpipe.cli.storing import (
     NoStoreOption,
     StoreOption,
     WorkersOption,
-    opened_if_wanted,
+    opened_store,
     repeatable,
 )
 from longpipe.errors import ScenarioError, nearest
@@ -81,7 +81,7 @@ def reproduce(
         folder = out or TODAY
         check_directory("--out", folder)
         # Without --seeds nothing is simulated, and no store is needed.
-        with opened_if_wanted(store, no_store=no_store or (seeds is None and store is None)) as kept, repeatable(kept):
+        with opened_store(store, no_store=no_store or (seeds is None and store is None)) as kept, repeatable(kept):
             from longpipe.cli.reproduce import today as of_today
             from longpipe.study import Runner
 
@@ -103,7 +103,7 @@ def reproduce(
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
     if table is not None:
-        with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+        with opened_store(store, no_store=no_store) as kept, repeatable(kept):
             from longpipe.cli.reproduce import parts
             from longpipe.study import Runner
 
@@ -115,9 +115,9 @@ def reproduce(
     part = Part.BEYOND if beyond else Part.SENSITIVITY if sensitivity else Part.REPRODUCTION
     for paper, folder in folders.items():
         asked = None if paper in fixed else seeds
-        if part is Part.REPRODUCTION and not fresh and _shown_again(paper, asked, folder, json):
+        if part is Part.REPRODUCTION and not fresh and _show_stored(paper, asked, folder, json):
             continue
-        with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+        with opened_store(store, no_store=no_store) as kept, repeatable(kept):
             # Import only here, because the database, pandas and SciPy take a second to load.
             from longpipe.cli.reproduce import parts
             from longpipe.study import Runner
@@ -154,7 +154,7 @@ def _folder(paper: str, out: Path | None, *, alone: bool) -> Path:
     return out if alone else out / paper
 
 
-def _shown_again(paper: str, seeds: int | None, folder: Path, json: str | None) -> bool:
+def _show_stored(paper: str, seeds: int | None, folder: Path, json: str | None) -> bool:
     """Shows the results of a folder; returns False if the results are outdated."""
     with in_use(folder):
         if not is_current(folder, Part.REPRODUCTION, paper, seeds):

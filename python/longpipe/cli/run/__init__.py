@@ -14,9 +14,9 @@ import typer
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
-from longpipe.cli.naming import check_whole, number_or_text
+from longpipe.cli.naming import check_path, number_or_text
 from longpipe.cli.safe import echo
-from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_if_wanted
+from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
 from longpipe.inputs import NoTomlError, parse_toml, read_text
@@ -89,7 +89,7 @@ def run(
     The result is stored. The next run of the same scenario and seed reads it from the store.
     """
     # Import only here, for the start-up time of other commands.
-    from longpipe.cli.console import tell_written, terminal
+    from longpipe.cli.console import print_written, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
     from longpipe.cli.warnings import warn, warn_of_replaced
@@ -106,7 +106,7 @@ def run(
     with ExitStack() as stack, RunBar(scenario.name) as bar:
         # Without a store the database is not imported, because the import takes longer than many runs.
         unstored = no_store and store is None
-        kept = None if unstored else stack.enter_context(opened_if_wanted(store, no_store=no_store))
+        kept = None if unstored else stack.enter_context(opened_store(store, no_store=no_store))
         # The store contains neither packets, files, chunks nor arrived flows, so the run is simulated again.
         stored = None if captures or kept is None else kept.load(scenario, seed)
         failure: CaptureError | None = None
@@ -126,7 +126,7 @@ def run(
         if json is not None:
             write_text(Path(json), result.to_json())
         show(result, terminal(), everything=everything)
-        tell_written(terminal(), JSON=json, Tables=csv, qlog=qlog, Perfetto=perfetto)
+        print_written(terminal(), JSON=json, Tables=csv, qlog=qlog, Perfetto=perfetto)
     if failure is not None:
         raise failure
 
@@ -222,7 +222,7 @@ def change(text: str) -> tuple[str, object]:
     field, equals, value = text.partition("=")
     if not (field.strip() and equals):
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
-    check_whole("--set", field.strip())
+    check_path("--set", field.strip())
     try:
         return field.strip(), parse_toml(f"value = {value}", "--set")["value"]
     except NoTomlError:

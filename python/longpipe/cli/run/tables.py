@@ -67,7 +67,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
-    _tell_limits(limited, result, console)
+    _print_limits(limited, result, console)
     for capture in result.captures:
         # The table is converted to the format that the file's suffix selects.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
@@ -75,7 +75,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         console.print(said, markup=False, soft_wrap=True)
 
 
-def _tell_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
+def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
     lines = [*zip(heads, limit_lines(limited), strict=False), *(("note", line) for line in notes(limited))]
     lines += [("died", line) for line in result.deaths]
@@ -114,7 +114,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
     shown = (
         flows
         if len(flows) <= max_rows + 1
-        else sorted(flows, key=lambda row: -row["throughput_bps"])[: _whole(max_rows)]
+        else sorted(flows, key=lambda row: -row["throughput_bps"])[: _row_limit(max_rows)]
     )
     for row in shown:
         add(row["flow"], [row], by_flow[row["flow"]])
@@ -139,7 +139,7 @@ def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
     queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
     marks = any(row.get("packets_marked") for row in used)
     table = _table("switch port", f"{unit} in", "lost", "of lost:\nby AQM", *queues, "used", *["marked"] * marks)
-    for row in used[: _whole(max_rows)]:
+    for row in used[: _row_limit(max_rows)]:
         in_all = lost(row, *causes)
         table.add_row(
             row["port"],
@@ -157,7 +157,7 @@ def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
 def _delays(ports: list[Row], max_rows: float) -> Table:
     table = _table("queueing delay at", "mean\n[ms]", "median\n[ms]", "95 %\n[ms]", "99 %\n[ms]")
     used = sorted((row for row in ports if row[MEAN] is not None), key=lambda row: row[MEAN], reverse=True)
-    for row in used[: _whole(max_rows)]:
+    for row in used[: _row_limit(max_rows)]:
         table.add_row(row["port"], *(f"{1e3 * row[name]:.3f}" for name in (MEAN, *DELAYS)))
     return _captioned(table, min(max_rows, len(used)), len(used), "ports, those with the longest")
 
@@ -165,7 +165,7 @@ def _delays(ports: list[Row], max_rows: float) -> Table:
 def _vbr(sources: list[Row], max_rows: float) -> Table:
     table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
     shown = sources if len(sources) <= max_rows else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
-    for row in shown[: _whole(max_rows)]:
+    for row in shown[: _row_limit(max_rows)]:
         delays = (row[name] for name in ("mean_delay_s", "max_delay_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
@@ -175,7 +175,7 @@ def _vbr(sources: list[Row], max_rows: float) -> Table:
 def _datagrams(flows: list[Row], max_rows: float) -> Table:
     table = _table("datagrams of", "sent", "arrived", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
     shown = flows if len(flows) <= max_rows else sorted(flows, key=lambda row: row["sent"], reverse=True)
-    for row in shown[: _whole(max_rows)]:
+    for row in shown[: _row_limit(max_rows)]:
         delays = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         lost = _share(row["lost"], row["lost"] + row["received"])
@@ -187,7 +187,7 @@ def _relays(parts: list[Row], max_rows: float) -> Table:
     heads = ("segments\nsent", "resent", "mean\nbuffer [KB]", "peak\nbuffer [KB]", "window\nprobes")
     table = _table("part up to a proxy", *heads)
     shown = parts if len(parts) <= max_rows else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
-    for row in shown[: _whole(max_rows)]:
+    for row in shown[: _row_limit(max_rows)]:
         held = (f"{row[f'{name}_buffer_bytes'] / 1e3:.0f}" for name in ("mean", "peak"))
         resent = _share(row["retransmitted_segments"], row["sent_segments"])
         table.add_row(row["connection"], str(row["sent_segments"]), resent, *held, str(row["window_probes"]))
@@ -196,7 +196,7 @@ def _relays(parts: list[Row], max_rows: float) -> Table:
 
 def _stacks(flows: list[Row], max_rows: float) -> Table:
     table = _table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
-    for row in flows[: _whole(max_rows)]:
+    for row in flows[: _row_limit(max_rows)]:
         seconds = (row.get(name) for name in ("handshake_s", "srtt_s"))
         times = ("-" if value is None else f"{1e3 * value:.2f}" for value in seconds)
         window, payload = row.get("cwnd_bytes"), row.get("mtu_bytes")
@@ -209,7 +209,7 @@ def _programs(programs: list[Row], max_rows: float) -> Table:
     """Returns the results of the user's programs, with the last line of their output."""
     table = _table("program of", "on", "ended\n[s]", "exit\ncode")
     table.add_column("last line of its output", overflow="ellipsis", no_wrap=True)
-    for row in programs[: _whole(max_rows)]:
+    for row in programs[: _row_limit(max_rows)]:
         ended, code = ("-" if row[name] is None else f"{row[name]:.6g}" for name in ("ended_s", "exit_code"))
         line = (row["output"].strip().splitlines() or ["-"])[-1]
         table.add_row(row["flow"], row["host"], ended, code, escape(line))
@@ -237,7 +237,7 @@ def _slowdowns(rows: list[Row], max_rows: float) -> Table:
 def _videos(flows: list[Row], max_rows: float) -> Table:
     heads = ("bitrate\n[Mbit/s]", "switches", "startup\n[s]", "played\n[s]", "stalled\n[s]", "stalls")
     table = _table("video of", "chunks", *heads)
-    for row in flows[: _whole(max_rows)]:
+    for row in flows[: _row_limit(max_rows)]:
         numbers = ((row["mean_bitrate_bps"], 1e-6), (row["startup_s"], 1), (row["played_s"], 1), (row["stalled_s"], 1))
         rate, startup, played, stalled = ("-" if value is None else f"{value * unit:.2f}" for value, unit in numbers)
         cells = (str(row["received"]), rate, str(row["switches"]), startup, played, stalled, str(row["stalls"]))
@@ -268,7 +268,7 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.2%}" if part else "-"
 
 
-def _whole(max_rows: float) -> int | None:
+def _row_limit(max_rows: float) -> int | None:
     return None if math.isinf(max_rows) else int(max_rows)
 
 

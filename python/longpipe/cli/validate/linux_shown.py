@@ -61,12 +61,12 @@ def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
             by_tolerance.setdefault(f"{100 * one.tolerance:g} %{few}", []).append(QUANTITIES[one.quantity])
         parts = (f"{', '.join(dict.fromkeys(names))} (within {most})" for most, names in by_tolerance.items())
         lines.append(f"judged: {'; '.join(parts)}")
-        apart = [_apart(found, one) for one in judged if not one.agrees]
+        apart = [_deviation(found, one) for one in judged if not one.agrees]
         lines.append(f"differ: {'; '.join(apart)}" if apart else "all agree")
     return [*lines, f"not judged: {'; '.join(found.not_judged)}"]
 
 
-def _apart(found: LinuxComparison, one: Judgement) -> str:
+def _deviation(found: LinuxComparison, one: Judgement) -> str:
     flows = found.linux.case.flows
     of = f" of flow {one.flow + 1} ({flows[one.flow].control})" if one.flow is not None and len(flows) > 1 else ""
     return f"{QUANTITIES[one.quantity]}{of} {100 * one.difference:+.1f} %"

@@ -166,7 +166,7 @@ def counters() -> dict[str, Any]:
 
 def _policed() -> int:
     """Returns the number of packets that the policer before the queue has dropped."""
-    filters = _told("r", "filter", "show", "dev", "r0", "ingress")
+    filters = _tc_json("r", "filter", "show", "dev", "r0", "ingress")
     actions = [action for one in filters for action in one.get("options", {}).get("actions", [])]
     return sum(int(action["stats"]["drops"]) for action in actions)
 
@@ -197,10 +197,10 @@ def _addressed(space: str, links: Sequence[_Link], addresses: Mapping[str, str])
 
 
 def _shown(space: str, device: str) -> list[dict[str, Any]]:
-    return _told(space, "qdisc", "show", "dev", device)
+    return _tc_json(space, "qdisc", "show", "dev", device)
 
 
-def _told(space: str, *asked: str) -> list[dict[str, Any]]:
+def _tc_json(space: str, *asked: str) -> list[dict[str, Any]]:
     done = subprocess.run(  # noqa: S603 - runs in the guest
         ["tc", "-n", space, "-s", "-j", *asked],  # noqa: S607
         check=True,
