@@ -140,7 +140,7 @@ export const EXERCISES: Exercise[] = [
     {
         title: "Recovery from 1 to 4 drops",
         text: "The link loses one to four packets of one window (Fall and Floyd 1996), and no others. Reno repairs the first loss by fast retransmit. For each further loss it needs three more duplicate ACKs, and halves its window again.",
-        task: "Find the largest number of drops that the chosen loss recovery repairs without a timeout. Begin with Reno, then select NewReno and SACK in the knobs, and check again.",
+        task: "Find the largest number of drops that the chosen loss recovery repairs without a timeout. Begin with Reno, then select NewReno and SACK in the form, and check again.",
         look: "The sequence numbers around 1 s show which segments are lost and retransmitted, and for how long nothing is sent.",
         why: "After a partial ACK, Reno leaves fast recovery, and its halved window allows too few segments for three duplicate ACKs. NewReno stays in recovery until all losses are repaired, one per RTT (RFC 6582); SACK knows which segments are missing (RFC 6675).",
         fields: {

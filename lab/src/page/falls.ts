@@ -1,4 +1,4 @@
-/** "Why did the window fall?": the window reductions of the visible span, shown in sequence or selected by a click. */
+/** "Why was the window reduced?": the window reductions of the visible span, shown in sequence or selected by a click. */
 import type { JsonTable } from "../scenario/core";
 import { byId } from "./dom";
 import type { Fall, View } from "./protocol";

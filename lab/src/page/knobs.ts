@@ -1,4 +1,4 @@
-/** Knobs: fields of a scenario that the form offers, and the ranges of their sliders. */
+/** Parameters in the form: fields of a scenario, with the ranges of their sliders. */
 import { type Part, kindOf, valueOf } from "../scenario/check";
 import { ScenarioError, reprFloat } from "../scenario/errors";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
@@ -6,7 +6,7 @@ import type { Resolved } from "../scenario/resolve";
 import { fromToml } from "../scenario/toml";
 import { dimension } from "../scenario/units";
 
-/** A knob: the dotted name of a field, its label, and for a slider its range and the levels to compare. */
+/** A parameter in the form: the dotted name of a field, its label, and for a slider its range and the levels to compare. */
 export interface Knob {
     path: string;
     label: string;
@@ -80,7 +80,7 @@ export function changed(fields: Table, path: string, value: unknown): Table {
     return copy;
 }
 
-/** Parses a knob's text: a number, a list, or text. */
+/** Parses the text of a parameter: a number, a list, or text. */
 export function meant(text: string, type: Type): unknown {
     const written = text.trim();
     if (type.is === "kinds") return table(written, type);
@@ -141,7 +141,7 @@ function starting(field: Field): string {
     return known ?? (/as in (.*)$/.exec(field.description)?.[1] ?? "").replaceAll(/['"[\]]/g, "");
 }
 
-/** Returns a checked value as text for a knob. */
+/** Returns a checked value as text for the form. */
 export function written(value: unknown, type?: Type): string {
     if (type?.is === "values") {
         return (value as [string, unknown][]).map(([name, one]) => `${name} = ${shownValue(one)}`).join(", ");
