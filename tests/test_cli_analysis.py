@@ -208,6 +208,15 @@ def test_levels_may_be_tables_beside_bare_words() -> None:
     # TOML does not accept a number that begins with a dot.
     assert list(parse_factor("tcp.congestion.beta=.5,0.9,1").levels) == [0.5, 0.9, 1]
     assert list(parse_factor("switch.buffer=.5 BDP,007").levels) == [".5 BDP", "007"]
+    table = "{kind = 'bernoulli', probability = .01}"
+    (lossy,) = parse_factor(f"network.trunk_loss={table}").levels.values()
+    assert lossy == {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}}
+    assert change(f"network.trunk_loss={table}")[1] == {"kind": "bernoulli", "probability": 0.01}
+    for text in ("{kind = 'red', min}", "[1, 2"):
+        with pytest.raises(
+            ScenarioError, match=r"^--set switch.policy: .*not TOML, .*; needs a table or a list, as in"
+        ):
+            change(f"switch.policy={text}")
     assert [change(f"x.y={text}")[1] for text in (".5", "-.25", "5.", "1 ms")] == [0.5, -0.25, 5.0, "1 ms"]
 
 

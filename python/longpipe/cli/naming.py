@@ -1,11 +1,15 @@
 """Help for field names without their path."""
 
 import re
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import NoTomlError, parse_toml
 
 _WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})")
+# A number without a digit before its point.
+_DOT: Final = re.compile(r"(?<=[=\[,\s{])([+-]?)\.(?=\d)")
 _REAL: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 
 
@@ -14,6 +18,26 @@ def number_or_text(text: str) -> int | float | str:
     if _WHOLE.fullmatch(text):
         return int(text)
     return float(text) if _REAL.fullmatch(text) else text
+
+
+def value_of(text: str, option: str) -> Any:  # noqa: ANN401 - any TOML value
+    """Returns the TOML value in an option's text, or the text itself if it is no TOML.
+
+    Numbers may begin with a dot. Raises ScenarioError for a table or a list that is no TOML.
+    """
+    line = f"value = {text}"
+    try:
+        return parse_toml(line, option)["value"]
+    except NoTomlError as error:
+        with suppress(NoTomlError):
+            return parse_toml(_DOT.sub(r"\g<1>0.", line), option)["value"]
+        if text.lstrip()[:1] in ("{", "["):
+            reason = str(error).partition("not TOML, ")[2].partition(" (at ")[0].partition(";")[0]
+            example = "{ kind = 'red', min = 5 }"
+            raise ScenarioError(
+                f"{option}: {text}: not TOML, {reason}; needs a table or a list, as in {example}"
+            ) from None
+        return number_or_text(text.strip())
 
 
 def check_path(option: str, field: str) -> None:

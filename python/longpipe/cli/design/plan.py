@@ -11,7 +11,7 @@ from rich.markup import escape
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
-from longpipe.cli.naming import check_path, number_or_text
+from longpipe.cli.naming import check_path, number_or_text, value_of
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import opened, resumable
@@ -106,10 +106,7 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalid
         return None
     if not text.startswith("{"):
         return number_or_text(text)
-    try:
-        return parse_toml(f"level = {text}", option)["level"]
-    except NoTomlError:
-        return text
+    return value_of(text, option)
 
 
 def _labelled(level: object) -> tuple[Level, object]:

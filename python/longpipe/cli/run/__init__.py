@@ -14,12 +14,12 @@ import typer
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
-from longpipe.cli.naming import check_path, number_or_text
+from longpipe.cli.naming import check_path, value_of
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
-from longpipe.inputs import NoTomlError, parse_toml, read_text
+from longpipe.inputs import read_text
 
 if TYPE_CHECKING:
     from longpipe.cli.progress import RunBar
@@ -223,7 +223,4 @@ def change(text: str) -> tuple[str, object]:
     if not (field.strip() and equals):
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
     check_path("--set", field.strip())
-    try:
-        return field.strip(), parse_toml(f"value = {value}", "--set")["value"]
-    except NoTomlError:
-        return field.strip(), number_or_text(value.strip())
+    return field.strip(), value_of(value, f"--set {field.strip()}")
