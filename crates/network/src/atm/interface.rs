@@ -23,7 +23,7 @@ pub struct ScheduledFrame {
 }
 
 impl ScheduledFrame {
-    /// Creates an accepted frame.
+    /// Creates a frame from the result of `Nic::accept`.
     #[inline(always)]
     pub fn new(packet: Packet, cells: u16, accepted: Accepted, by_edges: bool) -> ScheduledFrame {
         ScheduledFrame {

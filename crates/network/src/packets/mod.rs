@@ -15,5 +15,5 @@ pub use flow::Flow;
 pub use link::Link;
 pub use packet::{OnWire, Options, Packet};
 
-/// Options of a packet without options.
+/// Empty options, for packets that have none.
 pub(crate) static NO_OPTIONS: Options = Options::NONE;

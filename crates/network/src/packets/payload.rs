@@ -134,7 +134,7 @@ impl Payload for SparseAck {
     }
 }
 
-/// An ACK without options of all bytes before this sequence number.
+/// An ACK, without options, of all bytes before this sequence number.
 #[derive(Clone, Copy, Debug)]
 pub struct AckWithoutOptions(pub u64);
 

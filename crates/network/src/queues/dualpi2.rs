@@ -183,7 +183,7 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
     }
 
     fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
-        // Updates that are due precede the purge and count its packets.
+        // Updates that are due precede the purge, and count the packets that it drops.
         self.update_before(now);
         self.low.backlog.purge(&mut drop);
         self.classic.backlog.purge(drop);

@@ -19,9 +19,9 @@ pub struct ReroutingConfig {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum RerouteInFlight {
-    /// They keep the route that was valid when they reached their first router.
+    /// Packets in flight keep the route that was valid when they reached their first router.
     Keep,
-    /// Each router forwards them along the current route, and drops packets that are not on it.
+    /// Each router forwards packets in flight along the current route, and drops packets if it is not on this route.
     Drop,
 }
 

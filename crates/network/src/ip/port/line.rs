@@ -132,7 +132,8 @@ impl Line {
         Time(self.free)
     }
 
-    /// Removes and returns the packets transmitted by `repeat`: their number, and length [byte] and time [ps] of each.
+    /// Removes and returns the number of packets transmitted by `repeat`, and the length [byte] and transmission time
+    /// [ps] of each.
     pub fn take_repeated(&mut self) -> (u64, u64, u64) {
         (
             std::mem::take(&mut self.repeated),
@@ -181,7 +182,7 @@ impl Line {
         };
     }
 
-    /// Returns the length of the last packet [byte]; 0 while departure times are limited.
+    /// Returns the length of the last packet [byte], or 0 while departure times are limited to `AFTER_ANY_RUN`.
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         self.bytes

@@ -22,7 +22,7 @@ const NANOSECONDS: u8 = 9;
 /// Size of the write buffer [byte].
 const BUFFER: usize = 1 << 18;
 
-/// Headers with which the packets of a file can start.
+/// Link types of a file: the header with which each packet starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Packets start with an IP header (LINKTYPE_RAW).

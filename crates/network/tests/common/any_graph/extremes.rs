@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// Number that selects the value, and index of the flow, link or node.
 pub type Extreme = (usize, usize);
 
-/// Number of selectable values.
+/// Number of values that an `Extreme` can select.
 const KINDS: usize = 18;
 
 /// Strategy: one extreme value, or a few.

@@ -24,7 +24,7 @@ pub struct PortDraft {
     policy: PolicyConfig,
     /// Queue discipline to use for IP packets.
     queue: Option<QueueDraft>,
-    /// Share of UBR [1/1000]; None for strict priority of VBR.
+    /// Share of UBR, in thousandths; None for strict priority of VBR.
     share: Option<u16>,
     /// Whether to use two queues even without VBR.
     two_queues: bool,

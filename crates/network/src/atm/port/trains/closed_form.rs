@@ -178,7 +178,7 @@ impl TrainPort {
             outlet.give(start, cells - 1);
         }
         self.admitted += cells - 1;
-        // X does not fall from cell to cell, and is compared with the peak at the last one.
+        // X does not fall from cell to cell, so only its value at the last cell is compared with the peak.
         (self.batch.slot, self.batch.held) = (0, held + cells - 1);
         (self.batch.number, self.batch.time) = (last.batch, last.time);
         (self.batch.taken, self.batch.open) = (1, true);
