@@ -248,21 +248,25 @@ impl Control {
     /// interval.
     #[inline]
     pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
-        Control::none_drops_before([self].into_iter(), law, now)
+        Control::none_drops_before(std::iter::once(self), law, now)
     }
 
-    /// Like `drops_none_before`, for several queues; there must be one.
-    #[inline]
+    /// Like `drops_none_before`, for at least one queue.
+    #[inline(always)]
     pub fn none_drops_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);
         let earliest = now + law.interval;
-        let at = controls.map(|control| match control.first_above {
-            None => earliest,
-            Some(first_above) if control.dropping && law.is_past(now, first_above) => control.next.min(earliest),
-            // A dropping state ends at the next packet.
-            Some(first_above) => first_above,
-        });
-        begin_of_tick(law.arithmetic, at.min().unwrap_or(now))
+        let mut first = u64::MAX;
+        for control in controls {
+            let at = match control.first_above {
+                None => earliest,
+                Some(first_above) if control.dropping && law.is_past(now, first_above) => control.next.min(earliest),
+                // A dropping state ends at the next packet.
+                Some(first_above) => first_above,
+            };
+            first = first.min(at);
+        }
+        begin_of_tick(law.arithmetic, first)
     }
 
     /// Leaves the dropping state, because a packet passed without waiting or the queue is empty.

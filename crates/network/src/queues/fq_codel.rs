@@ -148,10 +148,9 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             return None;
         }
         loop {
-            let (queue, is_new) = match (self.new.first(), self.old.first()) {
-                (Some(&queue), _) => (queue, true),
-                (None, Some(&queue)) => (queue, false),
-                (None, None) => return None,
+            let (queue, is_new) = match self.new.first() {
+                Some(&queue) => (queue, true),
+                None => (*self.old.first()?, false),
             };
             let flow = &mut self.flows[queue as usize];
             if flow.deficit <= 0 {

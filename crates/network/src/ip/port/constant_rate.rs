@@ -36,6 +36,8 @@ pub(crate) struct ConstantRatePort {
     ends: Time,
     /// Maximum time by which the start of a transmission may be processed late.
     slack: Span,
+    /// Effect of packets that find the port empty and idle.
+    pass_through_effect: PassThroughEffect,
     /// Length of packets that may pass the idle port without calling the discipline if the latest of them is kept; 0 if
     /// none may.
     passing_bytes: u16,
@@ -47,6 +49,7 @@ impl ConstantRatePort {
     /// Creates an idle port.
     pub fn new(queue: EgressQueue, slack: Span) -> ConstantRatePort {
         ConstantRatePort {
+            pass_through_effect: queue.pass_through_effect(),
             queue,
             ends: Time::ZERO,
             slack,
@@ -154,7 +157,7 @@ impl ConstantRatePort {
     /// are as long as the packet in transmission. None may while packets wait.
     #[inline]
     fn allow_passing(&mut self, line: &mut Line, is_empty: bool) {
-        let effect = self.queue.pass_through_effect();
+        let effect = self.pass_through_effect;
         line.allow_repeat(is_empty & (effect == PassThroughEffect::Nothing));
         self.passing_bytes = if is_empty & (effect == PassThroughEffect::OfLatest) {
             line.bytes()
@@ -173,8 +176,7 @@ impl ConstantRatePort {
 
     #[inline(never)]
     fn count_some_repeated(&mut self, line: &mut Line) {
-        // The queue was empty.
-        self.queue.depart(self.ends);
+        self.queue.find_empty(self.ends);
         let (packets, bytes, lasted) = line.take_repeated();
         self.ends = line.free();
         let latest = Time(self.ends.0 - lasted);

@@ -285,7 +285,6 @@ impl EgressQueue {
     }
 
     /// Returns the effect of packets that find the port empty and idle.
-    #[inline]
     pub fn pass_through_effect(&self) -> PassThroughEffect {
         match self.is_bare {
             true => self.disc.pass_through_effect(),
@@ -318,6 +317,16 @@ impl EgressQueue {
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         self.count_in(&packet);
+        // Shortcut for most packets, which find another one in transmission.
+        if self.is_bare && self.is_busy() {
+            self.enqueue(now, QueuedPacket::new(now, packet, options, (0, false)));
+            return None;
+        }
+        self.arrive_in_full(now, packet, options)
+    }
+
+    #[inline(never)]
+    fn arrive_in_full(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let queued = self.take(now, packet, options)?;
         let bytes = queued.bytes();
         let empty = !self.is_busy() && self.backlog().0 == 0;
@@ -341,9 +350,7 @@ impl EgressQueue {
         if packet.has_options() || !(self.is_bare && self.has_room_for(bytes)) {
             return false;
         }
-        if self.finish(free).is_some() {
-            self.disc.find_empty(free);
-        }
+        self.find_empty(free);
         if !self
             .disc
             .pass_through(&QueuedPacket::new(now, packet, &NO_OPTIONS, (0, false)))
@@ -353,6 +360,14 @@ impl EgressQueue {
         self.count_in(&packet);
         self.begin_alone(now, bytes);
         true
+    }
+
+    /// Counts the packet in transmission, if any, as sent at `now`, although no packet waits.
+    #[inline]
+    pub fn find_empty(&mut self, now: Time) {
+        if self.finish(now).is_some() {
+            self.disc.find_empty(now);
+        }
     }
 
     /// Returns whether the empty buffer has room for a packet of `bytes` bytes.
@@ -440,7 +455,7 @@ impl EgressQueue {
         Some(QueuedPacket::new(now, packet, options, (class, scalable)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: QueuedPacket) {
         let taken = if self.counts_in_service {
             self.in_service

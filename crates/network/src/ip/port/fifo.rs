@@ -156,7 +156,7 @@ impl Router {
         // Shortcut: the rules permit `repeat`, so a packet of another length is admitted without further checks.
         let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
-        line.allow_repeat(false);
+        line.forbid_repeat();
         let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
         let mut arrival = Arrival {
             now,
@@ -202,13 +202,15 @@ impl Router {
             counters.peak_bytes = counters.peak_bytes.max(held.1 + arrival.bytes);
             line.check_backlog(now);
         }
-        counters.packets_marked += u64::from(verdict == Verdict::Mark);
         let departure = enter((&mut self.before, counters), line, now, (bytes, self.rate));
         if repeats {
             line.allow_repeat(true);
             return Some(departure);
         }
         let left = rules.admit(&arrival, begins, departure, local, verdict);
+        if verdict == Verdict::Mark {
+            counters.packets_marked += 1;
+        }
         if begins == now {
             line.allow_repeat(rules.ignores_idle_arrivals());
         }

@@ -171,6 +171,12 @@ impl Line {
         (self.free, self.part) = (now.0, 0);
     }
 
+    /// Forbids `repeat`, on behalf of the port.
+    #[inline(always)]
+    pub fn forbid_repeat(&mut self) {
+        self.repeatable = 0;
+    }
+
     /// Permits or forbids `repeat` for packets as long as the last one, on behalf of the port.
     #[inline(always)]
     pub fn allow_repeat(&mut self, may: bool) {
