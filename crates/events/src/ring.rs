@@ -128,6 +128,41 @@ impl<T: Default> Ring<T> {
         &mut self.slots[slot]
     }
 
+    /// Returns entry `number`, if it exists.
+    #[inline]
+    pub fn find(&self, number: u64) -> Option<&T> {
+        (self.head <= number && number < self.tail).then(|| &self.slots[self.slot(number)])
+    }
+
+    /// Returns the number of the first entry for which `precedes` does not hold; it must hold for all entries before.
+    pub fn partition_point(&self, precedes: impl Fn(&T) -> bool) -> u64 {
+        self.partition_point_in(self.head, self.tail, precedes)
+    }
+
+    #[inline]
+    fn partition_point_in(&self, mut from: u64, mut to: u64, precedes: impl Fn(&T) -> bool) -> u64 {
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if precedes(self.get(middle)) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
+    }
+
+    /// Iterates over the entries from `number` on, oldest first, with their numbers; they can be changed.
+    #[inline]
+    pub fn iter_mut_from(&mut self, number: u64) -> impl Iterator<Item = (u64, &mut T)> {
+        let (first, entries) = (self.slot(self.head), self.len() as usize);
+        let skipped = (number - self.head) as usize;
+        let (later, earlier) = self.slots.split_at_mut(first.min(self.slots.len()));
+        let wrapped = entries.saturating_sub(earlier.len());
+        let entries = earlier[..entries - wrapped].iter_mut().chain(&mut later[..wrapped]);
+        (number..).zip(entries.skip(skipped))
+    }
+
     /// Iterates over the entries, oldest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
@@ -171,12 +206,10 @@ impl<T: Copy + Default> Ring<T> {
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         let mut place = self.tail;
-        self.push(entry);
         while place > furthest && to_precede(self.get(place - 1)) {
-            *self.get_mut(place) = *self.get(place - 1);
             place -= 1;
         }
-        *self.get_mut(place) = entry;
+        self.insert(place, entry);
         place
     }
 
@@ -196,16 +229,7 @@ impl<T: Copy + Default> Ring<T> {
             .find(|&number| precedes(self.get(number)))
             .map_or(near, |number| number + 1);
         if place == near {
-            let (mut from, mut to) = (self.head, near);
-            while from < to {
-                let middle = from + (to - from) / 2;
-                if precedes(self.get(middle)) {
-                    from = middle + 1;
-                } else {
-                    to = middle;
-                }
-            }
-            place = from;
+            place = self.partition_point_in(self.head, near, precedes);
         }
         if self.head == 0 || self.tail - place <= place - self.head {
             return self.insert(place, entry);
@@ -287,6 +311,13 @@ mod tests {
                 assert_eq!(ring.take_last().flatten().map(|last| *last), list.pop());
             }
             assert!(ring.iter().flatten().map(|entry| **entry).eq(list.iter().copied()));
+            let from = ring.head() + n % (list.len() as u64 + 1);
+            let numbered = ring
+                .iter_mut_from(from)
+                .flat_map(|(number, entry)| Some((number, **entry.as_ref()?)));
+            let expected = (from..).zip(list.iter().copied().skip((n % (list.len() as u64 + 1)) as usize));
+            assert!(numbered.eq(expected));
+            assert_eq!(ring.find(from).is_some(), from < ring.tail());
         }
         assert_eq!(ring.remove(ring.tail()), None);
     }

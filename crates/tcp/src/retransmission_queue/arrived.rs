@@ -19,7 +19,7 @@ impl RetransmissionQueue {
             least_rtt: self.least_rtt(),
             ..Deliveries::default()
         };
-        while let Some(segment) = self.segments.front().filter(|segment| segment.end <= una) {
+        while let Some(segment) = self.segments.first().filter(|segment| segment.end <= una) {
             let length = segment.end - self.una;
             retransmitted |= segment.retransmitted;
             if !(segment.retransmitted || segment.arrived) {
@@ -29,17 +29,16 @@ impl RetransmissionQueue {
                 self.beyond -= length;
             } else {
                 self.delivered += length;
-                let departure = self.departures.as_ref().and_then(VecDeque::front);
+                let departure = self.departures.as_ref().and_then(Ring::first);
                 deliveries.take(now, segment, departure, echo);
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
             }
             self.una = segment.end;
-            self.passed += 1;
-            self.segments.pop_front();
+            self.segments.pop();
             if let Some(departures) = &mut self.departures {
-                departures.pop_front();
+                departures.pop();
             }
         }
         self.sacked.absorb(una);
@@ -91,28 +90,30 @@ impl RetransmissionQueue {
         self.sacked.insert(start, end);
     }
 
-    /// Returns the index and the first byte of the first segment that ends after `byte`.
-    pub(super) fn place_of(&self, byte: u64) -> (usize, u64) {
-        let start = |place: usize| {
-            place
-                .checked_sub(1)
-                .map_or(self.una, |before| self.segments[before].end)
+    /// Returns the position of the first segment that ends after `byte`.
+    pub(super) fn place_of(&self, byte: u64) -> Place {
+        let head = self.segments.head();
+        let place = |number: u64| Place {
+            number,
+            start: match number > head {
+                true => self.segments.get(number - 1).end,
+                false => self.una,
+            },
         };
         // Most segments are as long as the first one.
-        if let Some(length) = self.segments.front().map(|first| first.end - self.una) {
-            let guess = (byte.saturating_sub(self.una) / length) as usize;
-            let fits = self.segments.get(guess).is_some_and(|segment| byte < segment.end);
-            if fits && (guess == 0 || start(guess) <= byte) {
-                return (guess, start(guess));
+        if let Some(length) = self.segments.first().map(|first| first.end - self.una) {
+            let guess = head + byte.saturating_sub(self.una) / length;
+            let fits = self.segments.find(guess).is_some_and(|segment| byte < segment.end);
+            if fits && (guess == head || place(guess).start <= byte) {
+                return place(guess);
             }
         }
-        let place = self.segments.partition_point(|segment| segment.end <= byte);
-        (place, start(place))
+        place(self.segments.partition_point(|segment| segment.end <= byte))
     }
 
     pub(super) fn on_arrived(&mut self, now: Time, from: u64, until: u64, deliveries: &mut Deliveries) {
-        let (first, mut start) = self.place_of(from);
-        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+        let Place { number, mut start } = self.place_of(from);
+        for (number, segment) in self.segments.iter_mut_from(number) {
             if segment.end > until {
                 break;
             }
@@ -121,7 +122,7 @@ impl RetransmissionQueue {
                 segment.arrived = true;
                 self.delivered += length;
                 self.beyond += length;
-                let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                let departure = self.departures.as_ref().and_then(|departures| departures.find(number));
                 if !segment.retransmitted {
                     deliveries.sacked.add(segment.end, now - segment.sent);
                 }

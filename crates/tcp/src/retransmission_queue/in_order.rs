@@ -15,7 +15,7 @@ impl RetransmissionQueue {
     /// segment.
     #[inline]
     pub fn is_in_order(&self, una: u64) -> bool {
-        self.is_gapless() && self.segments.front().is_some_and(|first| first.end <= una)
+        self.is_gapless() && self.segments.first().is_some_and(|first| first.end <= una)
     }
 
     /// Processes an ACK for which `is_in_order` holds; the result equals that of `on_ack`.
@@ -24,19 +24,18 @@ impl RetransmissionQueue {
         debug_assert!(self.is_in_order(una));
         let first = self.una;
         let (mut seq_rtt, mut newest, mut departure) = (None, None, None);
-        while let Some(segment) = self.segments.front().filter(|segment| segment.end <= una) {
+        while let Some(segment) = self.segments.first().filter(|segment| segment.end <= una) {
             if newest.is_none() {
                 seq_rtt = Some(now - segment.sent);
             }
             self.una = segment.end;
-            self.passed += 1;
             newest = Some(LatestDelivery {
                 number: segment.number,
                 rtt: now - segment.sent,
             });
-            self.segments.pop_front();
+            self.segments.pop();
             if let Some(departures) = &mut self.departures {
-                departure = departures.pop_front();
+                departure = departures.pop();
             }
         }
         let delivered = self.una - first;

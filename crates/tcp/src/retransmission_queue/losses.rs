@@ -3,7 +3,7 @@
 use super::place::Place;
 use super::{Departure, LatestDelivery, LostSegment, RetransmissionQueue, SentSegment};
 use longpipe_events::memory::Growing;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Ring, Span, Time};
 use std::collections::VecDeque;
 
 /// Lost segments that have not been retransmitted, and segments still subject to loss detection.
@@ -109,7 +109,7 @@ impl RetransmissionQueue {
         let Some(losses) = &mut self.losses else { return };
         let mut place = losses.detected.max(first);
         let mut settled = true;
-        for (index, segment) in (place.after(first)..).zip(self.segments.range_mut(place.after(first)..)) {
+        for (number, segment) in self.segments.iter_mut_from(place.number) {
             if !(segment.retransmitted || segment.arrived || segment.lost) {
                 if segment.number >= latest.number {
                     break;
@@ -117,7 +117,7 @@ impl RetransmissionQueue {
                 let age = now - segment.sent;
                 if age >= allowed {
                     segment.lost = true;
-                    let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                    let departure = self.departures.as_ref().and_then(|departures| departures.find(number));
                     losses.add(place, segment.end - place.start, departure);
                     detected.lost += segment.end - place.start;
                 } else {
@@ -139,11 +139,10 @@ impl RetransmissionQueue {
         allowed: Span,
         detected: &mut DetectedLosses,
     ) {
-        let first = self.first();
         let Some(losses) = &mut self.losses else { return };
         let mut index = 0;
         while let Some(&(number, place)) = losses.retransmitted.get(index) {
-            let Some(segment) = in_flight_mut(&mut self.segments, first, number, place) else {
+            let Some(segment) = in_flight_mut(&mut self.segments, number, place) else {
                 // The segment has arrived, is lost, or was retransmitted again.
                 if index == 0 {
                     losses.retransmitted.pop_front();
@@ -160,7 +159,7 @@ impl RetransmissionQueue {
                 segment.lost = true;
                 let length = segment.end - place.start;
                 let departure = self.departures.as_ref();
-                let departure = departure.and_then(|departures| departures.get(place.after(first)));
+                let departure = departure.and_then(|departures| departures.find(place.number));
                 losses.add(place, length, departure);
                 losses.retransmitted.pop_front();
                 detected.lost += length;
@@ -182,13 +181,13 @@ impl RetransmissionQueue {
         losses.bytes = 0;
         losses.from = first;
         let (mut place, mut kept) = (first, None);
-        for (index, segment) in self.segments.iter_mut().enumerate() {
-            let recent = index > 0 && now - segment.sent < rtt;
+        for (number, segment) in self.segments.iter_mut_from(first.number) {
+            let recent = number > first.number && now - segment.sent < rtt;
             if !segment.arrived && (segment.lost || !recent) {
                 let length = segment.end - place.start;
                 losses.bytes += length;
                 if !segment.lost {
-                    let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                    let departure = self.departures.as_ref().and_then(|departures| departures.find(number));
                     losses.count(place, length, departure);
                 }
                 segment.lost = true;
@@ -201,7 +200,7 @@ impl RetransmissionQueue {
         let segments = &self.segments;
         losses
             .retransmitted
-            .retain(|&(number, place)| is_in_flight(segments, first, number, place));
+            .retain(|&(number, place)| is_in_flight(segments, number, place));
     }
 
     /// Undoes every loss mark, because the reduction that they caused proved spurious, and makes every segment in flight
@@ -214,7 +213,7 @@ impl RetransmissionQueue {
         losses.bytes = 0;
         losses.detected = place;
         let mut retransmitted = Vec::new();
-        for segment in &mut self.segments {
+        for (_, segment) in self.segments.iter_mut_from(place.number) {
             segment.lost = false;
             if segment.retransmitted && !segment.arrived {
                 retransmitted.push((segment.number, place));
@@ -278,29 +277,27 @@ impl RetransmissionQueue {
         let first = self.first();
         let losses = self.losses.as_mut()?;
         let mut place = losses.from.max(first);
-        let from = place.after(first);
-        let passed = self.segments.range(from..).position(|segment| segment.lost)?;
-        if passed > 0 {
-            place = Place {
-                number: place.number + passed as u64,
-                start: self.segments[from + passed - 1].end,
-            };
+        let mut segment = self.segments.find(place.number)?;
+        while !segment.lost {
+            place = place.next(segment.end);
+            segment = self.segments.find(place.number)?;
         }
         losses.from = place;
-        Some((place.start, (self.segments[from + passed].end - place.start) as u32))
+        Some((place.start, (segment.end - place.start) as u32))
     }
 
     /// Returns first byte and length of the last segment in flight.
     pub fn last(&self) -> Option<(u64, u32)> {
-        let last = self.segments.len().checked_sub(1)?;
-        let start = last.checked_sub(1).map_or(self.una, |before| self.segments[before].end);
-        let segment = self.segments[last];
+        let segment = self.segments.last()?;
+        let before = self.segments.tail().checked_sub(2);
+        let before = before.and_then(|before| self.segments.find(before));
+        let start = before.map_or(self.una, |before| before.end);
         (!segment.arrived).then_some((start, (segment.end - start) as u32))
     }
 
     /// Returns the time of the latest transmission of the first segment in flight.
     pub fn oldest(&self) -> Option<Time> {
-        self.segments.front().map(|segment| segment.sent)
+        self.segments.first().map(|segment| segment.sent)
     }
 
     /// Returns whether any segment beyond a hole is known to have arrived.
@@ -323,25 +320,19 @@ impl RetransmissionQueue {
 
     /// Returns the number of retransmitted segments that are in flight.
     pub fn retransmissions_in_flight(&self) -> usize {
-        let first = self.first();
         let retransmitted = self.losses.iter().flat_map(|losses| &losses.retransmitted);
         retransmitted
-            .filter(|&&(number, place)| is_in_flight(&self.segments, first, number, place))
+            .filter(|&&(number, place)| is_in_flight(&self.segments, number, place))
             .count()
     }
 }
 
-/// Returns a segment if the given transmission of it is still in flight. `first` is the first segment in flight.
-fn in_flight_mut(
-    segments: &mut VecDeque<SentSegment>,
-    first: Place,
-    number: u64,
-    place: Place,
-) -> Option<&mut SentSegment> {
-    is_in_flight(segments, first, number, place).then(|| &mut segments[place.after(first)])
+/// Returns a segment if the given transmission of it is still in flight.
+fn in_flight_mut(segments: &mut Ring<SentSegment>, number: u64, place: Place) -> Option<&mut SentSegment> {
+    is_in_flight(segments, number, place).then(|| segments.get_mut(place.number))
 }
 
-fn is_in_flight(segments: &VecDeque<SentSegment>, first: Place, number: u64, place: Place) -> bool {
-    let segment = (place >= first).then(|| segments.get(place.after(first))).flatten();
+fn is_in_flight(segments: &Ring<SentSegment>, number: u64, place: Place) -> bool {
+    let segment = segments.find(place.number);
     segment.is_some_and(|segment| segment.number == number && !segment.arrived && !segment.lost)
 }

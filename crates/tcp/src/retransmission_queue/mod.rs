@@ -10,16 +10,14 @@ mod place;
 
 use crate::congestion::control::{LostSegment, RateSample, Wants};
 use crate::ranges::Ranges;
-use longpipe_events::memory::Growing;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Ring, Span, Time};
 pub use losses::DetectedLosses;
 use losses::Losses;
 use min_rtt::MinRttFilter;
 use place::Place;
-use std::collections::VecDeque;
 
 /// The latest transmission of a segment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct SentSegment {
     /// First byte after the segment.
     end: u64,
@@ -37,7 +35,7 @@ struct SentSegment {
 }
 
 /// State of the connection at a transmission, for delivery-rate samples.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Departure {
     /// Send time of the segment most recently delivered at that time (`first_sent_time` of the delivery-rate draft).
     first_sent: Time,
@@ -108,12 +106,12 @@ pub struct Count {
 /// The segments that one sender has in flight, in sequence order.
 #[derive(Clone, Debug, Default)]
 pub struct RetransmissionQueue {
-    segments: VecDeque<SentSegment>,
+    /// The segments, numbered over the connection.
+    segments: Ring<SentSegment>,
     /// For each segment, the connection's state at its transmission; only if delivery rates are requested.
-    departures: Option<VecDeque<Departure>>,
-    /// First byte in flight, and the number of segments before it.
+    departures: Option<Ring<Departure>>,
+    /// First byte in flight.
     una: u64,
-    passed: u64,
     /// Ranges that SACK blocks have covered, and the latest blocks.
     sacked: Ranges,
     latest: [(u64, u64); 3],
@@ -144,7 +142,7 @@ impl RetransmissionQueue {
     pub fn new(wants: Wants) -> RetransmissionQueue {
         RetransmissionQueue {
             losses: wants.losses.then(|| Losses::new(wants.each_loss)),
-            departures: wants.rates.then(VecDeque::new),
+            departures: wants.rates.then(Ring::default),
             ..RetransmissionQueue::default()
         }
     }
@@ -157,11 +155,11 @@ impl RetransmissionQueue {
     /// Returns the numbers of segments in flight, by state.
     pub fn count(&self) -> Count {
         let mut count = Count {
-            unacked: self.segments.len(),
+            unacked: self.segments.len() as usize,
             least_rtt: self.least_rtt(),
             ..Count::default()
         };
-        for segment in &self.segments {
+        for segment in self.segments.iter() {
             count.arrived += usize::from(segment.arrived);
             count.lost += usize::from(segment.lost);
             count.retransmitted += usize::from(segment.retransmitted && !segment.arrived && !segment.lost);
@@ -179,7 +177,7 @@ impl RetransmissionQueue {
     #[inline]
     fn first(&self) -> Place {
         Place {
-            number: self.passed,
+            number: self.segments.head(),
             start: self.una,
         }
     }
@@ -207,14 +205,14 @@ impl RetransmissionQueue {
             lost: false,
         };
         let departure = self.departures.is_some().then(|| self.departure(now, max));
-        let known = self.segments.back().map_or(self.una, |last| last.end);
+        let known = self.segments.last().map_or(self.una, |last| last.end);
         if sequence < known {
             self.on_retransmitted(sequence, segment, departure);
         }
         if known < end {
-            self.segments.put(segment);
+            self.segments.push(segment);
             if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
-                departures.put(departure);
+                departures.push(departure);
             }
         }
     }
@@ -227,10 +225,10 @@ impl RetransmissionQueue {
         if self.departures.is_some() {
             let departure = self.departure(now, max);
             if let Some(departures) = &mut self.departures {
-                departures.put(departure);
+                departures.push(departure);
             }
         }
-        self.segments.put(SentSegment {
+        self.segments.push(SentSegment {
             end: max,
             sent: now,
             number: self.transmissions,
@@ -256,19 +254,15 @@ impl RetransmissionQueue {
     }
 
     fn on_retransmitted(&mut self, sequence: u64, latest: SentSegment, departure: Option<Departure>) {
-        let (first, start) = self.place_of(sequence);
-        let mut place = Place {
-            number: self.passed + first as u64,
-            start,
-        };
+        let mut place = self.place_of(sequence);
         self.retransmitted_until = self.retransmitted_until.max(latest.end);
-        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+        for (number, segment) in self.segments.iter_mut_from(place.number) {
             if segment.end > latest.end {
                 break;
             }
             if !segment.arrived {
                 if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
-                    departures[index] = departure;
+                    *departures.get_mut(number) = departure;
                 }
                 let length = segment.end - place.start;
                 let mut retransmitted = segment.retransmitted || segment.sent != latest.sent;

@@ -3,7 +3,7 @@
 /// Position of a segment; later segments compare greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Number of earlier segments.
+    /// Number of the segment, counted over the connection.
     pub number: u64,
     /// First byte of the segment.
     pub start: u64,
@@ -17,11 +17,5 @@ impl Place {
             number: self.number + 1,
             start: end,
         }
-    }
-
-    /// Returns the number of segments from `first` up to this one, excluding it; `first` must not be later.
-    #[inline]
-    pub fn after(self, first: Place) -> usize {
-        (self.number - first.number) as usize
     }
 }

@@ -225,9 +225,11 @@ impl Control for Bbr {
             self.mode = Mode::Drain;
             threshold = self.inflight(self.max_bw.get(), 1.0, flight);
         }
-        let in_flight_before = self.in_flight_at_departure(ack.in_flight, ack.held, flight);
-        if self.mode == Mode::Drain && in_flight_before <= self.inflight(self.max_bw.get(), 1.0, flight) {
-            self.probe_bandwidth(ack.now);
+        if self.mode == Mode::Drain {
+            let in_flight = self.in_flight_at_departure(ack.in_flight, ack.held, flight);
+            if in_flight <= self.inflight(self.max_bw.get(), 1.0, flight) {
+                self.probe_bandwidth(ack.now);
+            }
         }
         self.update_min_rtt(ack, flight);
         self.set_rate(self.pacing_gain(), ack.srtt, flight);
@@ -346,12 +348,12 @@ impl Bbr {
             return;
         };
         let lasted = self.min_rtt.rtt.is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
-        let in_flight = self.in_flight_at_departure(ack.in_flight_before, ack.held, flight);
+        let in_flight = || self.in_flight_at_departure(ack.in_flight_before, ack.held, flight);
         let gain = self.pacing_gain();
         let over = if gain > 1.0 {
-            lasted && (ack.lost > 0 || in_flight >= self.inflight(self.max_bw.get(), gain, flight))
+            lasted && (ack.lost > 0 || in_flight() >= self.inflight(self.max_bw.get(), gain, flight))
         } else if gain < 1.0 {
-            lasted || in_flight <= self.inflight(self.max_bw.get(), 1.0, flight)
+            lasted || in_flight() <= self.inflight(self.max_bw.get(), 1.0, flight)
         } else {
             lasted
         };

@@ -117,6 +117,7 @@ impl Socket {
     }
 
     /// Copies the clock, sequence numbers and windows from the sender.
+    #[inline]
     pub fn refresh(&mut self, now: Time, flight: &Flight) {
         self.now = now;
         let at = (now + self.preconnect).0;
