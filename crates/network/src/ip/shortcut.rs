@@ -35,7 +35,11 @@ impl Ip {
         } else if packet.is_ack_without_options() {
             self.take_ack_on_fast_path(hosts, arrival, packet);
         } else {
-            self.deliver_early(hosts, OnWire { arrival, packet }, options, left_trunk);
+            let next = OnWire { arrival, packet };
+            // As `deliver_early`, but without a further call.
+            if !(hosts.early_delivery.in_order && self.take_in_order(hosts, next, options, left_trunk)) {
+                self.deliver_early_in_full(hosts, next, options, left_trunk);
+            }
         }
     }
 
