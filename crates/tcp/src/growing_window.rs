@@ -202,6 +202,7 @@ impl GrowingWindow {
 
     /// Processes a segment that was sent at `sent`, arrived in order and ends at byte `end`, while `beyond` bytes wait
     /// beyond a hole. The application reads it at once. Returns whether the window grew.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
         let grows = self.grow(beyond);
         let round_trip = self.measure(now, sent);

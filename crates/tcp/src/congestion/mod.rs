@@ -196,6 +196,7 @@ impl Congestion {
     }
 
     /// Reports a transmission.
+    #[inline]
     pub fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
         each!(self, one => one.on_sent(sent, flight))
     }
@@ -216,11 +217,13 @@ impl Congestion {
     }
 
     /// Reports an ACK before loss recovery processes it.
+    #[inline]
     pub fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
         each!(self, one => one.on_sample(sample, flight));
     }
 
     /// Reports an ACK after loss recovery has processed it.
+    #[inline]
     pub fn on_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_ack(ack, flight)), flight)
     }

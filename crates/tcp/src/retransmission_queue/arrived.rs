@@ -68,7 +68,7 @@ impl RetransmissionQueue {
             lost: std::mem::take(&mut self.retransmitted_bytes),
             rate: deliveries
                 .newest
-                .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
+                .map(|(newest, departure)| self.rate(now, newest.sent, &departure)),
             seq_rtt: acked.first().or(sacked.first()).or(echoed),
             latest: deliveries.latest,
             reordered: deliveries.reordered,
@@ -138,7 +138,8 @@ impl RetransmissionQueue {
     }
 
     /// Returns the delivery rate since the segment described by `newest` was sent, at most the rate at which data were sent.
-    pub(super) fn rate(&mut self, now: Time, sent: Time, newest: Departure) -> RateSample {
+    #[inline]
+    pub(super) fn rate(&mut self, now: Time, sent: Time, newest: &Departure) -> RateSample {
         (self.first_sent, self.delivered_time) = (sent, now);
         if self.delivered > self.app_limited {
             self.app_limited = 0;

@@ -53,9 +53,10 @@ impl RetransmissionQueue {
             lost: std::mem::take(&mut self.retransmitted_bytes),
             seq_rtt,
             latest: newest,
-            rate: newest
-                .zip(departure)
-                .map(|(newest, departure)| self.rate(now, Time(now.0 - newest.rtt.0), departure)),
+            rate: match (&newest, &departure) {
+                (Some(newest), Some(departure)) => Some(self.rate(now, Time(now.0 - newest.rtt.0), departure)),
+                _ => None,
+            },
             reordered: false,
             original_end: u64::MAX,
             sacked: false,

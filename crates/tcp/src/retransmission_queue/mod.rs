@@ -239,6 +239,7 @@ impl RetransmissionQueue {
     }
 
     /// Returns the connection's state, to be stored with a transmission.
+    #[inline]
     fn departure(&mut self, now: Time, max: u64) -> Departure {
         if self.segments.is_empty() {
             (self.first_sent, self.delivered_time) = (now, now);
