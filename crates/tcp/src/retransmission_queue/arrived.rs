@@ -30,7 +30,7 @@ impl RetransmissionQueue {
             } else {
                 self.delivered += length;
                 let departure = self.departures.as_ref().and_then(Ring::first);
-                deliveries.take(now, segment, departure, echo);
+                deliveries.take(now, segment, departure, Delivery::Acked(echo));
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
@@ -70,7 +70,7 @@ impl RetransmissionQueue {
                 .newest
                 .map(|(newest, departure)| self.rate(now, newest.sent, &departure)),
             seq_rtt: acked.first().or(sacked.first()).or(echoed),
-            latest: deliveries.latest,
+            latest: deliveries.latest(),
             reordered: deliveries.reordered,
             original_end: deliveries.original_end.unwrap_or(u64::MAX),
             sacked: self.delivered > in_order,
@@ -126,8 +126,7 @@ impl RetransmissionQueue {
                 if !segment.retransmitted {
                     deliveries.sacked.add(segment.end, now - segment.sent);
                 }
-                // TSecr belongs to the segment at the left edge, not to a SACKed one.
-                deliveries.take(now, segment, departure, None);
+                deliveries.take(now, segment, departure, Delivery::Sacked);
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }

@@ -55,7 +55,8 @@ struct Departure {
 pub struct LatestDelivery {
     /// Number of the transmission, counted over the connection.
     pub number: u64,
-    /// RTT of the transmission.
+    /// RACK.rtt: of the transmissions that the ACK delivered, the RTT of the one that Linux processes last. Linux processes SACK
+    /// blocks before the cumulative acknowledgement, both in sequence order.
     pub rtt: Span,
 }
 
@@ -297,8 +298,12 @@ struct Deliveries {
     newest: Option<(SentSegment, Departure)>,
     /// RTTs of segments that this ACK newly SACKed.
     sacked: RttSamples,
-    /// Latest delivered transmission that cannot be confused with another transmission of the same segment.
-    latest: Option<LatestDelivery>,
+    /// Number of the latest delivered transmission that cannot be confused with another transmission of the same segment.
+    latest: Option<u64>,
+    /// RTT of the last such segment that the ACK acknowledged cumulatively, and of the last one that it SACKed, with its
+    /// end. Of both, Linux processes the first one last (`tcp_rack_advance`).
+    acked_rtt: Option<Span>,
+    sacked_rtt: Option<(u64, Span)>,
     end: u64,
     reordered: bool,
     original_end: Option<u64>,
@@ -332,8 +337,9 @@ impl RttSamples {
 }
 
 impl Deliveries {
-    /// Records a newly delivered segment. `echo` is TSecr, if it belongs to this segment or an earlier one.
-    fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, echo: Option<Time>) {
+    /// Records a newly delivered segment. `how` tells whether it is acknowledged cumulatively, with TSecr, or SACKed: TSecr
+    /// belongs to the segment at the left edge, not to a SACKed one.
+    fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, how: Delivery) {
         if let Some(departure) = departure {
             if self.newest.is_none_or(|(newest, _)| newest.number <= segment.number) {
                 self.newest = Some((*segment, *departure));
@@ -344,25 +350,39 @@ impl Deliveries {
         if !segment.retransmitted {
             self.original_end = self.original_end.or(Some(segment.end));
         }
-        let latest = LatestDelivery {
-            number: segment.number,
-            rtt: now - segment.sent,
-        };
+        let rtt = now - segment.sent;
         // The ACK reports an earlier transmission instead of the latest one if TSecr is older, or if the RTT is below
         // the minimum (RFC 8985 section 6.2, step 2).
-        let stale = echo.is_some_and(|echo| echo < segment.sent);
-        let ambiguous = segment.retransmitted && (stale || self.least_rtt.is_some_and(|least| latest.rtt < least));
-        if !ambiguous && self.latest.is_none_or(|before| before.is_before(&latest)) {
-            self.latest = Some(latest);
+        let stale = matches!(how, Delivery::Acked(Some(echo)) if echo < segment.sent);
+        if segment.retransmitted && (stale || self.least_rtt.is_some_and(|least| rtt < least)) {
+            return;
         }
+        self.latest = self.latest.max(Some(segment.number));
+        match how {
+            Delivery::Acked(_) => self.acked_rtt = Some(rtt),
+            Delivery::Sacked => {
+                if self.sacked_rtt.is_none_or(|(end, _)| end < segment.end) {
+                    self.sacked_rtt = Some((segment.end, rtt));
+                }
+            }
+        }
+    }
+
+    /// Returns the number of the latest transmission, and the RTT of the segment that Linux processes last.
+    fn latest(&self) -> Option<LatestDelivery> {
+        let rtt = self.acked_rtt.or(self.sacked_rtt.map(|(_, rtt)| rtt))?;
+        let number = self.latest?;
+        Some(LatestDelivery { number, rtt })
     }
 }
 
-impl LatestDelivery {
-    /// Returns whether this transmission precedes another one.
-    pub fn is_before(&self, other: &LatestDelivery) -> bool {
-        self.number < other.number
-    }
+/// How an ACK reports a segment.
+#[derive(Clone, Copy, Debug)]
+enum Delivery {
+    /// Cumulatively, with this TSecr.
+    Acked(Option<Time>),
+    /// By a SACK block.
+    Sacked,
 }
 
 #[cfg(test)]
