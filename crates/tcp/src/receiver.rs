@@ -107,7 +107,9 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
 
 /// Returns the autotuned window; ACKs advertise it if the scenario requests that.
 fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
-    let window = GrowingWindow::new(config.mss_bytes, least_round_trip);
+    let initial_rtt = (config.initial_rtt_ps > 0).then_some(Span(config.initial_rtt_ps));
+    let window =
+        GrowingWindow::new(config.mss_bytes, least_round_trip).established(initial_rtt, Span(config.preconnect_ps));
     if config.advertises_growth() {
         window.advertises(config.advertised_window(), config.window_scale)
     } else {
@@ -127,7 +129,7 @@ impl Receiver {
                 write_every_ps,
                 ..
             } => (
-                Some(Delays::new(Span(timeout_ps), config.hz)),
+                Some(Delays::new(Span(timeout_ps), config.hz, Span(config.preconnect_ps))),
                 Some(window(config, least_round_trip)),
                 Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
                 Writes::new(write_every_ps, config.mss_bytes),
@@ -282,7 +284,7 @@ impl Receiver {
     #[inline(never)]
     fn on_slow_path_segment(&mut self, now: Time, segment: DataSegment) {
         if segment.opening != Opening::Over {
-            return self.open(&segment);
+            return self.open(now, &segment);
         }
         let marks = self.echoes_mark;
         self.take_mark(segment.ecn, segment.length);
@@ -339,10 +341,16 @@ impl Receiver {
 
     /// Processes a packet of the handshake; a SYN is answered.
     #[cold]
-    fn open(&mut self, segment: &DataSegment) {
+    fn open(&mut self, now: Time, segment: &DataSegment) {
         self.echo = segment.timestamp;
         if segment.opening.is_syn() {
             (self.opening, self.pending, self.acks_carry_more) = (segment.opening, true, true);
+        }
+        if let Some(window) = &mut self.window {
+            match segment.opening {
+                Opening::Syn(_) => window.on_syn(now),
+                _ => window.on_established(now, segment.timestamp.get()),
+            }
         }
     }
 

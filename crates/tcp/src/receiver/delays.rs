@@ -1,7 +1,7 @@
 //! Linux's delayed ACKs, and the phases in which it acknowledges each segment at once (tcp_event_data_recv,
 //! tcp_send_delayed_ack and tcp_delack_timer_handler, 6.1).
 //!
-//! The timeout (ATO) is counted in ticks of the kernel's clock. It follows the gaps between segments, and doubles each time
+//! The timeout (ATO) is counted in ticks of the kernel's clock, which starts when the connection is established. It follows the gaps between segments, and doubles each time
 //! that a delayed ACK is sent because no second segment arrived.
 
 use super::Receiver;
@@ -24,6 +24,8 @@ const MAX_DELAYS_PER_SECOND: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
     tick: u64,
+    /// Idle time between the establishment of the connection and its first segment.
+    preconnect: Span,
     /// Minimum timeout [tick] (TCP_ATO_MIN, TCP_DELACK_MIN).
     min_ato: u64,
     /// Timeout [tick].
@@ -33,12 +35,14 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Creates the state for a clock with `hz` ticks per second; `min_ato` is the minimum timeout.
-    pub fn new(min_ato: Span, hz: u32) -> Delays {
+    /// Creates the state for a clock with `hz` ticks per second that started `preconnect` before the first segment; `min_ato` is
+    /// the minimum timeout.
+    pub fn new(min_ato: Span, hz: u32, preconnect: Span) -> Delays {
         let tick = PS_PER_SECOND / u64::from(hz);
         let min_ato = (min_ato.0 / tick).max(1);
         Delays {
             tick,
+            preconnect,
             min_ato,
             ato: min_ato,
             latest: None,
@@ -64,7 +68,7 @@ impl Delays {
         let Some(latest) = self.latest.replace(now) else {
             return 0;
         };
-        let gap = now.0 / self.tick - latest.0 / self.tick;
+        let gap = self.ticks(now) - self.ticks(latest);
         if gap <= self.min_ato / 2 {
             self.ato = self.ato / 2 + self.min_ato / 2;
         } else if gap < self.ato {
@@ -86,7 +90,13 @@ impl Delays {
             });
             ato = ato.min(max_ato);
         }
-        Time((now.0 / self.tick + ato + 1) * self.tick)
+        Time((self.ticks(now) + ato + 1) * self.tick - self.preconnect.0)
+    }
+
+    /// Returns the number of ticks of the kernel's clock.
+    #[inline]
+    fn ticks(&self, now: Time) -> u64 {
+        (now + self.preconnect).0 / self.tick
     }
 
     /// Records that an ACK was sent because no second segment arrived in time.
@@ -182,11 +192,11 @@ mod tests {
     /// later.
     #[test]
     fn linux_a_delayed_ack_is_sent_at_the_fifth_tick_of_ten_milliseconds() {
-        let delays = Delays::new(Span::millis(40), 100);
+        let delays = Delays::new(Span::millis(40), 100, Span(0));
         assert_eq!(delays.deadline(at(401_890), RTT), at(450_000));
         assert_eq!(delays.deadline(at(405_140), RTT), at(450_000));
         assert_eq!(delays.deadline(at(410_000), RTT), at(460_000));
-        let delays = Delays::new(Span::millis(40), 250);
+        let delays = Delays::new(Span::millis(40), 250, Span(0));
         assert_eq!(delays.deadline(at(401_890), RTT), at(444_000));
     }
 
@@ -194,7 +204,7 @@ mod tests {
     /// but the delay is at most SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
     #[test]
     fn linux_the_timeout_doubles_with_each_expiration_and_regular_segments_reduce_it() {
-        let mut delays = Delays::new(Span::millis(40), 100);
+        let mut delays = Delays::new(Span::millis(40), 100, Span(0));
         let ticks = |delays: &Delays| (delays.deadline(at(0), RTT).0 / Span::millis(10).0) - 1;
         assert_eq!(delays.on_segment(at(0), RTT), 0);
         let mut seen = vec![ticks(&delays)];
@@ -220,7 +230,7 @@ mod tests {
     /// A pause longer than the RTO, here 269 + 538 ms, indicates that the sender did not restart its window.
     #[test]
     fn linux_after_a_pause_longer_than_the_rto_sixteen_segments_are_acknowledged_at_once() {
-        let mut delays = Delays::new(Span::millis(40), 100);
+        let mut delays = Delays::new(Span::millis(40), 100, Span(0));
         assert_eq!(delays.on_segment(at(0), RTT), 0);
         assert_eq!(delays.on_segment(at(800_000), RTT), 0);
         assert_eq!(delays.on_segment(at(1_700_000), RTT), MAX_QUICK_ACKS);
