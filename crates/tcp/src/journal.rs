@@ -5,7 +5,7 @@
 use crate::congestion::control::Cause;
 use crate::flight::Flight;
 use crate::recovery::rack::CongestionState;
-use crate::reductions::{LossCause, Reductions, Totals};
+use crate::reductions::{Loss, LossCause, Reductions, Totals};
 use longpipe_events::Time;
 use strum::VariantNames;
 
@@ -184,10 +184,10 @@ impl Journal {
         });
     }
 
-    /// Records that the network lost the data segment that starts at `sequence`; `una` is SND.UNA.
+    /// Records that the network lost a data segment; `una` is SND.UNA.
     #[cold]
-    pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
-        self.pages().reductions.note_loss(sequence, time, cause, una);
+    pub fn note_loss(&mut self, loss: Loss, una: u64) {
+        self.pages().reductions.note_loss(loss, una);
     }
 
     /// Returns the totals of the window reductions until `now`, by cause. `window` is the current window [byte].

@@ -11,6 +11,7 @@
 use crate::flight::Flight;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 
@@ -71,12 +72,27 @@ impl AddAssign for Totals {
     }
 }
 
-/// A data segment that the network lost.
+/// A data segment that the network lost, or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Noted {
-    sequence: u64,
-    time: Time,
-    cause: LossCause,
+pub struct Loss {
+    /// First byte of the segment.
+    pub sequence: u64,
+    /// Number of the transmission that was lost, in the order of transmission. A frame of cells is lost in parts, of which
+    /// the first counts.
+    pub transmission: u64,
+    /// Time of the loss.
+    pub time: Time,
+    /// Cause of the loss.
+    pub cause: LossCause,
+}
+
+impl Loss {
+    /// Returns whether a reduction responds to this loss rather than to another one: to the loss of the first segment, of its
+    /// latest transmission, and of the part that was lost first.
+    fn precedes(&self, other: &Loss) -> bool {
+        let key = |loss: &Loss| (loss.sequence, Reverse(loss.transmission), loss.time, loss.cause);
+        key(self) < key(other)
+    }
 }
 
 /// A reduction of the window.
@@ -105,18 +121,16 @@ enum Trigger {
     Mark,
     /// The first loss before the reduction that was not acknowledged at the reduction; for a segment that was lost
     /// several times, its latest loss. None if no such loss has been reported.
-    Loss(Option<Noted>),
+    Loss(Option<Loss>),
 }
 
 impl Reduction {
     /// Updates the trigger with a loss that is reported after the reduction.
-    fn on_late_loss(&mut self, late: Noted) {
+    fn on_late_loss(&mut self, late: Loss) {
         let Trigger::Loss(first) = &mut self.trigger else {
             return;
         };
-        let precedes =
-            |first: Noted| late.sequence < first.sequence || (late.sequence == first.sequence && late > first);
-        if late.sequence >= self.una && first.is_none_or(precedes) {
+        if late.sequence >= self.una && first.is_none_or(|first| late.precedes(&first)) {
             *first = Some(late);
         }
     }
@@ -144,7 +158,7 @@ impl Episode {
     fn cause(episode: &mut Option<Episode>, reduction: &Reduction) -> LossCause {
         match reduction.trigger {
             Trigger::Mark => LossCause::MARK,
-            Trigger::Loss(Some(Noted { cause, .. })) => {
+            Trigger::Loss(Some(Loss { cause, .. })) => {
                 let end = reduction.max;
                 *episode = Some(Episode { cause, end });
                 cause
@@ -162,7 +176,7 @@ impl Episode {
 pub struct Reductions {
     /// Losses of segments that are not acknowledged, in order of time. Losses of a segment before the one that caused a
     /// reduction are removed, so that the time per reduction is proportional only to the number of later losses.
-    noted: VecDeque<Noted>,
+    noted: VecDeque<Loss>,
     /// The latest reductions, in order.
     recent: VecDeque<Reduction>,
     /// Whether the latest reduction is still in effect, because it was not undone.
@@ -174,17 +188,15 @@ pub struct Reductions {
 }
 
 impl Reductions {
-    /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future or before
-    /// the latest reductions.
-    pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
-        let noted = Noted { sequence, time, cause };
-        let later = self.recent.iter_mut().rev().take_while(|one| one.since >= time);
-        later.for_each(|reduction| reduction.on_late_loss(noted));
+    /// Records a loss, at a time that may lie in the future or before the latest reductions; `una` is SND.UNA.
+    pub fn note_loss(&mut self, loss: Loss, una: u64) {
+        let later = self.recent.iter_mut().rev().take_while(|one| one.since >= loss.time);
+        later.for_each(|reduction| reduction.on_late_loss(loss));
         self.forget_before(una);
-        if sequence >= una {
-            let place = self.noted.partition_point(|&one| one <= noted);
+        if loss.sequence >= una {
+            let place = self.noted.partition_point(|&one| one <= loss);
             self.noted.make_room();
-            self.noted.insert(place, noted);
+            self.noted.insert(place, loss);
         }
     }
 
@@ -246,19 +258,17 @@ impl Reductions {
         totals
     }
 
-    /// Returns the first loss before `now` of a segment that is not acknowledged; for a segment that was lost several
-    /// times, its latest loss.
-    fn first_loss(&mut self, now: Time, una: u64) -> Option<Noted> {
+    /// Returns the loss before `now` that precedes all others of segments that are not acknowledged.
+    fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
         self.forget_before(una);
-        let first = self.noted.iter().position(|one| one.time <= now)?;
-        let sequence = self.noted[first].sequence;
-        let of_segment = self
-            .noted
-            .range(first..)
-            .take_while(|one| one.sequence == sequence && one.time <= now);
-        let latest = first + of_segment.count() - 1;
-        let loss = self.noted[latest];
-        self.noted.drain(first..latest);
+        let sequence = self.noted.iter().find(|one| one.time <= now)?.sequence;
+        let first = self.noted.partition_point(|one| one.sequence < sequence);
+        let of_segment = self.noted.range(first..).take_while(|one| one.sequence == sequence);
+        let known = of_segment.filter(|one| one.time <= now);
+        let loss = *known.reduce(|one, other| if other.precedes(one) { other } else { one })?;
+        let before = |one: &&Loss| one.sequence == sequence && one.transmission < loss.transmission;
+        let count = self.noted.range(first..).take_while(before).count();
+        self.noted.drain(first..first + count);
         Some(loss)
     }
 
@@ -296,6 +306,17 @@ mod tests {
         flight
     }
 
+    /// Returns the loss of a whole segment.
+    fn lost(sequence: u64, time: Time, cause: LossCause) -> Loss {
+        let transmission = time.0;
+        Loss {
+            sequence,
+            transmission,
+            time,
+            cause,
+        }
+    }
+
     fn second(second: u64) -> Time {
         Time(second * 1_000_000_000_000)
     }
@@ -304,7 +325,7 @@ mod tests {
     fn a_burst_of_losses_and_each_single_loss_cause_one_reduction() {
         let mut reductions = Reductions::default();
         for segment in 0..452 {
-            reductions.note_loss(1000 * segment, second(1), OVERFLOW, 0);
+            reductions.note_loss(lost(1000 * segment, second(1), OVERFLOW), 0);
         }
         assert_eq!(
             reductions.on_reduction(false, second(2), &flight(0), 10_000.0),
@@ -312,7 +333,7 @@ mod tests {
         );
         for loss in 0..22 {
             let sequence = 1_000_000 + 10_000 * loss;
-            reductions.note_loss(sequence, second(3 + loss), RANDOM, sequence);
+            reductions.note_loss(lost(sequence, second(3 + loss), RANDOM), sequence);
             let cause = reductions.on_reduction(false, second(3 + loss), &flight(sequence), 7000.0);
             assert_eq!(cause, RANDOM);
         }
@@ -335,8 +356,8 @@ mod tests {
     #[test]
     fn a_future_loss_an_acknowledged_loss_and_an_undone_reduction_do_not_count() {
         let mut reductions = Reductions::default();
-        reductions.note_loss(1000, second(10), RANDOM, 0);
-        reductions.note_loss(9000, second(100), OVERFLOW, 0);
+        reductions.note_loss(lost(1000, second(10), RANDOM), 0);
+        reductions.note_loss(lost(9000, second(100), OVERFLOW), 0);
         let cause = reductions.on_reduction(false, second(50), &flight(2000), 5000.0);
         assert_eq!(cause, LossCause::NONE);
         reductions.on_undo(second(60));
@@ -365,10 +386,10 @@ mod tests {
             .collect();
         order.sort_by_key(|&(reported, _)| reported);
         let mut reductions = Reductions::default();
-        for (reported, &(time, lost, cause)) in order {
+        for (reported, &(time, sequence, cause)) in order {
             let una = 1000 * (reported / 3);
-            match lost {
-                Some(sequence) => reductions.note_loss(sequence, time, cause, una),
+            match sequence {
+                Some(sequence) => reductions.note_loss(lost(sequence, time, cause), una),
                 None => {
                     reductions.on_reduction(cause.0 == 9, time, &flight(una), 9000.0);
                 }
@@ -398,7 +419,7 @@ mod tests {
             let cause = reductions.on_reduction(false, second(time), &flight(una), 9000.0);
             assert_eq!(cause, LossCause::NONE);
         }
-        reductions.note_loss(2000, second(40), RANDOM, 102_001);
+        reductions.note_loss(lost(2000, second(40), RANDOM), 102_001);
         let Totals(totals) = reductions.until(second(75), 5000.0);
         let counts = totals.map(|total| total.count);
         assert_eq!((counts[0], counts[3]), (1, 2));
@@ -408,16 +429,35 @@ mod tests {
     #[test]
     fn the_latest_loss_of_a_segment_counts() {
         let mut reductions = Reductions::default();
-        reductions.note_loss(1000, second(10), OVERFLOW, 0);
-        reductions.note_loss(1000, second(20), RANDOM, 0);
+        reductions.note_loss(lost(1000, second(10), OVERFLOW), 0);
+        reductions.note_loss(lost(1000, second(20), RANDOM), 0);
         let cause = reductions.on_reduction(false, second(50), &flight(1000), 5000.0);
         assert_eq!(cause, RANDOM);
+    }
+
+    /// A frame of cells lost a part at one port and another one at a port before that, which is reported later.
+    #[test]
+    fn of_a_transmission_that_was_lost_in_parts_the_first_part_counts() {
+        let mut reductions = Reductions::default();
+        let part = |transmission, at, cause| Loss {
+            transmission,
+            ..lost(1000, second(at), cause)
+        };
+        reductions.note_loss(part(1, 10, OVERFLOW), 0);
+        reductions.note_loss(part(2, 21, OVERFLOW), 0);
+        let cause = reductions.on_reduction(false, second(50), &flight(1000), 5000.0);
+        assert_eq!(cause, OVERFLOW);
+        reductions.note_loss(part(2, 20, RANDOM), 1000);
+        reductions.note_loss(part(1, 9, LossCause(5)), 1000);
+        reductions.note_loss(part(2, 22, LossCause(5)), 1000);
+        let Totals(totals) = reductions.until(second(60), 5000.0);
+        assert_eq!((totals[1].count, totals[3].count, totals[5].count), (0, 1, 0));
     }
 
     #[test]
     fn duplicates_caused_by_go_back_n_have_the_cause_of_the_earlier_loss() {
         let mut reductions = Reductions::default();
-        reductions.note_loss(1000, second(1), OVERFLOW, 0);
+        reductions.note_loss(lost(1000, second(1), OVERFLOW), 0);
         assert_eq!(
             reductions.on_reduction(false, second(2), &flight(1000), 5000.0),
             OVERFLOW
@@ -437,7 +477,7 @@ mod tests {
     fn losses_acknowledged_without_a_reduction_are_forgotten() {
         let mut reductions = Reductions::default();
         for segment in 0..10_000 {
-            reductions.note_loss(1000 * segment, Time(segment), RANDOM, 1000 * segment);
+            reductions.note_loss(lost(1000 * segment, Time(segment), RANDOM), 1000 * segment);
         }
         assert_eq!(reductions.noted.len(), 1);
     }
@@ -448,8 +488,8 @@ mod tests {
     fn losses_of_a_segment_before_the_one_that_caused_a_reduction_are_forgotten() {
         let mut reductions = Reductions::default();
         for timeout in 1..1000 {
-            reductions.note_loss(1000, second(2 * timeout), RANDOM, 1000);
-            reductions.note_loss(3000, second(2 * timeout), OVERFLOW, 1000);
+            reductions.note_loss(lost(1000, second(2 * timeout), RANDOM), 1000);
+            reductions.note_loss(lost(3000, second(2 * timeout), OVERFLOW), 1000);
             let cause = reductions.on_reduction(false, second(2 * timeout + 1), &flight(1000), 5000.0);
             assert_eq!(cause, RANDOM);
             assert_eq!(reductions.noted.len() as u64, 1 + timeout);

@@ -4,7 +4,7 @@ use super::aal5::frame_cells;
 use super::interface::ScheduledFrame;
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN};
-use crate::drops::DropCause;
+use crate::drops::{DropCause, Dropped};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::{Options, Packet};
@@ -28,9 +28,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     atm.sweeps.process(port, hosts.clock.now, hosts.clock.end);
     if atm.sweeps.have_lost() {
         for (lost, packet) in atm.sweeps.take_lost() {
-            if atm.lost_frames.insert(lost.vc, lost.frame) {
-                hosts.lose(lost.time, lost.link, &packet, lost.cause);
-            }
+            atm.lose_cell_of(hosts, &packet, lost.frame, (lost.link, lost.time, lost.cause));
         }
     }
     let mut number = 0;
@@ -38,16 +36,13 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         number += 1;
         let cells = |packet: Packet| frame_cells(u32::from(packet.bytes()));
         let mut options = Options::NONE;
-        // Earlier frames without a lost cell were merged with a frame that lost its last cell.
-        let mut merged = Vec::new();
-        let mut note = |frame, packet| merged.push((frame, packet));
-        if let Some(packet) = atm.sweeps.take(&done, cells, &mut options, &mut note) {
-            for (frame, earlier) in merged {
-                if !atm.lost_frames.pass(done.vc, frame) {
-                    hosts.lose(done.at, done.link, &earlier, DropCause::PartialFrame);
-                }
-            }
+        let had_lost = atm.lost_frames.pass(done.vc, done.frame);
+        if let Some(packet) = atm.sweeps.take(&done, cells, &mut options) {
             atm.pass_on(hosts, done.link, (packet, done.at), &options, UNKNOWN);
+        } else if let (false, Some(packet)) = (had_lost, atm.sweeps.packet(done.vc, done.frame)) {
+            // The frame was merged with an earlier one that lost its last cell.
+            let dropped = Dropped::new(done.at, done.link, &packet, DropCause::PartialFrame);
+            hosts.report_loss(&dropped, u64::from(done.frame));
         }
     }
     if let Some(at) = atm.sweeps.next_processing(port) {

@@ -1,4 +1,5 @@
-//! Packets lost because of lost cells: each packet is reported once, with the cause of its first lost cell.
+//! Packets lost because of lost cells: each packet is reported once. Its sender attributes the loss to the cell that was lost
+//! first, whichever cell is reported first.
 
 use super::aal5::Cell;
 use super::Atm;
@@ -8,22 +9,45 @@ use crate::observe::probe::Probe;
 use crate::observe::watch::contents;
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::REQUEST;
-use crate::packets::{Circuit, Link};
+use crate::packets::{Circuit, Link, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
-use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
-/// By VC of a flow: frames that have lost a cell and whose end the host has not received; empty until the first loss.
+/// By VC of a flow: frames that have lost a cell and whose end the host has not received, each with its earliest loss; empty
+/// until the first loss.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LostFrames(Vec<BTreeSet<u32>>);
+pub(crate) struct LostFrames(Vec<BTreeMap<u32, (Time, DropCause)>>);
+
+/// Position of a lost cell among the losses of its frame that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CellLoss {
+    /// The first one that is reported.
+    First,
+    /// Earlier than those reported before.
+    Earlier,
+    /// Not earlier than another one.
+    Later,
+}
 
 impl LostFrames {
-    /// Records that a frame lost a cell. Returns whether it is the frame's first loss.
-    pub(super) fn insert(&mut self, vc: Circuit, frame: u32) -> bool {
+    /// Records that a frame lost a cell.
+    pub(super) fn insert(&mut self, vc: Circuit, frame: u32, loss: (Time, DropCause)) -> CellLoss {
         if self.0.len() <= vc.index() {
-            self.0.resize_with(vc.index() + 1, BTreeSet::new);
+            self.0.resize_with(vc.index() + 1, BTreeMap::new);
         }
-        self.0[vc.index()].insert(frame)
+        let key = |(time, cause): (Time, DropCause)| (time, cause as u8);
+        match self.0[vc.index()].entry(frame) {
+            Entry::Vacant(place) => {
+                place.insert(loss);
+                CellLoss::First
+            }
+            Entry::Occupied(mut earliest) if key(loss) < key(*earliest.get()) => {
+                earliest.insert(loss);
+                CellLoss::Earlier
+            }
+            Entry::Occupied(_) => CellLoss::Later,
+        }
     }
 
     /// Records that the last cell of a frame reached the host, so that earlier frames of its VC will not. Returns
@@ -32,7 +56,7 @@ impl LostFrames {
         let Some(frames) = self.0.get_mut(vc.index()).filter(|frames| !frames.is_empty()) else {
             return false;
         };
-        let had_lost = frames.contains(&frame);
+        let had_lost = frames.contains_key(&frame);
         *frames = frames.split_off(&frame);
         had_lost
     }
@@ -49,9 +73,30 @@ impl Atm {
         cell: &Cell,
         (time, cause): (Time, DropCause),
     ) {
-        let is_packet = cell.vc.index() < self.reassemblers.len();
-        if is_packet && self.lost_frames.insert(cell.vc, cell.frame) {
-            report(hosts, link, cell, time, cause);
+        if cell.vc.index() >= self.reassemblers.len() {
+            return;
+        }
+        let dropped = || dropped(hosts, link, cell, time, cause);
+        match self.lost_frames.insert(cell.vc, cell.frame, (time, cause)) {
+            CellLoss::First => hosts.report_loss(&dropped(), u64::from(cell.frame)),
+            CellLoss::Earlier => hosts.note_loss(&dropped(), u64::from(cell.frame)),
+            CellLoss::Later => {}
+        }
+    }
+
+    /// Records the loss of a cell of a packet in a sweep port.
+    pub(super) fn lose_cell_of<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        packet: &Packet,
+        frame: u32,
+        (link, time, cause): (Link, Time, DropCause),
+    ) {
+        let dropped = Dropped::new(time, link, packet, cause);
+        match self.lost_frames.insert(packet.vc(), frame, (time, cause)) {
+            CellLoss::First => hosts.report_loss(&dropped, u64::from(frame)),
+            CellLoss::Earlier => hosts.note_loss(&dropped, u64::from(frame)),
+            CellLoss::Later => {}
         }
     }
 
@@ -59,12 +104,13 @@ impl Atm {
     pub(super) fn end_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: &Cell, whole: bool) {
         let had_lost = self.lost_frames.pass(cell.vc, cell.frame);
         if !(whole || had_lost) {
-            report(hosts, link, cell, at, DropCause::PartialFrame);
+            let dropped = dropped(hosts, link, cell, at, DropCause::PartialFrame);
+            hosts.report_loss(&dropped, u64::from(cell.frame));
         }
     }
 }
 
-fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, cell: &Cell, time: Time, cause: DropCause) {
+fn dropped<P: Probe>(hosts: &Hosts<P>, link: Link, cell: &Cell, time: Time, cause: DropCause) -> Dropped {
     let flow = cell.vc.flow();
     let of_sender =
         hosts.flows[flow.index()].application.external().is_none() && !cell.vc.is_back() && cell.frame & REQUEST == 0;
@@ -72,11 +118,11 @@ fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, cell: &Cell, time: Time, c
         Some(Contents::Data(segment)) if segment.opening == Opening::Over => Some(segment.sequence),
         _ => None,
     };
-    hosts.report_loss(&Dropped {
+    Dropped {
         time,
         link,
         flow,
         sequence,
         cause,
-    });
+    }
 }

@@ -84,11 +84,17 @@ impl Route {
         }
     }
 
-    /// Removes and returns the packet of a frame; `lost` is invoked with earlier packets, which were lost.
-    fn take(&mut self, frame: u32, options: &mut Options, mut lost: impl FnMut(u32, Packet)) -> Option<Packet> {
+    /// Returns the packet of a frame, unless it has been removed.
+    fn packet(&self, frame: u32) -> Option<Packet> {
+        let after = u64::from(frame.wrapping_sub(self.packets.head() as u32));
+        let is_there = after < self.packets.len();
+        is_there.then(|| *self.packets.get(self.packets.head() + after))
+    }
+
+    /// Removes and returns the packet of a frame, and removes earlier packets, which were lost.
+    fn take(&mut self, frame: u32, options: &mut Options) -> Option<Packet> {
         loop {
-            let number = self.packets.head() as u32;
-            let last = number == frame;
+            let last = self.packets.head() as u32 == frame;
             let packet = self.packets.pop()?;
             if packet.has_options() {
                 let own = self.options.pop()?;
@@ -99,7 +105,6 @@ impl Route {
             if last {
                 return Some(packet);
             }
-            lost(number, packet);
         }
     }
 }
@@ -193,13 +198,13 @@ impl Sweeps {
     /// Returns the cells lost since the last call, each with its packet.
     pub fn take_lost(&mut self) -> Vec<(LostCell, Packet)> {
         let lost = std::mem::take(&mut self.lost);
-        let packet = |one: LostCell| {
-            let route = self.routes[one.vc.index()].as_ref()?;
-            let after = u64::from(one.frame.wrapping_sub(route.packets.head() as u32));
-            let is_there = after < route.packets.len();
-            is_there.then(|| (one, *route.packets.get(route.packets.head() + after)))
-        };
-        lost.into_iter().filter_map(packet).collect()
+        let with_packet = |one: LostCell| Some((one, self.packet(one.vc, one.frame)?));
+        lost.into_iter().filter_map(with_packet).collect()
+    }
+
+    /// Returns the packet of a frame that has not been removed.
+    pub fn packet(&self, vc: Circuit, frame: u32) -> Option<Packet> {
+        self.routes[vc.index()].as_ref()?.packet(frame)
     }
 
     /// Returns whether any cell was lost since the last call of `take_lost`.
@@ -245,23 +250,20 @@ impl Sweeps {
         self.woken[port as usize] = woken;
     }
 
-    /// Returns the packet and the next step of a frame if all its cells arrived; also writes the packet's options.
-    /// `lost` is invoked with earlier frames, which were lost.
+    /// Returns the packet and the next step of a frame if all its cells arrived, and removes earlier frames, which were lost;
+    /// also writes the packet's options.
     pub fn take(
         &mut self,
         done: &CompletedFrame,
         cells: impl Fn(Packet) -> u16,
         options: &mut Options,
-        lost: impl FnMut(u32, Packet),
     ) -> Option<Packet> {
         let route = self.routes[done.vc.index()].as_mut()?;
-        let number = route.packets.head() + u64::from(done.frame.wrapping_sub(route.packets.head() as u32));
-        let packet = *route.packets.get(number);
-        if cells(packet) != done.cells {
+        if cells(route.packet(done.frame)?) != done.cells {
             return None;
         }
         let step = route.step;
-        Some(route.take(done.frame, options, lost)?.at_step(step))
+        Some(route.take(done.frame, options)?.at_step(step))
     }
 
     /// Processes all arrivals by `end`, the end of the run.

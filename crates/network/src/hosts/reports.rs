@@ -5,14 +5,14 @@ use crate::drops::{DropCause, Dropped};
 use crate::observe::probe::Probe;
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
-use longpipe_tcp::reductions::LossCause;
+use longpipe_tcp::reductions::{Loss, LossCause};
 
 impl<P: Probe> Hosts<P> {
     /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
-        self.report_loss(&Dropped::new(time, link, packet, cause));
+        self.report_loss(&Dropped::new(time, link, packet, cause), time.0);
     }
 
     /// Reports packets that are lost at the port of a link or on its wire, in the given order.
@@ -23,17 +23,26 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Reports a lost packet.
-    pub fn report_loss(&mut self, dropped: &Dropped) {
+    /// Reports a lost packet; `transmission` is its number in the order of transmission.
+    pub fn report_loss(&mut self, dropped: &Dropped, transmission: u64) {
+        self.note_loss(dropped, transmission);
+        self.probe.dropped(dropped);
+    }
+
+    /// Reports to its sender that a packet, or a part of it, is lost.
+    pub fn note_loss(&mut self, dropped: &Dropped, transmission: u64) {
         if let Some(sequence) = dropped.sequence {
             let state = &mut self.flows[dropped.flow.index()];
             // A packet of an earlier connection in this slot has a lower number.
             if let Some(sequence) = sequence.checked_sub(state.base) {
-                let cause = LossCause(dropped.cause as u8);
-                state.sender.note_loss(sequence, dropped.time, cause);
+                state.sender.note_loss(Loss {
+                    sequence,
+                    transmission,
+                    time: dropped.time,
+                    cause: LossCause(dropped.cause as u8),
+                });
             }
         }
-        self.probe.dropped(dropped);
     }
 
     /// Enables the recording of events at the sender of every flow of the scenario, if the probe requests it.

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::journal::{EventCause, EventKind, SenderEvent};
-use crate::reductions::{LossCause, Totals};
+use crate::reductions::{Loss, LossCause, Totals};
 use longpipe_events::Time;
 
 impl Sender {
@@ -23,10 +23,9 @@ impl Sender {
         self.journal.take(now, self.recovery.state(), &self.flight)
     }
 
-    /// Records that the network lost the data segment that starts at `sequence`, at a time that may lie in the future or before
-    /// the latest reductions.
-    pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause) {
-        self.journal.note_loss(sequence, time, cause, self.flight.una);
+    /// Records that the network lost a data segment, at a time that may lie in the future or before the latest reductions.
+    pub fn note_loss(&mut self, loss: Loss) {
+        self.journal.note_loss(loss, self.flight.una);
     }
 
     /// Returns the totals of the window reductions until `now`, by cause.

@@ -155,7 +155,7 @@ impl SweepPort {
             holding.enter(run.local, slot, cells, self.ended);
         }
         let vc = &mut self.vcs[run.local as usize];
-        let (begins, whole) = vc.enter(&run);
+        let (begins, ended) = vc.enter(&run);
         match vc.next_hop {
             NextHop::Port(stream, local) => sink.push(
                 stream,
@@ -167,7 +167,7 @@ impl SweepPort {
                 },
             ),
             NextHop::Host => {
-                if let Some(cells) = whole {
+                if let Some(cells) = ended {
                     sink.done.put(CompletedFrame {
                         link: self.link,
                         vc: vc.vc,

@@ -26,7 +26,7 @@ pub use run::{CellRun, Input, Stream};
 use std::sync::Arc;
 pub use vc::{NextHop, SweepVc};
 
-/// A frame whose last cell has been assigned a slot at its last sweep port, and that is not known to have lost a cell.
+/// A frame whose last cell has been assigned a slot at its last sweep port.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletedFrame {
     /// Link of the port.
@@ -35,7 +35,7 @@ pub struct CompletedFrame {
     pub vc: Circuit,
     /// Number of the frame within its VC.
     pub frame: u32,
-    /// Number of consecutive cells.
+    /// Number of consecutive cells; 0 if the frame is not whole.
     pub cells: u16,
     /// Arrival time of the last cell at the end of the link.
     pub at: Time,

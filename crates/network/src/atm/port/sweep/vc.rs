@@ -51,8 +51,8 @@ impl SweepVc {
         }
     }
 
-    /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and, if
-    /// the last one completes a frame, the number of its cells.
+    /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and if the last one
+    /// ends a frame, its number of cells; 0 if a cell of it was lost, or if it was merged with an earlier frame.
     #[inline(always)]
     pub fn enter(&mut self, run: &CellRun) -> (bool, Option<u16>) {
         let begins = self.collected == 0;
@@ -65,6 +65,6 @@ impl SweepVc {
             return (begins, None);
         }
         let cells = std::mem::take(&mut self.collected);
-        (begins, self.intact.then_some(cells))
+        (begins, Some(if self.intact { cells } else { 0 }))
     }
 }
