@@ -85,6 +85,34 @@ def test_a_module_and_the_controller_of_its_name_agree_bit_by_bit(name: str, los
     assert simulate(with_module(path, name)).state_hash == simulate(with_native(path, name)).state_hash
 
 
+@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize(
+    ("sources", "network", "switch"),
+    [
+        (2, {"trunk_rate": "20 Mbit/s", "trunk_delay": "50 ms"}, {"buffer": "100 packets"}),
+        (5, {"trunk_rate": "10 Mbit/s", "trunk_delay": "5 ms"}, {"buffer": "20 packets"}),
+        (3, {"trunk_rate": "20 Mbit/s", "trunk_delay": "50 ms"}, {"buffer": "100 packets", "policy": "red"}),
+        (3, {"trunk_rate": "22 Mbit/s", "trunk_delay": "6 ms"}, {"buffer": "23 packets"}),
+        (2, {"trunk_rate": "2.5 Gbit/s", "trunk_delay": "4 ms"}, {"buffer": "500 packets"}),
+    ],
+)
+def test_a_module_and_the_controller_of_its_name_agree_with_several_flows(
+    name: str, sources: int, network: dict[str, object], switch: dict[str, object]
+) -> None:
+    """HyStart may end slow start during a recovery, and DCTCP's marks may arrive after a timeout."""
+    fields = {
+        "duration": "5 s" if "Gbit" in str(network) else "20 s",
+        "framing": "ip",
+        "tcp": {"profile": "linux-6", **({"ecn": "dctcp"} if name == "dctcp" else {})},
+        "switch": {**switch, **({"policy": {"kind": "step-marking", "threshold": 20}} if name == "dctcp" else {})},
+        "network": {"kind": "dumbbell", "sources": sources, "access_rate": "10 Gbit/s", **network},
+    }
+    path = Scenario.model_validate(fields)
+    module_of_it = {"kind": "module", "file": str(module(name))}
+    hashes = {simulate(path.with_(**{"tcp.congestion": one})).state_hash for one in (module_of_it, name)}
+    assert len(hashes) == 1
+
+
 def windows(result: Result, times: np.ndarray) -> np.ndarray:
     return np.asarray(at(times, result.traces["cwnd"], "cwnd_bytes"))
 

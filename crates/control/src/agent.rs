@@ -258,8 +258,8 @@ impl Control for Based {
         self.base.on_sent(sent, flight)
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        self.base.on_sample(sample, flight);
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        self.base.on_sample(sample, flight)
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {

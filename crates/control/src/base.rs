@@ -47,8 +47,8 @@ impl Control for Base {
         self.0.on_sent(sent, flight)
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        self.0.on_sample(sample, flight);
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        self.0.update(flight, |base, flight| base.on_sample(sample, flight))
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {

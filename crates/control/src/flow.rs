@@ -128,11 +128,11 @@ impl<O: Operations> Control for Flow<O> {
         self.answers.pacing(&plain(&answer), flight, sent.now, complaints)
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
         if !self.operations.about().samples {
-            return;
+            return CwndUpdate::unchanged(flight);
         }
-        let seen = shown(flight, sample.now);
+        let (seen, mut answer) = (shown(flight, sample.now), unchanged(flight));
         let told = interface::Sample {
             acked: sample.acked,
             delivered: sample.delivered,
@@ -141,9 +141,10 @@ impl<O: Operations> Control for Flow<O> {
             delay_ps: time(sample.delay),
             delivered_since_sent: sample.delivered_since_sent.unwrap_or(0),
             has_sack_blocks: u32::from(sample.has_sack_blocks),
-            reserved: 0,
+            paced: u32::from(sample.paced),
         };
-        self.operations.on_sample(&told, &seen);
+        self.operations.on_acked(&told, &seen, &mut answer);
+        self.take(&answer, flight, sample.now)
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {

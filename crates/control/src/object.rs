@@ -8,9 +8,12 @@ use crate::operations::{requirements, About, Object, Operations};
 use crate::settings::{LoadError, Value};
 use libloading::Library;
 use longpipe_events::Stream;
-use longpipe_plugin::table::{Ack, Connection, Control, Flight, Grant, Lost, Parameter, Sample, Sent, VERSION};
+use longpipe_plugin::table::{
+    Ack, Connection, Control, Flight, Grant, Lost, Parameter, Sample, Sent, SIZE_WITHOUT_ON_ACKED, VERSION,
+};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use std::ffi::{c_char, c_int, c_void, CStr};
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -18,7 +21,8 @@ use std::sync::Arc;
 /// A loaded object, whose functions are called only by the thread of one simulation.
 #[derive(Debug)]
 struct Copied {
-    control: *const Control,
+    /// Copy of the object's operations; those that it does not have are null.
+    control: Control,
     about: About,
     /// Texts that parameters may point to.
     _values: Vec<Value>,
@@ -26,10 +30,10 @@ struct Copied {
     _library: Library,
 }
 
-// SAFETY: `control` points into the library, which the object keeps loaded and which does not change after `open`. Each
-// simulation has its own copy and runs on one thread at a time.
+// SAFETY: `control` points to functions and texts of the library, which the object keeps loaded. Each simulation has its own
+// copy and runs on one thread at a time.
 unsafe impl Send for Copied {}
-// SAFETY: threads share only reads of `control`, which does not change after `open`, and complaints, which have a lock.
+// SAFETY: threads share only reads of `control`, which does not change, and complaints, which have a lock.
 unsafe impl Sync for Copied {}
 
 impl Copied {
@@ -50,13 +54,18 @@ impl Copied {
             .map_err(|_| refused("no controller: needs an object that `longpipe cc build` made".to_owned()))?;
         // SAFETY: the symbol exists, and every version of the interface begins with these two words.
         let (version, size) = unsafe { ((*control).version, (*control).size) };
-        if version != VERSION || size as usize != size_of::<Control>() {
+        let size = size as usize;
+        if version != VERSION || ![SIZE_WITHOUT_ON_ACKED, size_of::<Control>()].contains(&size) {
             return Err(refused(format!(
                 "has version {version} of the interface; needs {VERSION}: build it again"
             )));
         }
-        // SAFETY: version and size are those of `Control`.
-        let of = unsafe { &*control };
+        // SAFETY: the object has `size` bytes of operations, and null is a value of every operation.
+        let of = unsafe {
+            let mut of = MaybeUninit::<Control>::zeroed();
+            std::ptr::copy_nonoverlapping(control.cast::<u8>(), of.as_mut_ptr().cast::<u8>(), size);
+            of.assume_init()
+        };
         for (name, is_there) in [
             ("create", of.create.is_some()),
             ("destroy", of.destroy.is_some()),
@@ -67,7 +76,7 @@ impl Copied {
                 return Err(refused(format!("needs the operation {name} in its longpipe_control")));
             }
         }
-        let values = set(of, parameters)?;
+        let values = set(&of, parameters)?;
         if let Some(open) = of.open {
             // SAFETY: the interface defines one call, after the parameters are set.
             let problem = heartbeat::during(|| unsafe { open(hz) });
@@ -83,16 +92,16 @@ impl Copied {
             text(of.name)
         };
         Ok(Copied {
-            control,
             about: About {
                 name,
                 file: shown.to_owned(),
                 requirements: requirements(wanted),
                 complaints: Complaints::default(),
-                samples: of.on_sample.is_some(),
+                samples: of.on_acked.is_some() || of.on_sample.is_some(),
                 sends: of.on_sent.is_some(),
                 loses: of.on_lost.is_some(),
             },
+            control: of,
             _values: values,
             _library: library,
         })
@@ -101,8 +110,7 @@ impl Copied {
     /// Returns the operations.
     #[inline(always)]
     fn control(&self) -> &Control {
-        // SAFETY: the library is loaded as long as `self` is.
-        unsafe { &*self.control }
+        &self.control
     }
 }
 
@@ -192,8 +200,12 @@ impl Operations for NativeFlow {
     }
 
     #[inline(always)]
-    fn on_sample(&mut self, sample: &Sample, flight: &Flight) {
-        if let Some(on_sample) = self.object.control().on_sample {
+    fn on_acked(&mut self, sample: &Sample, flight: &Flight, grant: &mut Grant) {
+        let control = self.object.control();
+        if let Some(on_acked) = control.on_acked {
+            // SAFETY: as in `on_start`.
+            heartbeat::during(|| unsafe { on_acked(self.state, sample, flight, grant) });
+        } else if let Some(on_sample) = control.on_sample {
             // SAFETY: as in `on_start`.
             heartbeat::during(|| unsafe { on_sample(self.state, sample, flight) });
         }

@@ -30,7 +30,7 @@ pub struct About {
     /// Optional inputs.
     pub requirements: Requirements,
     pub(crate) complaints: Complaints,
-    /// Whether the controller has `on_sample`, `on_sent` or `on_lost`, whose arguments take time to compute.
+    /// Whether the controller has `on_acked` or `on_sample`, `on_sent`, and `on_lost`, whose arguments take time to compute.
     pub(crate) samples: bool,
     pub(crate) sends: bool,
     pub(crate) loses: bool,
@@ -55,7 +55,7 @@ pub(crate) trait Operations: Debug + Send {
     fn draw_from(&mut self, draws: Stream);
 
     fn on_start(&mut self, rtt_ps: u64, flight: &Flight, grant: &mut Grant);
-    fn on_sample(&mut self, sample: &Sample, flight: &Flight);
+    fn on_acked(&mut self, sample: &Sample, flight: &Flight, grant: &mut Grant);
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant);
     fn on_sent(&mut self, sent: &Sent, flight: &Flight, grant: &mut Grant);
     fn on_lost(&mut self, lost: &Lost, flight: &Flight);

@@ -66,12 +66,13 @@ pub const fn table<C: Control>(name: &'static str, parameters: extern "C" fn() -
         create: Some(create::<C>),
         destroy: Some(destroy::<C>),
         on_start: Some(on_start::<C>),
-        on_sample: Some(on_sample::<C>),
+        on_sample: None,
         on_ack: Some(on_ack::<C>),
         on_sent: Some(on_sent::<C>),
         on_lost: Some(on_lost::<C>),
         on_reduction: Some(on_reduction::<C>),
         on_recovered: Some(on_recovered::<C>),
+        on_acked: Some(on_acked::<C>),
     }
 }
 
@@ -109,10 +110,15 @@ unsafe extern "C" fn on_start<C: Control>(flow: *mut c_void, rtt_ps: u64, flight
     flow.on_start(rtt_ps, flight, grant);
 }
 
-unsafe extern "C" fn on_sample<C: Control>(flow: *mut c_void, sample: *const Sample, flight: *const Flight) {
+unsafe extern "C" fn on_acked<C: Control>(
+    flow: *mut c_void,
+    sample: *const Sample,
+    flight: *const Flight,
+    grant: *mut Grant,
+) {
     // SAFETY: as in `on_start`.
-    let (flow, sample, flight) = unsafe { (&mut *flow.cast::<C>(), &*sample, &*flight) };
-    flow.on_sample(sample, flight);
+    let (flow, sample, flight, grant) = unsafe { (&mut *flow.cast::<C>(), &*sample, &*flight, &mut *grant) };
+    flow.on_acked(sample, flight, grant);
 }
 
 unsafe extern "C" fn on_ack<C: Control>(flow: *mut c_void, ack: *const Ack, flight: *const Flight, grant: *mut Grant) {

@@ -97,8 +97,8 @@ pub struct Sample {
     pub delivered_since_sent: u64,
     /// 1 if the ACK carries SACK blocks.
     pub has_sack_blocks: u32,
-    /// Reserved; 0.
-    pub reserved: u32,
+    /// 1 if the sender is paced.
+    pub paced: u32,
 }
 
 /// An ACK, after loss recovery has processed it.
@@ -242,7 +242,7 @@ unsafe impl Sync for Parameter {}
 /// The state that `create` returned, the first argument of every operation on a connection.
 type State = *mut c_void;
 
-/// Operations of a controller. Optional ones may be null.
+/// Operations of a controller. Optional ones may be null. Objects that were built before `on_acked` existed have a smaller size.
 #[derive(Debug)]
 #[repr(C)]
 #[allow(clippy::type_complexity)]
@@ -265,7 +265,7 @@ pub struct Control {
     pub destroy: Option<unsafe extern "C" fn(State)>,
     /// Optional. Invoked if the RTT is known before the first segment.
     pub on_start: Option<unsafe extern "C" fn(State, u64, *const Flight, *mut Grant)>,
-    /// Optional. Invoked for every ACK, before loss recovery processes it.
+    /// Optional. Invoked for every ACK, before loss recovery processes it, unless the controller has `on_acked`.
     pub on_sample: Option<unsafe extern "C" fn(State, *const Sample, *const Flight)>,
     /// Invoked for every ACK, after loss recovery has processed it.
     pub on_ack: Option<unsafe extern "C" fn(State, *const Ack, *const Flight, *mut Grant)>,
@@ -277,7 +277,12 @@ pub struct Control {
     pub on_reduction: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
     /// Optional. Invoked at the end of a recovery.
     pub on_recovered: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
+    /// Optional. As `on_sample`; loss recovery uses the windows of the grant.
+    pub on_acked: Option<unsafe extern "C" fn(State, *const Sample, *const Flight, *mut Grant)>,
 }
+
+/// Size of the operations of an object that was built before `on_acked` existed [byte].
+pub const SIZE_WITHOUT_ON_ACKED: usize = std::mem::offset_of!(Control, on_acked);
 
 // SAFETY: the table is constant.
 unsafe impl Sync for Control {}

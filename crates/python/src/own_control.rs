@@ -490,9 +490,10 @@ impl Control for Connection {
         pacing.or(of_base)
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        if let Some(base) = &mut self.base {
-            base.on_sample(sample, flight);
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> control::CwndUpdate {
+        match &mut self.base {
+            Some(base) => base.on_sample(sample, flight),
+            None => control::CwndUpdate::unchanged(flight),
         }
     }
 

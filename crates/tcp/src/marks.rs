@@ -1,4 +1,7 @@
 //! ECN marks at the sender: one reduction per window, which the next new segment signals (RFC 3168 section 6.1.2).
+//!
+//! RACK itself limits reductions to one per window, because it does not react to marks while it reduces the window (Linux:
+//! `TCP_CA_CWR`); as in Linux, all its reductions are signalled, those for losses, too.
 
 use crate::accurate::Feedback;
 use crate::config::EcnConfig;
@@ -67,15 +70,22 @@ impl Marks {
         self.feedback.map_or(0, |feedback| feedback.marked_bytes())
     }
 
-    /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window.
+    /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window,
+    /// for senders without RACK.
     pub fn on_echo(&mut self, flight: &Flight) -> bool {
         // The ACK of the last data sent before the reduction left before the receiver saw CWR.
         let first = flight.una > self.reduced_at;
         if first {
-            // With Accurate ECN, the CWR flag is part of the ACE field.
-            (self.reduced_at, self.sends_cwr) = (flight.max, self.feedback.is_none());
+            self.reduced_at = flight.max;
+            self.on_reduction();
         }
         first
+    }
+
+    /// Records a reduction of the window, which the next new segment signals (Linux: `tcp_ecn_queue_cwr`).
+    pub fn on_reduction(&mut self) {
+        // With Accurate ECN, the CWR flag is part of the ACE field.
+        self.sends_cwr = self.feedback.is_none();
     }
 
     /// Returns the ECN fields of the next segment. Retransmissions cannot be marked (RFC 3168 section 6.1.5), except

@@ -47,9 +47,10 @@ impl Control for Mine {
         grant.window += self.bit_of(flight);
     }
 
-    fn on_sample(&mut self, sample: &Sample, flight: &Flight) {
-        self.mix(&[sample.delivered_since_sent, u64::from(sample.has_sack_blocks)]);
+    fn on_acked(&mut self, sample: &Sample, flight: &Flight, grant: &mut Grant) {
+        self.mix(&[sample.delivered_since_sent, u64::from(sample.has_sack_blocks), u64::from(sample.paced)]);
         self.mix_flight(flight);
+        grant.ssthresh -= self.bit_of(flight);
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant) {

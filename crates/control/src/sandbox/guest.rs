@@ -50,6 +50,7 @@ struct Functions<F> {
     destroy: F,
     on_start: Option<F>,
     on_sample: Option<F>,
+    on_acked: Option<F>,
     on_ack: F,
     on_sent: Option<F>,
     on_lost: Option<F>,
@@ -108,17 +109,17 @@ impl<E: Executor> Guest<E> {
         let page = executor.add_page()?;
         let draws = Draws::default();
         let draw = executor.add_draw(draws.as_function())?;
-        if control as usize + control::LENGTH as usize > executor.memory_size() {
-            return Err("its longpipe_control is outside its memory".to_owned());
-        }
         let (version, size) = (
-            word(&executor, control + control::VERSION)?,
-            word(&executor, control + control::SIZE)?,
+            word(&executor, control.saturating_add(control::VERSION))?,
+            word(&executor, control.saturating_add(control::SIZE))?,
         );
-        if version != VERSION || size != control::LENGTH {
+        if version != VERSION || ![control::LENGTH_WITHOUT_ON_ACKED, control::LENGTH].contains(&size) {
             return Err(format!(
                 "has version {version} of the interface; needs {VERSION}: build it again"
             ));
+        }
+        if control as usize + size as usize > executor.memory_size() {
+            return Err("its longpipe_control is outside its memory".to_owned());
         }
         let mut find = |offset, name, signature| optional(&mut executor, control + offset, name, signature);
         let functions = Functions {
@@ -126,6 +127,10 @@ impl<E: Executor> Guest<E> {
             destroy: required(find(control::DESTROY, "destroy", signature::DESTROY)?, "destroy")?,
             on_start: find(control::ON_START, "on_start", signature::ON_START)?,
             on_sample: find(control::ON_SAMPLE, "on_sample", signature::REPORT)?,
+            on_acked: match size {
+                control::LENGTH => find(control::ON_ACKED, "on_acked", signature::DECISION)?,
+                _ => None,
+            },
             on_ack: required(find(control::ON_ACK, "on_ack", signature::DECISION)?, "on_ack")?,
             on_sent: find(control::ON_SENT, "on_sent", signature::DECISION)?,
             on_lost: find(control::ON_LOST, "on_lost", signature::REPORT)?,
@@ -146,9 +151,9 @@ impl<E: Executor> Guest<E> {
         })
     }
 
-    /// Returns whether the module has `on_sample`.
-    pub fn has_on_sample(&self) -> bool {
-        self.functions.on_sample.is_some()
+    /// Returns whether the module has `on_acked` or `on_sample`.
+    pub fn has_samples(&self) -> bool {
+        self.functions.on_acked.is_some() || self.functions.on_sample.is_some()
     }
 
     /// Returns whether the module has `on_sent`.
@@ -301,10 +306,14 @@ impl<E: Executor> Guest<E> {
         self.decide(self.functions.on_recovered, state, Word(spurious as u32), &block, grant)
     }
 
-    /// Calls `on_sample`.
-    pub fn on_sample(&mut self, state: u32, sample: &Sample, flight: &Flight) -> Result<(), String> {
-        let block = Block::new(flight).with_report(sample);
-        self.notify(self.functions.on_sample, state, &block)
+    /// Calls `on_acked`, or `on_sample` if the module does not have it.
+    pub fn on_acked(&mut self, state: u32, sample: &Sample, flight: &Flight, grant: &mut Grant) -> Result<(), String> {
+        if self.functions.on_acked.is_none() {
+            let block = Block::new(flight).with_report(sample);
+            return self.notify(self.functions.on_sample, state, &block);
+        }
+        let block = Block::new(flight).with_grant(grant).with_report(sample);
+        self.decide(self.functions.on_acked, state, self.report(), &block, grant)
     }
 
     /// Calls `on_lost`.

@@ -35,8 +35,10 @@ pub mod control {
     pub const ON_LOST: u32 = 48;
     pub const ON_REDUCTION: u32 = 52;
     pub const ON_RECOVERED: u32 = 56;
-    /// sizeof(struct longpipe_control).
-    pub const LENGTH: u32 = 60;
+    pub const ON_ACKED: u32 = 60;
+    /// sizeof(struct longpipe_control), without `on_acked` for modules that were built before it existed.
+    pub const LENGTH: u32 = 64;
+    pub const LENGTH_WITHOUT_ON_ACKED: u32 = ON_ACKED;
 }
 
 /// Offsets of the fields of `struct longpipe_parameter`.
@@ -122,5 +124,6 @@ const _: () = {
     assert!(size_of::<Sent>() == 3 * 8 + 2 * 4);
     assert!(size_of::<Lost>() == 6 * 8 + 2 * 4);
     assert!(BLOCK as u32 <= TEXTS);
-    assert!(control::LENGTH == control::ON_RECOVERED + 4);
+    assert!(control::LENGTH == control::ON_ACKED + 4);
+    assert!(control::ON_ACKED == control::ON_RECOVERED + 4);
 };

@@ -42,7 +42,7 @@ pub fn load<E: Executor>(
         file: shown.to_owned(),
         requirements: requirements(wanted),
         complaints: Complaints::default(),
-        samples: guest.has_on_sample(),
+        samples: guest.has_samples(),
         sends: guest.has_on_sent(),
         loses: guest.has_on_lost(),
     };
@@ -169,10 +169,10 @@ impl<E: Executor> Operations for SandboxedFlow<E> {
         module.call(None, "on_start", |guest| guest.on_start(state, rtt_ps, flight, grant));
     }
 
-    fn on_sample(&mut self, sample: &Sample, flight: &Flight) {
+    fn on_acked(&mut self, sample: &Sample, flight: &Flight, grant: &mut Grant) {
         let (module, state) = (&self.module, self.state);
-        module.call(Some(flight.now_ps), "on_sample", |guest| {
-            guest.on_sample(state, sample, flight)
+        module.call(Some(flight.now_ps), "on_acked", |guest| {
+            guest.on_acked(state, sample, flight, grant)
         });
     }
 

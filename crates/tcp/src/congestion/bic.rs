@@ -59,7 +59,7 @@ impl Module for BicModule {
         }
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
         if socket.ca_state == CaState::Open {
             self.per_ack = self.per_ack - self.per_ack / SIXTEENTHS + acked.acked;
         }

@@ -378,8 +378,19 @@ impl Control for CarefulResume {
         None
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        self.inner.on_sample(sample, flight);
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        let (mut flight, held) = (flight.clone(), CwndUpdate::unchanged(flight));
+        if let Phase::Unvalidated { .. } = self.phase {
+            // Slow start did not open this window, so that no criterion of slow start applies to it.
+            flight.limits.set(flight.cwnd(), flight.cwnd());
+        }
+        let update = self
+            .inner
+            .update(&flight, |inner, flight| inner.on_sample(sample, flight));
+        match self.phase {
+            Phase::Unvalidated { .. } | Phase::SafeRetreat { .. } | Phase::Recovering => held,
+            Phase::Reconnaissance { .. } | Phase::Validating { .. } | Phase::Normal => update,
+        }
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
@@ -624,10 +635,11 @@ mod tests {
                     marked: 0,
                     rtt: Some(RTT),
                     has_sack_blocks: false,
+                    paced: false,
                     delay: None,
                     delivered_since_sent: None,
                 };
-                congestion.on_sample(&sample, &flight);
+                congestion.on_sample(&sample, &mut flight);
                 congestion.on_ack(&ack_of(MSS, now, Some(RTT), &flight), &mut flight);
                 now += Span(RTT.0 / 10);
             }

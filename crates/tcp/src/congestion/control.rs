@@ -41,9 +41,11 @@ pub trait Control {
         None
     }
 
-    /// Invoked for every ACK with SEG.ACK >= SND.UNA: with `rack`, before loss recovery processes the ACK; with any
-    /// other recovery, afterwards. `flight` already reflects the new SND.UNA.
-    fn on_sample(&mut self, _sample: &AckSample, _flight: &Flight) {}
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA: with `rack`, before loss recovery processes the ACK, which then uses
+    /// the returned window and threshold; with any other recovery, afterwards. `flight` already reflects the new SND.UNA.
+    fn on_sample(&mut self, _sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        CwndUpdate::unchanged(flight)
+    }
 
     /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects the
     /// new SND.UNA.
@@ -154,6 +156,8 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// Whether the ACK carries SACK blocks.
     pub has_sack_blocks: bool,
+    /// Whether the sender is paced (Linux: `sk_pacing_status`).
+    pub paced: bool,
     /// One-way delay of the segment whose timestamp the ACK echoes. Present only if the controller requests it.
     pub delay: Option<Span>,
     /// Bytes delivered since the transmission of the most recently sent segment that the ACK acknowledges. Present only

@@ -66,7 +66,7 @@ impl Module for DctcpModule {
         self.window_end = socket.snd_nxt;
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
         self.echoes = acked.marked > 0;
         // The kernel counts the data of an ACK before it checks for the end of the observation window (6.1.192).
         self.delivered += acked.delivered;
@@ -78,7 +78,8 @@ impl Module for DctcpModule {
     }
 
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
-        if !self.echoes {
+        // After a timeout, marks reduce nothing and do not stop growth.
+        if !self.echoes || socket.ca_state == CaState::Loss {
             socket.grow_as_reno(acked);
         }
     }
@@ -158,7 +159,7 @@ mod tests {
                 marked: u32::from(segment == 10),
                 ..AckedSegments::default()
             };
-            module.on_acked(&acked, &socket);
+            module.on_acked(&acked, &mut socket);
         }
         assert_eq!((module.alpha, module.delivered), (966, 0));
     }

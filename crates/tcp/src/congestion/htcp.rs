@@ -79,7 +79,7 @@ impl Module for HtcpModule {
         self.last_cong = socket.jiffies();
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
         if socket.ca_state == CaState::Open {
             self.acked = acked.acked;
         }

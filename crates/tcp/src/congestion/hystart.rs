@@ -2,10 +2,10 @@
 //! when the delivered data fall behind the data sent one RTT earlier.
 
 use super::control::Ack;
-use super::linux::Socket;
+use super::linux::{micros, Socket};
 use super::search::Search;
 use crate::flight::Flight;
-use longpipe_events::{Span, Time, PS_PER_SECOND};
+use longpipe_events::{Span, Time};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -51,7 +51,7 @@ pub enum Hystart {
 const MOST_PER_ACK: f64 = 8.0;
 /// Minimum number of RTT samples per round (RFC 9406 N_RTT_SAMPLE; Linux).
 const SAMPLES: u32 = 8;
-/// Bounds of the RTT increase that ends slow start (RFC 9406; Linux).
+/// Bounds of the RTT increase that slows slow start down (RFC 9406).
 const LEAST_MORE: Span = Span::millis(4);
 const MOST_MORE: Span = Span::millis(16);
 
@@ -75,7 +75,10 @@ impl Hystart {
     pub fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
         match self {
             Hystart::None => Start::Grow(1.0),
-            Hystart::Linux(trains) => trains.on_ack(ack, flight),
+            Hystart::Linux(trains) => match TrainSample::of(ack, flight) {
+                Some(sample) if trains.ends_at(&sample) => Start::Leave,
+                _ => Start::Grow(1.0),
+            },
             Hystart::PlusPlus(rounds) => rounds.on_ack(ack, flight),
             Hystart::Search(search) => search.on_ack(ack, flight),
         }
@@ -104,9 +107,9 @@ impl Hystart {
     }
 
     /// Starts a round after a timeout, which lasts until all bytes before `end` are acknowledged (`bictcp_hystart_reset`).
-    pub fn on_timeout(&mut self, now: Time, end: u64) {
+    pub fn on_timeout(&mut self, now_us: u64, end: u64) {
         if let Hystart::Linux(trains) = self {
-            *trains = Trains::begin(now, end);
+            *trains = Trains::begin(now_us, end);
         }
     }
 }
@@ -149,83 +152,120 @@ impl SlowStart {
     }
 }
 
-/// State of Linux's HyStart (tcp_cubic.c).
+/// Inputs of Linux's HyStart (`hystart_update`). Times are in whole microseconds of the kernel's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainSample {
+    /// Arrival time of the ACK.
+    pub now_us: u64,
+    /// First unacknowledged byte and next byte to send.
+    pub una: u64,
+    pub nxt: u64,
+    /// Congestion window [segment].
+    pub cwnd: u32,
+    /// RTT sample, and minimum RTT sample of the connection.
+    pub rtt_us: u64,
+    pub min_rtt_us: u64,
+    /// Pacing rate [byte/s], and whether the sender is paced.
+    pub pacing_rate: u64,
+    pub is_paced: bool,
+}
+
+impl TrainSample {
+    /// Returns the inputs from an ACK at a sender that does not follow Linux's code; None without an RTT sample.
+    fn of(ack: &Ack, flight: &Flight) -> Option<TrainSample> {
+        let micros = |span: Span| u64::from(micros(ack.now, span));
+        let rate = |srtt: Span| (2.0 * flight.cwnd() / srtt.as_seconds()) as u64;
+        Some(TrainSample {
+            now_us: whole_micros(ack.now),
+            una: flight.una,
+            nxt: flight.nxt,
+            cwnd: (flight.cwnd() / flight.mss()) as u32,
+            rtt_us: micros(ack.rtt?),
+            min_rtt_us: micros(ack.least_rtt?),
+            pacing_rate: ack.srtt.map_or(u64::MAX, rate),
+            is_paced: ack.paced,
+        })
+    }
+
+    /// Returns the maximum length of an ACK train that does not end slow start.
+    ///
+    /// If the sender is paced, this is the minimum RTT plus the time to send a burst at the pacing rate, which counts as at
+    /// most 1 ms (`hystart_ack_delay`). Otherwise it is half of that sum. The limit is higher for paced senders because
+    /// pacing alone may spread a window over half an RTT.
+    fn longest_train_us(&self) -> u64 {
+        let burst_us = BURST * MICROS_PER_SECOND / self.pacing_rate.max(1);
+        let whole = self.min_rtt_us + burst_us.min(MOST_BURST_US);
+        match self.is_paced {
+            true => whole,
+            false => whole / 2,
+        }
+    }
+}
+
+/// Returns a time as read from a clock with a resolution of one microsecond.
+pub fn whole_micros(time: Time) -> u64 {
+    time.0 / 1_000_000
+}
+
+/// State of Linux's HyStart (tcp_cubic.c). Times are in microseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Trains {
     /// First byte after the round.
     end: u64,
-    began: Time,
-    latest: Time,
-    least: Option<Span>,
+    began_us: u64,
+    latest_us: u64,
+    least_us: Option<u64>,
     samples: u32,
     /// Whether the criterion has been met.
     found: bool,
 }
 
 /// Minimum window for Linux's HyStart [segment].
-const LEAST_WINDOW: f64 = 16.0;
+const LEAST_WINDOW: u32 = 16;
 /// Maximum gap within a train of ACKs.
-const TRAIN_GAP: Span = Span::millis(2);
-/// Maximum burst of Linux's sender [byte], four of which extend a train.
-const BURST: f64 = 4.0 * 65_536.0;
+const TRAIN_GAP_US: u64 = 2000;
+/// Four maximum bursts of Linux's sender [byte], which extend a train by at most 1 ms.
+const BURST: u64 = 4 * 65_536;
+const MOST_BURST_US: u64 = 1000;
+/// Bounds of the RTT increase that ends slow start (HYSTART_DELAY_THRESH).
+const LEAST_MORE_US: u64 = 4000;
+const MOST_MORE_US: u64 = 16_000;
+const MICROS_PER_SECOND: u64 = 1_000_000;
 
 impl Trains {
-    fn begin(now: Time, end: u64) -> Trains {
+    fn begin(now_us: u64, end: u64) -> Trains {
         Trains {
             end,
-            began: now,
-            latest: now,
+            began_us: now_us,
+            latest_us: now_us,
             ..Trains::default()
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
-        let (Some(rtt), Some(base)) = (ack.rtt, ack.least_rtt) else {
-            return Start::Grow(1.0);
-        };
+    /// Processes the RTT sample of an ACK in slow start. Returns whether slow start ends: ssthresh becomes cwnd.
+    pub fn ends_at(&mut self, sample: &TrainSample) -> bool {
         if self.found {
-            return Start::Grow(1.0);
+            return false;
         }
         // Rounds start with the first ACK, regardless of the window (fixed in tcp_cubic.c in January 2025).
-        if flight.una > self.end {
-            *self = Trains::begin(ack.now, flight.nxt);
+        if sample.una > self.end {
+            *self = Trains::begin(sample.now_us, sample.nxt);
         }
-        if flight.cwnd() < LEAST_WINDOW * flight.mss() {
-            return Start::Grow(1.0);
+        if sample.cwnd < LEAST_WINDOW {
+            return false;
         }
-        if ack.now.since(self.latest) <= TRAIN_GAP {
-            self.latest = ack.now;
-            self.found = ack.now.since(self.began) > longest_train(base, ack, flight);
+        if sample.now_us - self.latest_us <= TRAIN_GAP_US {
+            self.latest_us = sample.now_us;
+            self.found = sample.now_us - self.began_us > sample.longest_train_us();
         }
-        self.least = self.least.min(Some(rtt)).or(Some(rtt));
+        self.least_us = self.least_us.min(Some(sample.rtt_us)).or(Some(sample.rtt_us));
         if self.samples < SAMPLES {
             self.samples += 1;
-        } else if self.least > Some(base + more(base)) {
-            self.found = true;
-        }
-        if self.found {
-            Start::Leave
         } else {
-            Start::Grow(1.0)
+            let more_us = (sample.min_rtt_us / 8).clamp(LEAST_MORE_US, MOST_MORE_US);
+            self.found |= self.least_us > Some(sample.min_rtt_us + more_us);
         }
-    }
-}
-
-/// Returns the maximum length of an ACK train that does not end slow start.
-///
-/// If the sender is paced, this is the minimum RTT plus the time to send a burst at the rate of slow start, which counts as
-/// at most 1 ms. Otherwise it is half of that sum. The limit is higher for paced senders because pacing alone may spread a
-/// window over half an RTT.
-fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
-    let burst = ack.srtt.map_or(Span(0), |srtt| {
-        let rate = 2.0 * flight.cwnd() / srtt.as_seconds();
-        Span(((BURST / rate * PS_PER_SECOND as f64) as u64).min(Span::millis(1).0))
-    });
-    let whole = base + burst;
-    if ack.paced {
-        whole
-    } else {
-        Span(whole.0 / 2)
+        self.found
     }
 }
 
@@ -340,10 +380,11 @@ mod tests {
                 marked: 0,
                 rtt,
                 has_sack_blocks: acked == 0,
+                paced: self.paced,
                 delay: None,
                 delivered_since_sent: None,
             };
-            self.control.on_sample(&sample, &self.flight);
+            self.control.on_sample(&sample, &mut self.flight);
             self.control.on_ack(&ack, &mut self.flight);
             self.flight.nxt = self.flight.una + self.flight.window();
             self.flight.max = self.flight.nxt;
@@ -380,16 +421,41 @@ mod tests {
         assert_eq!(script.ack(Span::millis(1), 0, 240), (20, Some(20)));
     }
 
+    /// `tcp_ack` of Linux 6.1 calls `tcp_clean_rtx_queue`, and with it hystart_update, before `tcp_cong_control`: the threshold
+    /// is the window before loss recovery changes it for this ACK.
+    #[test]
+    fn linux_the_threshold_is_the_window_before_loss_recovery() {
+        let mut script = Script::new(HystartConfig::Linux);
+        script.ack(Span::millis(200), 10, 200);
+        for _ in 0..8 {
+            script.ack(Span::millis(1), 0, 240);
+        }
+        script.now += Span::millis(1);
+        let sample = AckSample {
+            now: script.now,
+            acked: 0,
+            delivered: u64::from(MSS),
+            marked: 0,
+            rtt: Some(Span::millis(240)),
+            has_sack_blocks: true,
+            paced: false,
+            delay: None,
+            delivered_since_sent: None,
+        };
+        script.control.on_sample(&sample, &mut script.flight);
+        assert_eq!((script.flight.cwnd(), script.flight.ssthresh()), (20_000.0, 20_000.0));
+    }
+
     /// A timeout calls bictcp_hystart_reset, as in Linux 6.1.
     #[test]
     fn linux_a_timeout_starts_a_round_of_all_data_sent() {
         let mut hystart = Hystart::new(HystartConfig::Linux);
-        hystart.on_timeout(Time(7), 50_000);
+        hystart.on_timeout(7, 50_000);
         let Hystart::Linux(trains) = hystart else {
             panic!("{hystart:?}");
         };
-        assert_eq!((trains.end, trains.began, trains.latest), (50_000, Time(7), Time(7)));
-        assert_eq!((trains.samples, trains.least, trains.found), (0, None, false));
+        assert_eq!((trains.end, trains.began_us, trains.latest_us), (50_000, 7, 7));
+        assert_eq!((trains.samples, trains.least_us, trains.found), (0, None, false));
     }
 
     /// The kernel's own test of a decreased RTT, which first lowers the minimum of the round.

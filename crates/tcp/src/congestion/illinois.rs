@@ -68,7 +68,7 @@ impl Module for IllinoisModule {
         }
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, _socket: &Socket) {
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &mut Socket) {
         self.acked = acked.acked;
         if let Some(rtt) = acked.rtt_us {
             let rtt = rtt.min(MAX_RTT);

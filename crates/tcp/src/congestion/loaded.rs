@@ -143,8 +143,8 @@ impl Control for Loaded {
         self.controller.on_sent(sent, flight)
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        self.controller.on_sample(sample, flight);
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        self.controller.on_sample(sample, flight)
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {

@@ -218,8 +218,8 @@ impl Congestion {
 
     /// Reports an ACK before loss recovery processes it.
     #[inline]
-    pub fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        each!(self, one => one.on_sample(sample, flight));
+    pub fn on_sample(&mut self, sample: &AckSample, flight: &mut Flight) -> Option<Pacing> {
+        take(each!(self, one => one.on_sample(sample, flight)), flight)
     }
 
     /// Reports an ACK after loss recovery has processed it.

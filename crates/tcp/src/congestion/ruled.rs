@@ -58,8 +58,8 @@ impl<P: Control, L: Control> Control for Ruled<P, L> {
         either!(self, one => one.on_start(rtt, flight))
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        either!(self, one => one.on_sample(sample, flight));
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        either!(self, one => one.on_sample(sample, flight))
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {

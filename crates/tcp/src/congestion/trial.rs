@@ -111,10 +111,11 @@ impl Trial {
             marked: ack.marked,
             rtt: ack.rtt,
             has_sack_blocks: false,
+            paced: false,
             delay: None,
             delivered_since_sent: None,
         };
-        self.control.on_sample(&sample, &self.flight);
+        self.control.on_sample(&sample, &mut self.flight);
         self.control.on_ack(&ack, &mut self.flight);
         self.window()
     }

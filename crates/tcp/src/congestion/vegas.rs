@@ -247,7 +247,7 @@ impl Module for LinuxVegas {
         }
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, _socket: &Socket) {
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &mut Socket) {
         if let Some(rtt) = acked.rtt_us {
             let rtt = rtt + 1;
             (self.base_rtt, self.min_rtt) = (self.base_rtt.min(rtt), self.min_rtt.min(rtt));

@@ -54,7 +54,7 @@ impl Module for WestwoodModule {
         self.min_rtt = self.rtt;
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
         // Linux records the RTT in `pkts_acked` and filters in `in_ack_event`, which has run after `pkts_acked` since
         // commit 149dfb31615e (2025).
         if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {

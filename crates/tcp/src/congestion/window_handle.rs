@@ -82,7 +82,8 @@ impl<'a> WindowHandle<'a> {
 
     /// Reports an ACK to the controller before the recovery processes it.
     pub fn sample(&mut self, sample: &AckSample) {
-        self.congestion.on_sample(sample, self.flight);
+        let pacing = self.congestion.on_sample(sample, self.flight);
+        self.pace(pacing);
     }
 
     /// Requests a reduction from the controller.

@@ -32,7 +32,13 @@ impl BeforeAck {
     /// Returns an ACK sample for the congestion controller, before loss recovery has processed the ACK; `summary` comes
     /// from the retransmission queue.
     #[inline(always)]
-    pub fn sample(&self, now: Time, flight: &Flight, summary: &AckSummary, has_sack_blocks: bool) -> AckSample {
+    pub fn sample(
+        &self,
+        now: Time,
+        flight: &Flight,
+        summary: &AckSummary,
+        (has_sack_blocks, paced): (bool, bool),
+    ) -> AckSample {
         AckSample {
             now,
             acked: flight.una - self.una,
@@ -40,6 +46,7 @@ impl BeforeAck {
             marked: summary.delivered.min(self.marked),
             rtt: summary.rtt,
             has_sack_blocks,
+            paced,
             delay: self.delay,
             delivered_since_sent: summary.rate.map(|rate| rate.delivered),
         }
@@ -157,7 +164,7 @@ impl Sender {
         self.on_news(now, ack);
         // RACK processes marks together with the rest of the ACK.
         if may_mark && !self.uses_rack() {
-            if let Some(cause) = self.mark() {
+            if let Some(cause) = self.first_mark() {
                 self.on_mark(now, cause);
             }
         }
@@ -199,15 +206,18 @@ impl Sender {
         marks.map_or(0, Marks::marked_bytes)
     }
 
-    /// Returns the cause of a window reduction if the ACK reports ECN marks, at most once per window.
+    /// Returns the cause of a window reduction if the ACK reports ECN marks.
     #[inline(never)]
     pub(super) fn mark(&mut self) -> Option<Cause> {
-        if self.marked() == 0 {
-            return None;
-        }
         let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut())?;
-        let first = marks.on_echo(&self.flight);
-        first.then_some(Cause::Mark { abe: marks.abe })
+        (marks.marked() > 0).then_some(Cause::Mark { abe: marks.abe })
+    }
+
+    /// Returns the cause of a window reduction if the ACK reports ECN marks, at most once per window.
+    fn first_mark(&mut self) -> Option<Cause> {
+        let cause = self.mark()?;
+        let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut())?;
+        marks.on_echo(&self.flight).then_some(cause)
     }
 
     /// Reduces the window because of ECN marks, unless a loss recovery has already reduced it.
@@ -401,8 +411,9 @@ impl Sender {
                 ..AckSummary::default()
             },
         };
-        let sample = before.sample(now, &self.flight, &summary, ack.blocks[0].is_some());
-        self.congestion.on_sample(&sample, &self.flight);
+        let kind = (ack.blocks[0].is_some(), cc_state.pacer.is_some());
+        let sample = before.sample(now, &self.flight, &summary, kind);
+        cc_state.set_pacing(self.congestion.on_sample(&sample, &mut self.flight));
         let turn = RecoveryStep {
             grows,
             open: self.recovery.is_idle() && acked > 0,

@@ -40,8 +40,9 @@ impl Sender {
         flight.una = acknowledgement;
         flight.duplicates = 0;
         let summary = rtx_queue.on_ack_in_order(now, acknowledgement);
-        let sample = before.sample(now, flight, &summary, false);
-        self.congestion.on_sample(&sample, flight);
+        let sample = before.sample(now, flight, &summary, (false, cc_state.pacer.is_some()));
+        let pacing = self.congestion.on_sample(&sample, flight);
+        cc_state.set_pacing(pacing);
         rack.take_latest(summary.latest);
         if let Some(sent) = summary.seq_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
             self.rtt.measure(sent, now);

@@ -45,6 +45,10 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         sender.counters.duplicate_acks += 1;
     }
     let srtt = sender.rtt.srtt();
+    let is_paced = sender
+        .cc_state
+        .as_ref()
+        .is_some_and(|cc_state| cc_state.pacer.is_some());
     let Some(parts) = parts(sender, now) else {
         return;
     };
@@ -55,7 +59,8 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     } = parts;
     rack.set_srtt(srtt);
     let mut summary = rtx_queue.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
-    let sample = before.sample(now, handle.flight(), &summary, ack.blocks[0].is_some());
+    let kind = (ack.blocks[0].is_some(), is_paced);
+    let sample = before.sample(now, handle.flight(), &summary, kind);
     handle.sample(&sample);
     if sample.marked > 0 {
         rack.keep_reduction();
@@ -76,11 +81,14 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if step.begins {
         sender.on_recovery_begin(now);
     }
+    if step.reduces {
+        announce_reduction(sender);
+    }
     if let Some(rtt) = summary.seq_rtt {
         sender.measure(Time(now.0 - rtt.0), now);
     }
-    let mark = if sender.optional.is_some() { sender.mark() } else { None };
-    let reduction = mark.filter(|_| sender.recovery.rack_mut().is_some_and(|rack| rack.reacts_to_marks()));
+    let reacts = sender.optional.is_some() && sender.recovery.rack_mut().is_some_and(|rack| rack.reacts_to_marks());
+    let reduction = if reacts { sender.mark() } else { None };
     step.grows &= reduction.is_none();
     sender.report_ack(now, &summary, before, step);
     if let Some(cause) = reduction {
@@ -94,10 +102,18 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
 /// (PRR).
 fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, advanced: bool) {
     sender.counters.mark_reductions += 1;
+    announce_reduction(sender);
     if let Some(mut parts) = parts(sender, now) {
         parts
             .rack
             .on_mark(cause, summary, advanced, parts.rtx_queue, &mut parts.handle);
+    }
+}
+
+/// Signals a reduction to the receiver by the next new segment, with ECN.
+fn announce_reduction(sender: &mut Sender) {
+    if let Some(marks) = sender.optional.as_mut().and_then(|optional| optional.marks.as_mut()) {
+        marks.on_reduction();
     }
 }
 
@@ -140,6 +156,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     } else if rack.rto_deadline <= now.into() {
         rack.on_retransmission_timeout(now, rtx_queue, &mut handle);
         sender.on_expiry(now);
+        announce_reduction(sender);
         cause = EventCause::Timeout;
         sender.flight.duplicates = 0;
         sender.rtt.back_off();
@@ -149,6 +166,9 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
         let step = rack.on_reorder_timeout(now, rtx_queue, least_rtt, &mut handle);
         if step.begins {
             sender.on_recovery_begin(now);
+        }
+        if step.reduces {
+            announce_reduction(sender);
         }
     }
     report_losses(sender, now, cause);

@@ -20,7 +20,10 @@
 extern "C" {
 #endif
 
-/* Raised when a structure of this file changes; longpipe refuses objects of another version. */
+/*
+ * Raised when a structure of this file changes; longpipe refuses objects of another version. Operations that are appended to
+ * `struct longpipe_control` change its size only, and objects without them remain valid.
+ */
 #define LONGPIPE_CONTROL_VERSION 1
 
 #define LONGPIPE_PS_PER_SECOND UINT64_C(1000000000000)
@@ -96,7 +99,8 @@ struct longpipe_sample {
 	/* With LONGPIPE_RATES: bytes delivered since the latest segment acknowledged left, 0 without a sample. */
 	uint64_t delivered_since_sent;
 	uint32_t has_sack_blocks;
-	uint32_t reserved;
+	/* Whether segments leave at a rate. */
+	uint32_t paced;
 };
 
 /* What an ACK reports, after loss recovery has processed it. */
@@ -196,7 +200,8 @@ struct longpipe_control {
 	void (*destroy)(void *flow);
 	/* Optional. Invoked if the RTT is known before the first segment. */
 	void (*on_start)(void *flow, uint64_t rtt_ps, const struct longpipe_flight *, struct longpipe_grant *);
-	/* Optional. Invoked for every ACK, before loss recovery processes it; `flight->una` has already advanced. */
+	/* Optional. Invoked for every ACK, before loss recovery processes it; `flight->una` has already advanced. A controller that
+	 * moves the window or the threshold here defines `on_acked` instead. */
 	void (*on_sample)(void *flow, const struct longpipe_sample *, const struct longpipe_flight *);
 	/* Invoked for every ACK, after loss recovery has processed it. */
 	void (*on_ack)(void *flow, const struct longpipe_ack *, const struct longpipe_flight *, struct longpipe_grant *);
@@ -208,6 +213,8 @@ struct longpipe_control {
 	void (*on_reduction)(void *flow, enum longpipe_cause, const struct longpipe_flight *, struct longpipe_grant *);
 	/* Optional. Invoked at the end of a recovery; `spurious`: nothing had been lost, and the window is restored. */
 	void (*on_recovered)(void *flow, int spurious, const struct longpipe_flight *, struct longpipe_grant *);
+	/* Optional. Invoked instead of `on_sample`; loss recovery uses the window and the threshold of the grant. */
+	void (*on_acked)(void *flow, const struct longpipe_sample *, const struct longpipe_flight *, struct longpipe_grant *);
 };
 
 #if defined(__GNUC__)

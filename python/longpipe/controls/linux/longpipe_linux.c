@@ -182,7 +182,7 @@ static void answer(struct flow *f, const struct longpipe_flight *flight, struct 
  * The rate that the kernel sets for modules without cong_control after every ACK: 200 % of a window per RTT in early slow start,
  * 120 % later. Modules read it even where segments leave as ACKs arrive.
  */
-static void update_rate(struct flow *f, bool paced)
+static void update_rate(struct flow *f)
 {
 	struct tcp_sock *tp = &f->tp;
 	struct sock *sk = sk_of(f);
@@ -193,7 +193,6 @@ static void update_rate(struct flow *f, bool paced)
 	if (tp->srtt_us)
 		rate /= tp->srtt_us;
 	sk->sk_pacing_rate = min(rate, sk->sk_max_pacing_rate);
-	sk->sk_pacing_status = paced ? SK_PACING_FQ : SK_PACING_NONE;
 }
 
 static void answer_rate(struct flow *f, struct longpipe_grant *grant)
@@ -256,10 +255,11 @@ static void on_start(void *state, uint64_t rtt_ps, const struct longpipe_flight 
 	if (ops_of(f)->cong_control)
 		answer_rate(f, grant);
 	else
-		update_rate(f, false);
+		update_rate(f);
 }
 
-static void on_sample(void *state, const struct longpipe_sample *sample, const struct longpipe_flight *flight)
+static void on_acked(void *state, const struct longpipe_sample *sample, const struct longpipe_flight *flight,
+		     struct longpipe_grant *grant)
 {
 	struct flow *f = state;
 	struct tcp_sock *tp = &f->tp;
@@ -276,6 +276,8 @@ static void on_sample(void *state, const struct longpipe_sample *sample, const s
 		keep(f);
 	}
 	refresh(f, by_clock(f, now), flight);
+	if (!ops_of(f)->cong_control)
+		sk_of(f)->sk_pacing_status = sample->paced ? SK_PACING_FQ : SK_PACING_NONE;
 	f->delivered += sample->delivered;
 	f->marked += sample->marked;
 	tp->delivered = segments(f->delivered, flight->mss);
@@ -307,7 +309,7 @@ static void on_sample(void *state, const struct longpipe_sample *sample, const s
 			flags |= CA_ACK_ECE;
 		ops_of(f)->in_ack_event(sk_of(f), flags);
 	}
-	keep(f);
+	answer(f, flight, grant);
 	if (flight->max == flight->una) {
 		f->idle = true;
 		tp->lsndtime = (u32)(by_clock(f, sent) / tick_ps + FIRST_JIFFIES);
@@ -426,7 +428,7 @@ static void on_ack(void *state, const struct longpipe_ack *ack, const struct lon
 			reduce(f, ack, flight);
 		else if (ack->grows)
 			ops_of(f)->cong_avoid(sk_of(f), tp->snd_una, segments(ack->delivered, flight->mss));
-		update_rate(f, ack->paced);
+		update_rate(f);
 	}
 	answer(f, flight, grant);
 }
@@ -600,8 +602,8 @@ static uint32_t wants(void)
 LONGPIPE_FACT(source, "source=" LONGPIPE_SOURCE)
 #endif
 LONGPIPE_CONTROL(.name = name, .open = open_module, .parameters = all_parameters, .wants = wants, .create = create,
-		 .destroy = destroy, .on_start = on_start, .on_sample = on_sample, .on_ack = on_ack, .on_sent = on_sent,
-		 .on_reduction = on_reduction, .on_recovered = on_recovered);
+		 .destroy = destroy, .on_start = on_start, .on_ack = on_ack, .on_sent = on_sent, .on_reduction = on_reduction,
+		 .on_recovered = on_recovered, .on_acked = on_acked);
 
 /* --- Functions that modules call ------------------------------------------------------------------------------------------ */
 

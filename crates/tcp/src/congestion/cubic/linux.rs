@@ -2,10 +2,9 @@
 
 use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
-use crate::congestion::hystart::{HystartConfig, SlowStart};
+use crate::congestion::hystart::{Hystart, SlowStart, TrainSample};
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Module, Socket};
 use crate::flight::Flight;
-use longpipe_events::Span;
 
 /// The module's state.
 #[derive(Clone, Debug)]
@@ -20,8 +19,8 @@ pub struct LinuxCubic {
     computed: (u32, u64),
     /// Window at the latest reduction; 0 before the first.
     last_max: u32,
-    /// Minimum RTT sample.
-    delay_min: Option<Span>,
+    /// Minimum RTT sample [µs]; 0 before the first.
+    delay_min: u32,
     epoch: Option<LinuxEpoch>,
 }
 
@@ -66,31 +65,43 @@ impl Module for LinuxCubic {
             each: 0,
             computed: (0, 0),
             last_max: 0,
-            delay_min: None,
+            delay_min: 0,
             epoch: None,
         }
     }
 
-    fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
-        if !self.is_blind(socket) {
-            let delay = acked.rtt_us.map(|rtt_us| Span::micros(u64::from(rtt_us.max(1))));
-            self.delay_min = [self.delay_min, delay].into_iter().flatten().min();
+    /// Also runs Linux's HyStart, with every RTT sample, including those of duplicate ACKs with SACK blocks (`cubictcp_acked`).
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
+        let Some(rtt_us) = acked.rtt_us.filter(|_| !self.is_blind(socket)) else {
+            return;
+        };
+        let delay = rtt_us.max(1);
+        if self.delay_min == 0 || self.delay_min > delay {
+            self.delay_min = delay;
+        }
+        if let (Hystart::Linux(trains), true) = (&mut self.slow_start.hystart, socket.in_slow_start()) {
+            let sample = TrainSample {
+                now_us: socket.now_us(),
+                una: socket.snd_una,
+                nxt: socket.snd_nxt,
+                cwnd: socket.snd_cwnd,
+                rtt_us: u64::from(delay),
+                min_rtt_us: u64::from(self.delay_min),
+                pacing_rate: socket.pacing_rate(),
+                is_paced: socket.is_paced,
+            };
+            if trains.ends_at(&sample) {
+                socket.snd_ssthresh = socket.snd_cwnd;
+            }
         }
     }
 
+    /// Runs the criteria of which the kernel's module has none.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
-        // Linux's HyStart uses every RTT sample, including those of duplicate ACKs with SACK blocks (`pkts_acked`).
-        let counts = if self.config.hystart == HystartConfig::Linux {
-            !self.is_blind(socket)
-        } else {
-            ack.grows || self.slow_start.hystart.counts_duplicates()
-        };
+        let hystart = &self.slow_start.hystart;
+        let counts = !matches!(hystart, Hystart::Linux(_)) && (ack.grows || hystart.counts_duplicates());
         if counts && socket.in_slow_start() {
-            let ack = Ack {
-                least_rtt: self.delay_min,
-                ..*ack
-            };
-            self.slow_start.on_ack(&ack, flight, socket);
+            self.slow_start.on_ack(ack, flight, socket);
         }
     }
 
@@ -125,8 +136,8 @@ impl Module for LinuxCubic {
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         if state == CaState::Loss {
             (self.each, self.computed, self.last_max) = (0, (0, 0), 0);
-            (self.delay_min, self.epoch) = (None, None);
-            self.slow_start.hystart.on_timeout(socket.now(), socket.snd_nxt);
+            (self.delay_min, self.epoch) = (0, None);
+            self.slow_start.hystart.on_timeout(socket.now_us(), socket.snd_nxt);
         }
     }
 
@@ -182,8 +193,7 @@ impl LinuxCubic {
 
     /// Returns the acknowledged segments per segment of growth according to the cubic one minimum RTT ahead.
     fn by_cubic(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
-        let delay_us = self.delay_min.map_or(0, |delay| (delay.0 / 1_000_000) as u32);
-        let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(delay_us));
+        let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(self.delay_min));
         let t = (ticks << SCALE_BITS) / u64::from(socket.hz());
         let off = t.abs_diff(epoch.k);
         let cube = self.scale.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off);

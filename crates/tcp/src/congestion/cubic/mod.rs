@@ -6,7 +6,7 @@ mod linux;
 
 use super::control::{Ack, Cause, Control, CwndUpdate, Wants};
 use super::growth::is_limited;
-use super::hystart::{Hystart, Start};
+use super::hystart::{whole_micros, Hystart, Start};
 use super::linux::Linux;
 use super::ruled::Ruled;
 use crate::flight::Flight;
@@ -110,7 +110,7 @@ impl Control for Rfc9438 {
         if cause == Cause::Timeout {
             // The plateau becomes the window at which slow start ends (section 4.8).
             self.w_max = None;
-            self.hystart.on_timeout(now, flight.nxt);
+            self.hystart.on_timeout(whole_micros(now), flight.nxt);
         }
         CwndUpdate::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
     }

@@ -1,7 +1,8 @@
 //! The interface of Linux's congestion control modules (`struct tcp_congestion_ops`, 6.1), on top of [`Control`].
 //!
 //! A module computes in whole segments, microseconds and ticks, with the kernel's truncations and in the kernel's order:
-//! an ACK is reported to the module first, then the congestion state changes, then the window grows.
+//! an ACK is reported to the module first, then the congestion state changes, then the window grows. Loss recovery uses the
+//! window and the threshold that the module sets when the ACK is reported.
 
 mod socket;
 #[cfg(test)]
@@ -11,7 +12,7 @@ use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, RecoveryPhase, 
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time};
-pub use socket::{AckedSegments, CaState, Socket, DEFAULT_HZ};
+pub use socket::{micros, AckedSegments, CaState, Socket, DEFAULT_HZ};
 
 /// One congestion control module.
 pub trait Module: Sized {
@@ -25,9 +26,10 @@ pub trait Module: Sized {
     fn init(&mut self, _socket: &mut Socket) {}
 
     /// Invoked for every ACK, before loss recovery processes it (`pkts_acked`, then `in_ack_event`, as in 6.1.192).
-    fn on_acked(&mut self, _acked: &AckedSegments, _socket: &Socket) {}
+    fn on_acked(&mut self, _acked: &AckedSegments, _socket: &mut Socket) {}
 
-    /// Invoked for every ACK after loss recovery has processed it and before the window grows.
+    /// Invoked for every ACK after loss recovery has processed it and before the window grows, for rules that no module of
+    /// the kernel has.
     fn on_ack(&mut self, _ack: &Ack, _flight: &Flight, _socket: &mut Socket) {}
 
     /// Increases cwnd for `acked` delivered segments (`cong_avoid`).
@@ -135,10 +137,11 @@ impl<M: Module> Control for Linux<M> {
         let before = self.socket.windows();
         // The module is initialized again at the first ACK, which determines when the connection started.
         self.module.init(&mut self.socket);
+        self.socket.set_pacing_rate(flight);
         self.socket.update(before, flight)
     }
 
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
         let sent = Time(sample.now.0.saturating_sub(sample.rtt.unwrap_or_default().0));
         let una = flight.una - sample.acked;
         self.establish(sent, una, flight);
@@ -149,7 +152,8 @@ impl<M: Module> Control for Linux<M> {
             self.module.on_event(CaEvent::TransmitStart, &mut self.socket);
         }
         self.socket.refresh(sample.now, flight);
-        let mss = flight.mss;
+        self.socket.is_paced = sample.paced;
+        let (before, mss) = (self.socket.windows(), flight.mss);
         let acked = AckedSegments {
             acked: socket::segments(sample.acked, mss),
             delivered: socket::segments(sample.delivered, mss),
@@ -159,10 +163,11 @@ impl<M: Module> Control for Linux<M> {
             // The ACK that fills a hole also changes the window field, so Linux processes it in its slow path.
             slow_path: sample.has_sack_blocks || sample.acked == 0 || self.socket.ca_state != CaState::Open,
         };
-        self.module.on_acked(&acked, &self.socket);
+        self.module.on_acked(&acked, &mut self.socket);
         if flight.outstanding() == 0 {
             (self.idle, self.socket.lsndtime) = (true, sent);
         }
+        self.socket.update(before, flight)
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
@@ -178,6 +183,7 @@ impl<M: Module> Control for Linux<M> {
             self.module
                 .grow(socket::segments(ack.delivered, flight.mss), &mut self.socket);
         }
+        self.socket.set_pacing_rate(flight);
         self.socket.update(before, flight)
     }
 

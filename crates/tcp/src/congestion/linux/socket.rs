@@ -2,6 +2,7 @@
 
 use super::super::control::{Ack, CwndUpdate};
 use super::super::growth::whole_part;
+use super::super::hystart::whole_micros;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
@@ -69,6 +70,8 @@ pub struct Socket {
     pub lsndtime: Time,
     /// Idle time between the establishment of the connection and its first segment.
     pub preconnect: Span,
+    /// Whether the sender is paced (`sk_pacing_status`).
+    pub is_paced: bool,
     now: Time,
     hz: u32,
     tick: u64,
@@ -80,6 +83,18 @@ pub struct Socket {
     is_cwnd_limited: bool,
     /// Maximum bytes in flight of the round trip (`max_packets_out`).
     max_bytes_out: u64,
+    /// State from which the latest pacing rate follows; None before the first rate.
+    paced_from: Option<PacedFrom>,
+}
+
+/// State from which the kernel computes a pacing rate.
+#[derive(Clone, Copy, Debug)]
+struct PacedFrom {
+    snd_cwnd: u32,
+    snd_ssthresh: u32,
+    srtt_us: u32,
+    /// Bytes in flight.
+    bytes_out: u64,
 }
 
 impl Socket {
@@ -97,6 +112,7 @@ impl Socket {
             ca_state: CaState::Open,
             lsndtime: Time::ZERO,
             preconnect: Span(0),
+            is_paced: false,
             now: Time::ZERO,
             hz: 0,
             tick: 0,
@@ -105,6 +121,7 @@ impl Socket {
             windows_segments: (0, 0),
             is_cwnd_limited: false,
             max_bytes_out: 0,
+            paced_from: None,
         };
         socket.set_hz(DEFAULT_HZ);
         socket
@@ -140,6 +157,37 @@ impl Socket {
         self.srtt_us = ack.srtt.map_or(0, |srtt| (srtt.0 / PS_PER_EIGHTH_US) as u32);
         self.is_cwnd_limited = ack.usage.full;
         self.max_bytes_out = ack.usage.most;
+    }
+
+    /// Records the state from which the pacing rate follows after an ACK (`tcp_update_pacing_rate`).
+    #[inline]
+    pub fn set_pacing_rate(&mut self, flight: &Flight) {
+        self.paced_from = Some(PacedFrom {
+            snd_cwnd: self.snd_cwnd,
+            snd_ssthresh: self.snd_ssthresh,
+            srtt_us: self.srtt_us,
+            bytes_out: flight.outstanding(),
+        });
+    }
+
+    /// Returns the pacing rate that the latest ACK left [byte/s] (`sk_pacing_rate`): twice the window per RTT in the first
+    /// half of slow start, 1.2 times the window later. The kernel computes it whether or not the sender is paced.
+    pub fn pacing_rate(&self) -> u64 {
+        let Some(from) = self.paced_from else {
+            return u64::MAX;
+        };
+        let percent = match from.snd_cwnd < from.snd_ssthresh / 2 {
+            true => 200,
+            false => 120,
+        };
+        let segments = from.snd_cwnd.max(segments(from.bytes_out, self.mss));
+        let scaled = (u64::from(self.mss) * (1_000_000 / 100 * 8) * percent).saturating_mul(u64::from(segments));
+        scaled.checked_div(u64::from(from.srtt_us)).unwrap_or(scaled)
+    }
+
+    /// Current time of the kernel's clock in whole microseconds (`tcp_mstamp`).
+    pub fn now_us(&self) -> u64 {
+        whole_micros(self.now + self.preconnect)
     }
 
     /// Returns windows for the sender; a window that the module did not change keeps its fraction of a segment.

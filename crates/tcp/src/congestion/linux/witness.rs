@@ -145,10 +145,11 @@ impl WitnessSender {
             marked: if event.marked { delivered } else { 0 },
             rtt: event.rtt,
             has_sack_blocks: duplicate || event.kind == "partial",
+            paced: false,
             delay: None,
             delivered_since_sent: None,
         };
-        self.control.on_sample(&sample, &self.flight);
+        self.control.on_sample(&sample, &mut self.flight);
         self.recover(event.kind);
         let reduces = matches!(self.state, WitnessState::Cwr | WitnessState::Recovery) || event.kind == "mark";
         let ack = Ack {

@@ -34,6 +34,8 @@ pub struct RecoveryStep {
     pub open: bool,
     /// Whether a recovery starts.
     pub begins: bool,
+    /// Whether it reduces the window: not if it shares the reduction for an ECN mark.
+    pub reduces: bool,
     /// Congestion state after the ACK or timer.
     pub phase: control::RecoveryPhase,
 }
@@ -177,7 +179,7 @@ impl Rack {
         let detected = self.detect_losses(now, rtx_queue, summary.least_rtt, handle);
         // Segments lost since the recovery started have also been retransmitted, but not delivered yet.
         let follows = repaired && self.config.successive && rtx_queue.retransmissions_in_flight() > 0;
-        let begins = self.begin(&detected, follows, rtx_queue, handle);
+        let (begins, reduces) = self.begin(&detected, follows, rtx_queue, handle);
         if self.is_reducing() {
             let safe = advanced && detected.lost == 0;
             self.prr.adjust(
@@ -191,6 +193,7 @@ impl Rack {
             grows: advanced && !self.is_reducing(),
             open: self.phase == Phase::Open && !rtx_queue.has_holes(),
             begins,
+            reduces,
             phase: self.phase.name(),
         }
     }
@@ -303,23 +306,24 @@ impl Rack {
 
     /// Starts a recovery if segments are lost, or if it directly `follows` another recovery; after a timeout, only if
     /// retransmitted segments are lost.
+    /// Returns whether a recovery starts, and whether it reduces the window.
     fn begin(
         &mut self,
         detected: &DetectedLosses,
         follows: bool,
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
-    ) -> bool {
+    ) -> (bool, bool) {
         let begins = match self.phase {
             Phase::Open | Phase::Cwr(_) => follows || rtx_queue.lost() > 0,
             Phase::Recovery(_) => false,
             Phase::Loss(_) => detected.retransmitted,
         };
+        let cwr_end = match self.phase {
+            Phase::Cwr(end) => Some(end),
+            _ => None,
+        };
         if begins {
-            let cwr_end = match self.phase {
-                Phase::Cwr(end) => Some(end),
-                _ => None,
-            };
             // If another recovery may follow, this recovery ends with the CWR episode whose reduction it shares (Linux).
             let shared = cwr_end.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
@@ -331,7 +335,7 @@ impl Rack {
                 handle.reduce(Cause::FastRetransmit);
             }
         }
-        begins
+        (begins, begins && cwr_end.is_none())
     }
 
     fn end(&mut self, handle: &mut WindowHandle) {
@@ -393,7 +397,7 @@ impl Rack {
         handle: &mut WindowHandle,
     ) -> RecoveryStep {
         let detected = self.detect_losses(now, rtx_queue, least_rtt, handle);
-        let begins = self.begin(&detected, false, rtx_queue, handle);
+        let (begins, reduces) = self.begin(&detected, false, rtx_queue, handle);
         if begins {
             let mss = u64::from(handle.flight().mss);
             self.prr
@@ -401,6 +405,7 @@ impl Rack {
         }
         RecoveryStep {
             begins,
+            reduces,
             ..RecoveryStep::default()
         }
     }
