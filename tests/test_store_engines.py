@@ -341,12 +341,29 @@ def test_engine_7_holds_but_for_what_engine_8_changed(changes: dict[str, object]
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({"tcp.recovery": "rack", **MARKS}, True),
-        ({"tcp.congestion": "cubic"}, True),
+        ({"tcp.recovery": "rfc6675", **MARKS}, True),
+        ({"tcp.congestion": "westwood"}, True),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({"tcp.profile": "linux-6", **MARKS}, False),
     ],
 )
 def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: bool) -> None:
     assert holds("8", json.loads(SHORT.with_(**changes).to_json())) is stays
-    assert earlier_names(_core.__engine__)[:2] == ("8", "7")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({"tcp.recovery": "sack"}, True),
+        ({"tcp.recovery": "rfc6675", **MARKS}, True),
+        ({"tcp.congestion": "westwood"}, True),
+        ({"tcp.congestion": "linux-reno"}, True),
+        ({"tcp.congestion": "cubic"}, False),
+        ({"tcp.recovery": "rack", **MARKS}, False),
+        ({"tcp.ack": "linux", **MARKS}, False),
+        ({"tcp.profile": "linux-6", **MARKS}, False),
+    ],
+)
+def test_engine_9_holds_but_for_rack_cubic_and_linux_s_acks(changes: dict[str, object], stays: bool) -> None:
+    assert holds("9", json.loads(SHORT.with_(**changes).to_json())) is stays
+    assert earlier_names(_core.__engine__)[:2] == ("9", "8")

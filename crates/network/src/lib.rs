@@ -30,7 +30,7 @@ mod ties;
 mod time_varying;
 
 /// Engine number; raised whenever any bit of a result changes. `tests/all/golden.rs` compares it with recorded results.
-pub const ENGINE: u32 = 9;
+pub const ENGINE: u32 = 10;
 
 pub use drops::{DropCause, Dropped};
 pub use hosts::external::{ExternalPacket, Fate, Outcome};

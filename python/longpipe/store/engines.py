@@ -12,6 +12,7 @@ from longpipe import _core
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+# Engine 10 changed RACK's RTT and reaction to marks, HyStart of Linux, modules, and the receiver's RTT of Linux's ACKs.
 # Engine 9 changed the receive-window autotuning of Linux's ACKs. Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN,
 # and the scoreboard's inputs to congestion controllers. Engine 7 changed recovery by RACK and RFC 6675, Linux's
 # congestion controllers, four queues, and the definitions of efficiency and limits with datagrams or VBR in addition to
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 # timers, and slow start as in Linux. Engine 2 changed CUBIC only; since engine 2, efficiency accounts for timestamps
 # and short segments. Builds before engine numbers are named by a hash of their sources. Two of these builds have the
 # results of engine 1, but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "9"
+_NOW: Final = "10"
+_NINTH: Final = "9"
 _EIGHTH: Final = "8"
 _SEVENTH: Final = "7"
 _SIXTH: Final = "6"
@@ -50,6 +52,8 @@ _ACKS_OF_LINUX: Final = r'"ack": (\{[^{}]*"kind": )?"linux"'
 # Matches a value that engine 8 changed, or ACKs by Linux's rules; DCTCP's kind of ECN has the same name as the
 # congestion control.
 _OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LINUX}')
+# Matches a value that engine 10 changed: RACK, CUBIC, or a module; or ACKs by Linux's rules.
+_OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module)"|{_ACKS_OF_LINUX}')
 # Matches a value that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
@@ -63,6 +67,7 @@ def _is_web_of_cells(text: str) -> bool:
 # Engines, the latest first, each with a function of a scenario's fields as JSON: whether the next engine changed its
 # runs. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None),
     (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
     (_SEVENTH, lambda text: _OTHER_IN_8.search(text) is not None),
     (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None or _is_web_of_cells(text)),
@@ -81,7 +86,9 @@ def engine_version() -> str:
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
-        (_EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+        (_NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
+        if engine == _NOW
+        else ()
     )
 
 
