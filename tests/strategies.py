@@ -11,6 +11,7 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.variant import MODELS, RECOVERY_OF_MODELS
 from longpipe.scenario.web import CycleFrom, PoissonCut
+from longpipe.units import RATE, SIZE, TIME
 
 FRACTION = st.floats(0.05, 1, allow_subnormal=False)
 
@@ -363,6 +364,19 @@ ups_and_downs = st.one_of(
 )
 
 
+# Most packets that the applications of a mix write, so that a run takes seconds.
+MOST_PACKETS = 1_000_000
+
+
+def packets_per_second(group: dict[str, Any]) -> float:
+    """Returns the packets that the applications of a group write per second; greedy ones wait for the trunk."""
+    traffic = group["traffic"]
+    if "rate" not in traffic:
+        return 0.0
+    length = traffic.get("payload", group["tcp"]["mss"])
+    return float(group["count"] * RATE.parse(traffic["rate"]) / 8 / SIZE.parse(length))
+
+
 @st.composite
 def mixes(draw: st.DrawFn) -> Scenario:
     """Returns a strategy for a dumbbell with different TCP segments, transfers, datagrams, VBR and outages, including
@@ -412,5 +426,8 @@ def mixes(draw: st.DrawFn) -> Scenario:
     elif framing == "aal5":
         network["vbr"] = draw(vbr.map(lambda source: source and {**source, "rate": None}))
         switch["scheduler"] = draw(schedulers)
-    duration = draw(times("1 ms", "60 ms", "2 s", "7.3 s"))
+    rate = sum(map(packets_per_second, groups))
+    lengths = ("1 ms", "60 ms", "2 s", "7.3 s")
+    longest = max(1, sum(rate * TIME.parse(length) / 1e12 <= MOST_PACKETS for length in lengths))
+    duration = draw(times(*lengths[:longest]))
     return Scenario(framing=framing, duration=duration, network=network, switch=switch)
