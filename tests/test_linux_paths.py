@@ -30,7 +30,8 @@ AGREE = {
     "bic": (5, 6, 6),
     "htcp": (6, 6, 6),
     "hybla": (6, 6, 6),
-    "illinois": (5, 6, 6),
+    # Linux alone in a start of the guest agrees on path 0.
+    "illinois": (4, 6, 5),
     "scalable": (6, 6, 6),
     "highspeed": (6, 6, 6),
     "vegas": (6, 6, 6),
