@@ -62,7 +62,7 @@ def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path)
         ),
         (arrival(5) + end(DAY_PS + 6, 1), "entry 1: 86400 s after the previous entry; needs at most one day"),
         (arrival(5) + arrival(4), "entry 1: not a valid entry of a record"),
-        (arrival(5, flags=4), "entry 0: not a valid entry of a record"),
+        (arrival(5, flags=8), "entry 0: not a valid entry of a record"),
         (arrival(5) + end(6, 2), "entry 1: not a valid entry of a record"),
     ],
 )
