@@ -107,7 +107,7 @@ def test_a_player_that_stops_plays_what_it_has() -> None:
     assert own["stalled_s"] == own["stalls"] == 0
 
 
-def test_a_cubic_flow_beside_it_lowers_the_bitrate() -> None:
+def test_a_cubic_flow_with_it_lowers_the_bitrate() -> None:
     alone = video(duration="60 s").with_(**{"tcp": {"profile": "linux-6"}, "switch.buffer": "1 BDP"})
     groups = [*alone.model_dump()["network"]["group"], {"name": "bulk", "count": 4, "tcp": {"congestion": "cubic"}}]
     shared = alone.with_(**{"network.group": groups})

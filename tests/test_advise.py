@@ -374,7 +374,7 @@ def test_measures_may_be_expressions() -> None:
         ("queue", ["network.trunk_rate=1..2 Mbit/s"] * 2, "--uncertain: 'network.trunk_rate' has other values"),
     ],
 )
-def test_a_name_or_field_that_is_there_twice_is_refused(name: str, uncertain: list[str], message: str) -> None:
+def test_a_name_or_field_that_is_there_twice_is_rejected(name: str, uncertain: list[str], message: str) -> None:
     factor = Factor.over("switch.policy", ["pie", "codel"], name)
     asked = Question(
         Scenario.from_toml(LINK), (factor,), "efficiency", uncertain=tuple(map(Uncertain.parse, uncertain))
@@ -408,7 +408,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_bad_options_are_refused_in_one_line(options: list[str], message: str, tmp_path: Path) -> None:
+def test_bad_options_are_rejected_in_one_line(options: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "link.toml").write_text(LINK)
     done = run("advise", "link.toml", *options, "--no-store", cwd=tmp_path)
     assert done.returncode == 2
@@ -470,7 +470,7 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
 @pytest.mark.parametrize(
     ("rate", "rtt", "message"), [("fast", "1 s", "--gateway: 'fast'"), ("1 Mbit/s", "1 ms", "--rtt")]
 )
-def test_a_gateway_that_cannot_be_is_refused(rate: str, rtt: str, message: str) -> None:
+def test_a_gateway_that_cannot_be_is_rejected(rate: str, rtt: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         gateway(rate, rtt, 5, 0)
 
@@ -503,7 +503,7 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
     assert not list(rules(Scenario()))
 
 
-def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_beside_the_answer() -> None:
+def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_with_the_answer() -> None:
     link = {
         "framing": "ip", "switch.buffer": "1 MB", "tcp": {"profile": "linux-6", "mss": "1448 B"},
         "network": {"kind": "dumbbell", "sources": 2, "trunk_rate": "100 Mbit/s", "trunk_delay": "50 "

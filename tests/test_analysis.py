@@ -226,7 +226,7 @@ def test_bad_input_is_named_with_what_is_accepted(
     assert message(lambda: anova(frame, response, factors, **options)) == expected
 
 
-def test_bad_questions_to_an_analysis_are_refused() -> None:
+def test_bad_questions_to_an_analysis_are_rejected() -> None:
     found = anova(BATTERY, "y", ["material", "temperature"])
     saturated = anova(MEMORY_CACHE, "y", ["a", "b"], order=2, saturated=True)
     assert message(lambda: found.effects(90)) == "level: 90; needs more than 0 and less than 1, as in 0.9"

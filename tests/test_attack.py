@@ -141,7 +141,7 @@ def test_the_score_is_positive_only_if_all_comparisons_hold() -> None:
         ("1 < 2", "names no measure"),
     ],
 )
-def test_a_defect_that_cannot_be_read_is_refused(text: str, message: str) -> None:
+def test_a_defect_that_cannot_be_read_is_rejected(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         Defect.parse(text)
     assert str(error.value).startswith("--defect: ")
@@ -393,7 +393,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_bad_options_are_refused_in_one_line(options: list[str], message: str, tmp_path: Path) -> None:
+def test_bad_options_are_rejected_in_one_line(options: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "link.toml").write_text(LINK)
     done = run("attack", *options, "--no-store", cwd=tmp_path)
     assert done.returncode == 2

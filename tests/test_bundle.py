@@ -101,7 +101,7 @@ def test_a_bundle_that_is_none_is_one_line(
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_a_changed_scenario_and_other_files_are_refused(exported: Path, tmp_path: Path) -> None:
+def test_a_changed_scenario_and_other_files_are_rejected(exported: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(exported) as archive:
         name = next(name for name in archive.namelist() if name.startswith("resolved/"))
         content = archive.read(name).replace(b"vanilla", b"tahoe").replace(b'"reno"', b'"tahoe"')
@@ -215,7 +215,7 @@ def test_controllers_of_a_bundle_run_only_if_it_is_trusted(own: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_changed_controller_is_refused(own: Path, tmp_path: Path) -> None:
+def test_a_changed_controller_is_rejected(own: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(own) as archive:
         index = json.loads(archive.read("bundle.json"))
         name = next(name for name in archive.namelist() if name.endswith(".so"))

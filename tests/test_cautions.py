@@ -26,7 +26,7 @@ def buffers(scenario: Scenario, replications: int = 3) -> Design:
     return Design.full_factorial(scenario, [factor], replications=replications)
 
 
-def test_a_seed_that_draws_nothing_is_told_of_once_and_before_the_runs() -> None:
+def test_a_seed_that_draws_nothing_causes_a_warning_once_and_before_the_runs() -> None:
     (line,) = buffers(silent()).warnings
     assert line.startswith("seed: it determines only the order of simultaneous packets")
     assert line in repr(buffers(silent()))
@@ -123,7 +123,7 @@ def test_replications_that_are_copies_are_never_sure_enough() -> None:
     assert study.design.replications == 20
 
 
-def test_a_series_that_ends_before_its_run_is_told_of() -> None:
+def test_a_series_that_ends_before_its_run_causes_a_warning() -> None:
     starlink = Scenario.example("starlink")
     assert cautions(starlink) == []
     held = [
@@ -141,7 +141,7 @@ def test_one_change_of_a_path_is_meant_to_last() -> None:
     assert cautions(changed) == []
 
 
-def test_a_file_that_ends_before_its_run_is_told_of(tmp_path: Path) -> None:
+def test_a_file_that_ends_before_its_run_causes_a_warning(tmp_path: Path) -> None:
     rows = "\n".join(f"{second},{20 + second % 3}ms" for second in range(61))
     (tmp_path / "path.csv").write_text(f"time,delay\n{rows}\n", encoding="utf-8")
     scenario = silent(**{"network.path": {"file": str(tmp_path / "path.csv")}, "duration": "300 s"})
@@ -155,7 +155,7 @@ def test_a_result_says_what_the_shell_does() -> None:
     assert f"warning: {line}" in repr(result)
 
 
-def test_a_way_back_that_was_left_from_another_path_is_told_of() -> None:
+def test_a_way_back_that_was_left_from_another_path_causes_a_warning() -> None:
     pytest.importorskip("sgp4")
     path = {"shell": "starlink-550", "from": "London", "to": "New York"}
     changed = Scenario.example("starlink").with_(**{"network.path": path, "duration": "5 s"})
@@ -166,7 +166,7 @@ def test_a_way_back_that_was_left_from_another_path_is_told_of() -> None:
     assert not any("return_path" in line for line in cautions(changed.with_(**{"network.return_path": None})))
 
 
-def test_web_traffic_that_a_proxy_lets_pass_is_told_of() -> None:
+def test_web_traffic_that_a_proxy_lets_pass_causes_a_warning() -> None:
     proxied = silent(**{"network.pep": {"buffer": "1 MB"}})
     assert not any("network.pep" in line for line in cautions(proxied))
     told = "network.pep: 4 flows of web traffic pass unsplit; proxies split greedy and transfer"
@@ -189,7 +189,7 @@ def test_web_traffic_that_a_proxy_lets_pass_is_told_of() -> None:
         ({}, ""),
     ],
 )
-def test_acks_that_never_wait_beyond_a_hole_are_told_of(changes: dict[str, object], said: str) -> None:
+def test_acks_that_never_wait_beyond_a_hole_cause_a_warning(changes: dict[str, object], said: str) -> None:
     lossy = {"tcp.recovery": "sack", "tcp.timer": {"kind": "fine", "timestamps": True}, "network.trunk_delay": "20 ms"}
     plain = silent(**lossy).with_(**changes)
 
@@ -200,7 +200,7 @@ def test_acks_that_never_wait_beyond_a_hole_are_told_of(changes: dict[str, objec
     assert (simulate(after("5 ms"), seed=1).state_hash == simulate(after("0 s"), seed=1).state_hash) == bool(said)
 
 
-def test_a_shaper_above_the_rate_of_its_link_is_told_of() -> None:
+def test_a_shaper_above_the_rate_of_its_link_causes_a_warning() -> None:
     cake = silent(**{"switch.policy": {"kind": "cake", "rate": "18 Mbit/s"}, "network.return_rate": "2 Mbit/s"})
     assert cautions(cake) == [
         "switch2->switch1: CAKE's rate of 18 Mbit/s is above the link's 2 Mbit/s and shapes nothing; needs a separate "
@@ -210,7 +210,7 @@ def test_a_shaper_above_the_rate_of_its_link_is_told_of() -> None:
 
 
 @pytest.mark.parametrize("kind", ["policer", "tbf"])
-def test_a_bucket_that_no_packet_fits_is_told_of(kind: str) -> None:
+def test_a_bucket_that_no_packet_fits_causes_a_warning(kind: str) -> None:
     bucket = {"kind": kind, "rate": "1 Mbit/s", "burst": "551 B"}
     (line,) = cautions(silent(**{"network.conditioners": [bucket]}))
     assert line == (
@@ -220,7 +220,7 @@ def test_a_bucket_that_no_packet_fits_is_told_of(kind: str) -> None:
     assert not cautions(silent(**{"network.conditioners": [{**bucket, "burst": "552 B"}]}))
 
 
-def test_a_delay_that_a_path_replaces_is_told_of() -> None:
+def test_a_delay_that_a_path_replaces_causes_a_warning() -> None:
     pytest.importorskip("sgp4")
     path = {"shell": "starlink-550", "from": "London", "to": "New York"}
     changed = Scenario.example("geo").with_(**{"network.path": path, "duration": "5 s"})
@@ -231,7 +231,7 @@ def test_a_delay_that_a_path_replaces_is_told_of() -> None:
         assert not any("trunk_delay" in line for line in cautions(other))
 
 
-def test_a_rate_that_was_not_given_is_told_of_if_the_path_has_others() -> None:
+def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> None:
     path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
     changed = silent(**{"network.path": path, "network.trunk_rate": "155.52 Mbit/s"})
     (line,) = (line for line in cautions(changed) if "trunk_rate" in line)

@@ -465,7 +465,7 @@ class Misspelled(Defaults):
         pass
 
 
-def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_is_no_controller_is_rejected_in_one_line(tmp_path: Path) -> None:
     field = "tcp.congestion.class: "
     needs = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
     assert refusal("nowhere") == f"{field}'nowhere'; {needs}"
@@ -492,7 +492,7 @@ def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
     assert refusal(type("Half", (Defaults,), {"interval": "1 RTT"})).endswith("has an interval; also needs on_interval")
 
 
-def test_parameters_are_refused_by_name() -> None:
+def test_parameters_are_rejected_by_name() -> None:
     told = "tcp.congestion: parameters.bata: unknown; did you mean 'beta'? accepts beta, crashes_after"
     assert refusal(f"{FILE}:Aimd", bata=3) == told
     assert refusal(Defaults, x=1) == "tcp.congestion: parameters.x: unknown; the class has no parameters"

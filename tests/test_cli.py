@@ -87,7 +87,7 @@ def test_each_example_is_a_scenario_that_needs_no_warning(name: str, tmp_path: P
     assert (shown.returncode, shown.stderr) == (0, "")
 
 
-def test_an_unknown_example_is_told_those_there_are() -> None:
+def test_an_unknown_example_lists_the_known_ones() -> None:
     refused = run("init", "--example", "gto")
     assert refused.returncode == 2
     assert refused.stderr.endswith(
@@ -95,7 +95,7 @@ def test_an_unknown_example_is_told_those_there_are() -> None:
     )
 
 
-def test_a_file_that_says_nothing_is_told_of(tmp_path: Path) -> None:
+def test_a_file_that_says_nothing_causes_a_warning(tmp_path: Path) -> None:
     (tmp_path / "none.toml").write_text("# nothing yet\n")
     done = run("run", tmp_path / "none.toml", "--set", 'duration="10 ms"')
     assert done.returncode == 0
@@ -167,7 +167,7 @@ def test_files_are_written_whole(lan: Path, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "csv").iterdir()} == {"scenario.toml", *(f"{name}.csv" for name in names)}
 
 
-def test_a_run_beside_vbr_shows_its_delay_and_loss(lan: Path) -> None:
+def test_a_run_with_vbr_shows_its_delay_and_loss(lan: Path) -> None:
     shown = run("run", lan, "--set", "network.vbr={period='50 ms'}", "--set", "switch.scheduler=priority").stdout
     row = next(line.split() for line in shown.splitlines() if line.startswith("vbr "))
     assert row[2] == "0"
@@ -215,7 +215,7 @@ def test_unknown_option_is_status_2(lan: Path) -> None:
     assert run("simulate", lan).returncode == 2
 
 
-def test_unwritable_path_is_refused_before_the_run(tmp_path: Path) -> None:
+def test_unwritable_path_is_rejected_before_the_run(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text('duration = "10000 s"\n')
     began = time.monotonic()
@@ -285,7 +285,7 @@ def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str
     return process.returncode, errors
 
 
-def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
+def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
     from longpipe.analysis.heads import heads
 
     hosts = [("a", "r1"), ("b", "r1"), ("r2", "c"), ("r2", "d")]

@@ -99,7 +99,7 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
          "--csv: /dev/null/x cannot be written (not a directory); needs a writable directory"),
     ],
 )  # fmt: skip
-def test_bad_questions_are_refused(arguments: list[str], error: str) -> None:
+def test_bad_questions_are_rejected(arguments: list[str], error: str) -> None:
     assert refusal("analyse", WWW_98, *arguments) == error
 
 
@@ -113,13 +113,13 @@ def test_bad_questions_are_refused(arguments: list[str], error: str) -> None:
         (b"a,b\n\0,1\n", ":2: not text (it has a NUL character); needs a CSV file with a header"),
     ],
 )
-def test_a_file_that_is_not_csv_is_refused(tmp_path: Path, content: bytes, error: str) -> None:
+def test_a_file_that_is_not_csv_is_rejected(tmp_path: Path, content: bytes, error: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     assert refusal("analyse", path, "--response", "a", "--factors", "b") == f"{path}{error}"
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     expected = f"{path}: cannot be read, no such file or directory; needs a CSV file with a header"
     assert refusal("analyse", path, "--response", "a", "--factors", "b") == expected
@@ -193,11 +193,11 @@ def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
         ),
     ],
 )
-def test_bad_designs_are_refused(lan: Path, arguments: list[str], error: str) -> None:
+def test_bad_designs_are_rejected(lan: Path, arguments: list[str], error: str) -> None:
     assert refusal("design", lan, *arguments) == error
 
 
-def test_levels_may_be_tables_beside_bare_words() -> None:
+def test_levels_may_be_tables_with_bare_words() -> None:
     factor = parse_factor("queue:switch.policy=tail-drop, {kind = 'red', min = 30, max = 90} ,codel")
     assert [changes["switch.policy"] for changes in factor.levels.values()] == [
         "tail-drop",

@@ -201,7 +201,7 @@ def test_digests_and_files_keep_a_graph() -> None:
         ({}, {"trunk_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.path.as: graph, with a loss"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(path: dict[str, Any], network: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_is_rejected_in_one_line(path: dict[str, Any], network: dict[str, Any], said: str) -> None:
     fields = {"kind": "dumbbell", "sources": 1, "path": {**MANILA_DALIAN, **path}, **network}
     with pytest.raises(ScenarioError) as refused:
         over({}, "10 s", network=fields)
@@ -209,7 +209,7 @@ def test_what_cannot_be_is_refused_in_one_line(path: dict[str, Any], network: di
     assert "\n" not in str(refused.value)
 
 
-def test_cells_are_refused_and_every_queue_is_accepted() -> None:
+def test_cells_are_rejected_and_every_queue_is_accepted() -> None:
     with pytest.raises(ScenarioError, match=r"network\.path: satellites; carries packets, needs framing 'ip'"):
         over(MANILA_DALIAN, "10 s", framing="aal5", switch={})
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})

@@ -218,7 +218,7 @@ def test_a_violated_constraint_is_named(key: tuple[str, str], changes: dict[str,
 
 
 @pytest.mark.parametrize(("key", "changes", "message"), CASES)
-def test_the_core_refuses_what_python_refuses(
+def test_the_core_rejects_what_python_rejects(
     key: tuple[str, str], changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Constraint, "problem", lambda *_: None)

@@ -149,7 +149,7 @@ def test_the_cubic_of_the_how_to_for_rust_is_that_of_longpipe(tmp_path: Path) ->
         (("grant->window = flight->cwnd + (double)ack->acked;", "grant->window = 0.0 / 0.0;"), "NaN"),
     ],
 )
-def test_an_object_that_breaks_its_contract_is_refused_or_reported(
+def test_an_object_that_breaks_its_contract_is_rejected_or_reported(
     change: tuple[str, str], told: str, in_c: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "control.c"
@@ -244,14 +244,14 @@ def test_a_module_is_known_by_its_bytes(tmp_path: Path) -> None:
         (TABLE[:2], "its table cannot grow; needs the linker's --growable-table"),
     ],
 )
-def test_modules_that_lack_something_are_refused(
+def test_modules_that_lack_something_are_rejected(
     options: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(globals(), "TABLE", options)
     assert refusal(rust(RUST, tmp_path, WASM32)).endswith(told)
 
 
-def test_files_that_are_no_modules_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_modules_are_rejected(tmp_path: Path) -> None:
     file = tmp_path / "a.wasm"
     file.write_bytes(b"\0asm\x01\0\0\0")
     assert refusal(file) == f"{file}: not a congestion controller; needs an object built by `longpipe cc build`"

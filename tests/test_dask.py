@@ -141,7 +141,7 @@ def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_with_another_longpipe_is_refused(tmp_path: Path, late: bool) -> None:
+def test_a_worker_with_another_longpipe_is_rejected(tmp_path: Path, late: bool) -> None:
     other = tmp_path / "other.py"
     other.write_text(OTHER_ENGINE)
     refusal = (

@@ -33,7 +33,7 @@ def scenario(*groups: dict[str, Any], **more: Any) -> Scenario:  # noqa: ANN401 
     return Scenario(**fields)
 
 
-def test_voice_beside_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None:
+def test_voice_with_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None:
     mixed = scenario(
         {"name": "bulk", "count": 2, "tcp": {"receiver_window": "1 MB", "window_scale": "as needed"}},
         {"name": "call", "traffic": {"kind": "voice", "on": "100 s", "times": "fixed"}},
@@ -114,7 +114,7 @@ def test_arrivals_are_those_of_their_file(tmp_path: Path) -> None:
         ("time,bytes\n", ": 0 rows; needs 1 to 10000000"),
     ],
 )
-def test_a_file_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, line: str) -> None:
+def test_a_file_that_is_none_is_rejected_with_its_line(tmp_path: Path, text: str, line: str) -> None:
     file = tmp_path / "sent.csv"
     file.write_text(text)
     with pytest.raises(ScenarioError) as error:
@@ -136,14 +136,14 @@ def test_a_file_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str,
         ({"kind": "video", "size_spread": 2}, "network.group[0].traffic.size_spread: "),
     ],
 )
-def test_what_no_datagrams_can_be_is_refused_in_one_line(traffic: dict[str, Any], line: str) -> None:
+def test_what_no_datagrams_can_be_is_rejected_in_one_line(traffic: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario({"name": "f", "traffic": traffic})
     assert str(error.value).startswith(line)
     assert "\n" not in str(error.value)
 
 
-def test_voice_travels_as_cells_beside_bulk_in_either_engine(tmp_path: Path) -> None:
+def test_voice_travels_as_cells_with_bulk_in_either_engine(tmp_path: Path) -> None:
     network = Dumbbell(group=(Group(name="call", traffic=Voice()), Group(name="bulk", count=2)))
     asked = Scenario(network=network, duration="3 s")
     file = tmp_path / "cells.pcapng"

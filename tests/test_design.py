@@ -398,7 +398,7 @@ def message(build: Callable[[], object]) -> str:
         ),
     ],
 )
-def test_bad_designs_are_refused_with_what_is_accepted(build: Callable[[], object], expected: str) -> None:
+def test_bad_designs_are_rejected_with_what_is_accepted(build: Callable[[], object], expected: str) -> None:
     assert message(build) == expected
 
 

@@ -104,7 +104,7 @@ def test_a_required_library_that_is_broken_is_a_failure(tmp_path: Path, library:
     assert library in shown.split("broken: ")[-1].split(", ")
 
 
-def test_the_store_is_told_with_its_runs_and_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_store_is_shown_with_its_runs_and_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     monkeypatch.setenv("LONGPIPE_STORE", f"sqlite:///{path}")
     assert (part("store").version, part("store").problem) == ("none yet", None)

@@ -47,7 +47,7 @@ def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
     assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
 
 
-def test_datagrams_beside_tcp_count_as_far_as_they_were_sent() -> None:
+def test_datagrams_with_tcp_count_as_far_as_they_were_sent() -> None:
     groups: list[dict[str, object]] = [{"name": "bulk"}, call("1 Mbit/s", "1400 B")]
     result = over_ip("10 s", groups)
     sent = 8 * dict(zip(*(result.part("flows")[name] for name in ("flow", "sent_bytes")), strict=True))["call"] / 10

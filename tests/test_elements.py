@@ -240,7 +240,7 @@ def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Pat
         ("\n0 x\n", "/isls.txt:2: '0 x'; needs a line for each link, two numbers of satellites, as in 0 1"),
     ],
 )
-def test_another_folder_is_refused_in_one_line(tmp_path: Path, links: str | None, said: str) -> None:
+def test_another_folder_is_rejected_in_one_line(tmp_path: Path, links: str | None, said: str) -> None:
     if links is not None:
         written(tmp_path, TLE, "tles.txt")
         written(tmp_path, links, "isls.txt")

@@ -271,13 +271,13 @@ def test_a_scenario_error_is_a_value_error() -> None:
         (b"\xff\xfe", "not UTF-8 text; needs a TOML file"),
     ],
 )
-def test_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+def test_file_that_is_not_toml_is_rejected(tmp_path: Path, content: bytes, expected: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_bytes(content)
     assert message(lambda: Scenario.from_toml(path)) == f"{path}: {expected}"
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
     assert (
         message(lambda: Scenario.from_toml(path))

@@ -85,7 +85,7 @@ GRAPH: dict[str, Any] = {
         ("flows", [{"name": "f g", "from": "a", "to": "b"}], "network.flows[0].name: 'f g'; needs 1 to 64 letters, digits, '_', '.' or '-'"),
     ],
 )  # fmt: skip
-def test_bad_graph_is_refused_with_its_place(part: str, value: object, expected: str) -> None:
+def test_bad_graph_is_rejected_with_its_place(part: str, value: object, expected: str) -> None:
     assert message(lambda: Scenario(network=Scenario().with_(network={**GRAPH, part: value}).network)) == expected
 
 
@@ -114,12 +114,12 @@ VBR_GRAPH: dict[str, Any] = {
         ({"from": "c", "to": "e"}, "network.vbr[0].route: c -> e; needs a switch between its two hosts"),
     ],
 )
-def test_bad_vbr_source_is_refused_with_its_place(source: dict[str, str], expected: str) -> None:
+def test_bad_vbr_source_is_rejected_with_its_place(source: dict[str, str], expected: str) -> None:
     network = {**VBR_GRAPH, "vbr": [{"name": "v", **source}]}
     assert message(lambda: Scenario().with_(network=network, **{"switch.scheduler": "priority"})) == expected
 
 
-def test_a_path_longer_than_times_reach_is_refused() -> None:
+def test_a_path_longer_than_times_reach_is_rejected() -> None:
     switches = [f"s{i}" for i in range(1000)]
     nodes = [{"name": "a", "kind": "host"}, {"name": "b", "kind": "host"}]
     nodes += [{"name": name, "kind": "switch"} for name in switches]

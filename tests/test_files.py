@@ -21,7 +21,7 @@ def test_a_link_in_the_place_of_a_partial_file_is_not_followed(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.txt", "victim"]
 
 
-def test_a_partial_file_that_another_process_makes_meanwhile_is_refused(
+def test_a_partial_file_that_another_process_makes_meanwhile_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partial = tmp_path / f".out.txt.{os.getpid()}.partial"
@@ -38,7 +38,7 @@ def test_a_partial_file_that_another_process_makes_meanwhile_is_refused(
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_an_output_that_is_an_input_is_refused_whatever_comes_first(tmp_path: Path) -> None:
+def test_an_output_that_is_an_input_is_rejected_whatever_comes_first(tmp_path: Path) -> None:
     place, link = tmp_path / "a.toml", tmp_path / "b.toml"
     place.write_text("x")
     link.hardlink_to(place)
@@ -88,7 +88,7 @@ def test_commands_leave_their_inputs_alone(
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_two_outputs_in_one_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_outputs_in_one_file_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.toml").write_text(SCENARIO)
     refused = run("run", "a.toml", "--json", "b", "--perfetto", "./b")

@@ -125,7 +125,7 @@ def test_the_file_keeps_what_is_known(lossy: PathFit) -> None:
     assert scenario(lossy).tcp.hz == 250
 
 
-def test_an_unknown_field_is_refused_before_the_search() -> None:
+def test_an_unknown_field_is_rejected_before_the_search() -> None:
     with pytest.raises(ScenarioError, match=r"tcp.hzz: unknown field"):
         fit(observe(SHORT), ("cubic",), {"tcp.hzz": 1000})
 
@@ -196,7 +196,7 @@ def test_commands_say_what_is_known(tmp_path: Path) -> None:
         ("short.pcap", "RTT samples; a fit needs 200: capture a longer transfer"),
     ],
 )
-def test_unusable_files_are_refused_in_one_line(file: str, said: str, tmp_path: Path) -> None:
+def test_unusable_files_are_rejected_in_one_line(file: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "path.toml").write_text("duration = '1 s'\n")
     (tmp_path / "short.pcap").write_bytes(gzip.decompress(LOSSY.read_bytes())[:40_000])
     with pytest.raises(ScenarioError, match=said) as caught:
@@ -212,7 +212,7 @@ def test_unusable_files_are_refused_in_one_line(file: str, said: str, tmp_path: 
         ({"tcp.congestio": "cubic"}, 3, "congestion"),
     ],
 )
-def test_a_change_that_cannot_be_is_refused(changes: dict[str, object], seeds: int, said: str, tmp_path: Path) -> None:
+def test_a_change_that_cannot_be_is_rejected(changes: dict[str, object], seeds: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text("framing = 'ip'\nduration = '1 s'\n")
     with pytest.raises(ScenarioError, match=said):

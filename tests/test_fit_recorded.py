@@ -95,7 +95,7 @@ def test_a_file_with_one_rate_has_an_observed_goodput(tmp_path: Path) -> None:
         ("ping.flent.gz", "no transfer; needs a test with a TCP transfer"),
     ],
 )
-def test_a_file_that_lacks_something_is_refused_in_one_line(file: str, said: str) -> None:
+def test_a_file_that_lacks_something_is_rejected_in_one_line(file: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said) as caught:
         fit_recorded(read(DATA / file))
     assert "\n" not in str(caught.value)
@@ -105,7 +105,7 @@ def test_a_file_that_lacks_something_is_refused_in_one_line(file: str, said: str
     ("counter", "damaged", "said"),
     [(r"mss:\d+", "mss:0", "mss 0; needs at least 1"), (r"retrans:0/\d+", "retrans:0/99999999999", "e+11 retransm")],
 )
-def test_impossible_counters_are_refused(counter: str, damaged: str, said: str, tmp_path: Path) -> None:
+def test_impossible_counters_are_rejected(counter: str, damaged: str, said: str, tmp_path: Path) -> None:
     text = gzip.decompress((DATA / "ss.txt.gz").read_bytes()).decode()
     file = tmp_path / "ss.txt"
     file.write_text(re.sub(counter, damaged, text))

@@ -73,7 +73,7 @@ def test_an_interrupted_collection_continues(tmp_path: Path, monkeypatch: pytest
     assert captures == ["path-0-cubic.pcap.gz", "queue-0-cubic.pcap.gz"]
 
 
-def test_a_folder_of_another_seed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_another_seed_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = Campaign(seed=5, paths=1, queues=0, control_paths=0, loss_draws=1, most_s=6.0)
     monkeypatch.setattr(fit_runs, "run_each", lambda cases, seed: map(finished, cases))
     collect(tmp_path, begun, print)
@@ -175,7 +175,7 @@ def test_judge_and_collect_exclude_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("most", "said"), [("abc", "--most: 'abc'; needs a number of seconds"), ("nan", "--most: nan s")]
 )
-def test_a_maximum_that_is_no_time_is_refused(most: str, said: str, tmp_path: Path) -> None:
+def test_a_maximum_that_is_no_time_is_rejected(most: str, said: str, tmp_path: Path) -> None:
     done = command("validate", "fit", str(tmp_path), "--most", most)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr

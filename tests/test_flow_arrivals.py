@@ -64,7 +64,7 @@ def _file(directory: Path, rows: str) -> dict[str, Any]:
         ({**PARETO, "flows": 10**30}, "traffic.flows: 1000000000000000000000000000000; needs at most 1000000000"),
     ],
 )
-def test_bad_arrivals_are_refused_in_one_line(traffic: object, problem: str) -> None:
+def test_bad_arrivals_are_rejected_in_one_line(traffic: object, problem: str) -> None:
     if isinstance(traffic, dict):
         traffic = {"kind": "flow-arrivals", **traffic}
     with pytest.raises(ScenarioError) as refused:
@@ -85,7 +85,7 @@ def test_bad_arrivals_are_refused_in_one_line(traffic: object, problem: str) -> 
         ),
     ],
 )
-def test_what_arriving_flows_cannot_have_is_refused_in_one_line(fields: dict[str, Any], problem: str) -> None:
+def test_what_arriving_flows_cannot_have_is_rejected_in_one_line(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         _scenario(**fields).resolve()
     assert str(refused.value) == problem
@@ -99,13 +99,13 @@ def test_what_arriving_flows_cannot_have_is_refused_in_one_line(fields: dict[str
         ("1,x\n", ":2: bytes 'x'"),
     ],
 )
-def test_a_bad_file_of_arrivals_is_refused_with_its_line(tmp_path: Path, rows: str, problem: str) -> None:
+def test_a_bad_file_of_arrivals_is_rejected_with_its_line(tmp_path: Path, rows: str, problem: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         _scenario(_file(tmp_path, rows)).resolve()
     assert problem in str(refused.value)
 
 
-def test_a_bad_file_of_sizes_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_bad_file_of_sizes_is_rejected_with_its_line(tmp_path: Path) -> None:
     sizes = tmp_path / "sizes.csv"
     for text, problem in [
         ("bytes,share\n100,.5\n", "ends with share 0.5; needs 1"),
@@ -268,7 +268,7 @@ def test_measures_name_the_tables_of_arriving_flows(crowd: Result) -> None:
         crowd.measure("arriving:bulk.slowdown")
 
 
-def test_captures_are_refused(tmp_path: Path) -> None:
+def test_captures_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="capture: with flow-arrivals"):
         simulate(_scenario(), captures={"host:source1": tmp_path / "x.pcapng"})
 

@@ -69,7 +69,7 @@ def test_two_writers_at_a_time_leave_the_files_of_one(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_writer_that_is_killed_blocks_nobody_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_writer_that_is_killed_blocks_no_other_and_leaves_nothing_behind(tmp_path: Path) -> None:
     tmp_path = made(tmp_path)
     for after_s in (0.0, 0.003, 0.01, 0.02):
         writer = start(tmp_path, "killed", 10_000)

@@ -408,7 +408,7 @@ def test_pettingzoos_checker_accepts_two_agents_on_one_link() -> None:
     parallel_api_test(LinkParallelEnv(TWO, ["flow1", "flow2"], step="20 ms", most_steps=30), num_cycles=100)
 
 
-def test_two_agents_share_the_link_and_one_may_run_beside_cubic() -> None:
+def test_two_agents_share_the_link_and_one_may_run_with_cubic() -> None:
     env = LinkParallelEnv(TWO, ["flow1", "flow2"], action="window", step="100 ms")
     env.reset(seed=1)
     still = {agent: np.zeros(1, dtype=np.float32) for agent in env.agents}
@@ -435,7 +435,7 @@ def gentle(seen: np.ndarray[Any, Any]) -> float:
     return 1.0 if seen[-2] < 1.1 else -1.0
 
 
-def test_a_policy_runs_as_congestion_control_beside_cubic() -> None:
+def test_a_policy_runs_as_congestion_control_with_cubic() -> None:
     policy = control(gentle)
     alone = simulate(PATH.with_(**{"tcp.congestion": policy, "duration": "20 s"}))
     assert alone.efficiency > 0.8
@@ -494,7 +494,7 @@ def test_a_policy_over_cubic_that_does_nothing_is_cubic_bit_by_bit() -> None:
 # Invalid input
 
 
-def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_cannot_be_is_rejected_in_one_line(tmp_path: Path) -> None:
     for arguments, told in (
         (
             {"observation": "auroa"},
@@ -527,7 +527,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         Draws(PATH, {"network.trunk_rate": Uniform("6 Mbit/s", "1 Gbit/s")})(np.random.default_rng(1))
 
 
-def test_an_error_of_a_class_beside_the_agent_is_named() -> None:
+def test_an_error_of_a_class_with_the_agent_is_named() -> None:
     class Failing(Control):
         def on_ack(self, ack: Ack) -> None:
             raise KeyError("beside")

@@ -53,7 +53,7 @@ def test_a_file_of_more_bytes_than_a_reader_takes_is_not_read(tmp_path: Path) ->
     assert refusal(file, max_bytes=4) == ": 5 bytes; needs a file of at most 4 bytes"
 
 
-def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_no_file_can_have_is_rejected(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none") == ": cannot be read, no such file or directory; needs a file"
     with pytest.raises(ScenarioError, match=r"not a file name; needs a file"):
         read_bytes("a\0b", "a file")

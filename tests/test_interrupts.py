@@ -47,7 +47,7 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
     assert did == ["some"]
 
 
-def test_an_error_in_the_block_is_told_when_nobody_interrupts() -> None:
+def test_an_error_in_the_block_is_reported_without_an_interrupt() -> None:
     with pytest.raises(ValueError, match="wrong"), deferred():
         raise ValueError("wrong")
 
@@ -136,7 +136,7 @@ def finished(path: Path) -> int:
             return 0
 
 
-def test_a_sigterm_of_a_study_tells_how_to_go_on(tmp_path: Path) -> None:
+def test_a_sigterm_of_a_study_shows_how_to_continue(tmp_path: Path) -> None:
     toml = 'duration = "200 ms"\nframing = "ip"\nswitch.buffer = "100 packets"\n'
     (tmp_path / "many.toml").write_text(toml, encoding="utf-8")
     design = ["design", "many.toml", "--factor", "switch.buffer=100 packets,200 packets", "--replications", "2000"]

@@ -204,7 +204,7 @@ def test_a_distribution_may_be_a_table_of_tc(tmp_path: Path) -> None:
         ("1 " * 16385, "1: more than 16384 integers; needs at most this number, as tc"),
     ],
 )
-def test_a_table_that_tc_does_not_read_is_refused_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
+def test_a_table_that_tc_does_not_read_is_rejected_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
     file = tmp_path / "a.dist"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(ScenarioError) as error:

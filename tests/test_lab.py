@@ -293,7 +293,7 @@ def refusals() -> list[dict[str, Any]]:
 
 @built
 @pytest.mark.parametrize("number", range(len(WRONG)), ids=lambda number: str(WRONG[number]))
-def test_what_cannot_be_is_refused_in_the_command_lines_words(number: int, refusals: list[dict[str, Any]]) -> None:
+def test_what_cannot_be_is_rejected_in_the_command_lines_words(number: int, refusals: list[dict[str, Any]]) -> None:
     found = of_python(WRONG[number])
     assert "problems" in found
     assert refusals[number] == found
@@ -311,7 +311,7 @@ def test_what_cannot_be_is_refused_in_the_command_lines_words(number: int, refus
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
     ],
 )
-def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any], what: str) -> None:
+def test_what_only_the_command_line_has_is_rejected_as_such(table: dict[str, Any], what: str) -> None:
     (page,) = of_page([{"framing": "ip", **table}])
     assert page == {"problems": [f"{what} is not supported on this page; longpipe run supports it"]}
 
@@ -336,14 +336,14 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("table", "field"), BEYOND, ids=lambda value: value if isinstance(value, str) else "")
-def test_the_command_refuses_what_the_page_does_not_have(table: dict[str, Any], field: str) -> None:
+def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], field: str) -> None:
     scenario = Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
     with pytest.raises(ScenarioError, match=rf"^{re.escape(field)}: .*longpipe run (can|does)$"):
         lab.fragment(scenario)
 
 
 @built
-def test_the_command_refuses_a_scenario_if_the_page_does() -> None:
+def test_the_command_rejects_a_scenario_if_the_page_does() -> None:
     files = [file.read_text() for file in (ROOT / "scenarios").glob("*.toml")] + [example(name) for name in EXAMPLES]
     scenarios = [Scenario.from_toml(text) for text in files]
     scenarios += [Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table}) for table, _ in BEYOND]
@@ -414,7 +414,7 @@ def test_every_constraint_has_the_command_lines_words() -> None:
     assert_equal(tables)
 
 
-def test_the_page_is_told_of_every_part_and_every_unit() -> None:
+def test_the_page_causes_a_warning_every_part_and_every_unit() -> None:
     described = models()
     assert {"Scenario", "Dumbbell", "Graph", "Tcp", "Web", "Fba", "OnOff", "VbrFlow"} <= set(described)
     duration = next(field for field in described["Scenario"]["fields"] if field["name"] == "duration")
@@ -459,7 +459,7 @@ def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: 
         lab.embed()
 
 
-def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_was_not_built_reports_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
     with pytest.raises(RunError, match=r"`make lab` in its sources, which requires node 18.19.*docs/lab.md"):
         lab.address()

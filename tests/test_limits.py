@@ -229,7 +229,7 @@ def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
     assert one.limited_by == "return link"
 
 
-def test_acks_that_are_lost_in_a_short_buffer_are_told_of() -> None:
+def test_acks_that_are_lost_in_a_short_buffer_cause_a_warning() -> None:
     result = simulate(narrow_way_back(**{"tcp.ack": "immediate", "network.return_buffer": "6 packets"}))
     (one,) = limits(result)
     lost, came = (at_port(result, "switch2->switch1", name) for name in ("packets_lost_overflow", "packets_in"))
@@ -265,7 +265,7 @@ def test_limits_are_the_same_of_a_run_from_a_store() -> None:
     assert list(result.limits["limited_by"]) == [row["limited_by"] for row in result.summary()["limits"]]
 
 
-def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_told() -> None:
+def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_reported() -> None:
     assert window_warnings(geo()) == [
         "switch1->switch2: the receivers' windows of 5 flows can fill 9.4% of it, whatever its buffer; "
         "needs tcp.receiver_window of 1.4 MB or more, or 'auto'"
@@ -298,7 +298,7 @@ def test_a_pipe_that_holds_less_than_a_byte_is_filled() -> None:
     assert window_warnings(slow) == []
 
 
-def test_an_endless_flow_among_web_clients_is_told_of() -> None:
+def test_an_endless_flow_among_web_clients_causes_a_warning() -> None:
     groups = [{"name": "web", "count": 20, "traffic": "web"}, {"name": "download"}]
     (line,) = window_warnings(geo(network={"kind": "dumbbell", "group": groups, "trunk_delay": "300 ms"}))
     assert line.startswith("switch1->switch2: the receiver's window of download can fill 0.6% of it")

@@ -148,7 +148,7 @@ def test_a_packet_takes_as_long_in_longpipe_as_over_a_token_bucket() -> None:
         (("--control", "reno", "--set", "switch.buffers=1"), "switch.buffers: unknown field;"),
     ],
 )
-def test_bad_input_is_told_in_a_line_that_names_it(arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_reported_in_a_line_that_names_it(arguments: tuple[str, ...], message: str) -> None:
     done = command(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -162,7 +162,7 @@ def test_where_the_kernel_cannot_be_had_a_line_says_what_to_install(tmp_path: Pa
     assert (done.returncode, done.stdout, done.stderr) == (2, "", wanted)
 
 
-def test_a_machine_that_cannot_run_it_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_cannot_run_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     with pytest.raises(ScenarioError, match=r"^linux.uml: needs Linux on x86_64; this is linux on aarch64$"):
         run(LinuxCase())
@@ -202,7 +202,7 @@ def test_lost_packets_lost_retransmissions_and_a_lost_tail_are_sent_again_as_in_
 
 
 @kernel
-def test_a_run_repeats_and_a_seed_draws_anew() -> None:
+def test_runs_repeat_and_a_seed_changes_them() -> None:
     def digest(seed: int) -> str:
         found = run(one("bbr", duration="2 s", loss=0.01, seed=seed))
         assert found.link_losses > 0
@@ -225,7 +225,7 @@ def test_two_flows_share_a_path_and_a_discipline_marks() -> None:
 
 
 @kernel
-def test_longpipe_beside_linux_writes_both_series_and_the_capture(tmp_path: Path) -> None:
+def test_longpipe_with_linux_writes_both_series_and_the_capture(tmp_path: Path) -> None:
     csv, pcap = tmp_path / "both.csv", tmp_path / "sender.pcap"
     options = ["--control", "reno", "--duration", "6 s", "--lose", "100", "--within", "0.02"]
     done = command(*options, "--csv", str(csv), "--pcap", str(pcap))
@@ -242,7 +242,7 @@ def test_longpipe_beside_linux_writes_both_series_and_the_capture(tmp_path: Path
 
 
 @kernel
-def test_what_tc_does_not_take_is_told_in_its_words() -> None:
+def test_what_tc_does_not_take_is_reported_in_its_words() -> None:
     done = command("--discipline", "fq_codel foo 3", "--alone", "--duration", "1 s")
     told = "error: discipline: 'fq_codel foo 3'; needs a discipline that tc accepts; tc reports: What is \"foo\"?"
     assert (done.returncode, done.stdout) == (2, "")

@@ -26,7 +26,7 @@ def test_the_modules_of_one_kernel_tell_its_version(tmp_path: Path) -> None:
     assert kernel(tmp_path, "unused", "6.1.176").version == "6.1.176"
 
 
-def test_a_program_without_its_modules_is_refused(tmp_path: Path) -> None:
+def test_a_program_without_its_modules_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         RunError, match=r"version '6\.1\.200'; needs its modules in .*modules, which has \['6\.1\.176', "
     ):

@@ -148,7 +148,7 @@ def test_over_random_paths_at_least_as_many_agree_with_linux_as_documented(contr
     assert all(now >= before for now, before in zip(agree, AGREE[control], strict=True)), agree
 
 
-def test_a_table_of_other_paths_is_refused() -> None:
+def test_a_table_of_other_paths_is_rejected() -> None:
     other = TABLE[TABLE["control"] == "reno"].head(1).assign(rate="1 bit/s")
     with pytest.raises(ScenarioError, match=r"^FILE: rate of path 0 of reno; needs '"):
         judged(other)
@@ -181,7 +181,7 @@ def test_several_cases_in_one_start_of_the_guest_do_as_each_alone() -> None:
         (b"reno,0", b"reno", "18 cells; needs 19"),
     ],
 )
-def test_a_file_of_other_content_is_refused_in_one_line(tmp_path: Path, old: bytes, new: bytes, problem: str) -> None:
+def test_a_file_of_other_content_is_rejected_in_one_line(tmp_path: Path, old: bytes, new: bytes, problem: str) -> None:
     rows = FILE.read_bytes().splitlines(keepends=True)[:2]
     file = tmp_path / "a.csv"
     file.write_bytes(b"".join(rows).replace(old, new))

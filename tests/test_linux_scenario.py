@@ -120,14 +120,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=lambda one: one if isinstance(one, str) else "")
-def test_a_scenario_that_linuxs_path_lacks_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:
+def test_a_scenario_that_linuxs_path_lacks_is_rejected_in_one_line(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         case_of(link(**changes))
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
 
 
-def test_the_command_refuses_a_file_before_it_starts_linux(tmp_path: Path) -> None:
+def test_the_command_rejects_a_file_before_it_starts_linux(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(LINK.replace('"ip"', '"aal5"'))
     done = run_command("validate", "linux-scenario", "a.toml", cwd=tmp_path, environment=PLAIN)
     assert done.returncode == 2

@@ -105,7 +105,7 @@ def test_a_path_that_is_not_there_is_one_line() -> None:
     assert done.stderr == "error: nowhere.toml: cannot be read, no such file or directory; needs a TOML file\n"
 
 
-def test_records_of_others_are_refused(tmp_path: Path) -> None:
+def test_records_of_others_are_rejected(tmp_path: Path) -> None:
     file = tmp_path / "a.live"
     for content, line in [
         (b"nothing", "not a record; needs one of longpipe live --record"),
@@ -304,6 +304,6 @@ def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
         compare("cubicc")
 
 
-def test_a_plan_without_a_route_is_refused() -> None:
+def test_a_plan_without_a_route_is_rejected() -> None:
     with pytest.raises(ScenarioError, match="no flow connects"):
         plan(Scenario.from_toml(IDLE), ("source1", "sink2"))

@@ -33,7 +33,7 @@ congestion = {{ kind = "python", class = "{file}:Aimd", parameters = {{ {setting
     return str(target)
 
 
-def test_a_class_runs_beside_real_programs_and_in_a_replay(tmp_path: Path) -> None:
+def test_a_class_runs_with_real_programs_and_in_a_replay(tmp_path: Path) -> None:
     file = Path(shutil.copy(CLASS, tmp_path))
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
     record = tmp_path / "a.live"

@@ -126,7 +126,7 @@ def test_a_qlog_sequence_with_present_names_is_read(tmp_path: Path) -> None:
     assert opened(tmp_path, relative).duration_s == pytest.approx(0.02)
 
 
-def test_a_qlog_without_events_is_refused(tmp_path: Path) -> None:
+def test_a_qlog_without_events_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no packets or metrics among its events; needs the qlog of a QUIC end"):
         opened(tmp_path, sequence())
     old = {"qlog_version": "draft-01", "traces": [{"event_fields": ["time"], "events": [[1]]}]}

@@ -250,7 +250,7 @@ def test_a_jump_ahead_shows_against_timestamps(tmp_path: Path) -> None:
     assert "the clock jumps ahead by 7 s at packet 21, unlike the sender's timestamps" in notes
 
 
-def test_what_is_no_tcp_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_is_no_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:
     records = [packet(k, 1, 1, ACK, 10) for k in range(3)]
     udp = [record[:25] + b"\x11" + record[26:] for record in records]
     with pytest.raises(

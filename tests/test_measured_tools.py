@@ -46,7 +46,7 @@ def test_iperf3_intervals_have_the_tools_values() -> None:
     assert one.facts == {"protocol": "TCP", "role": "sender", "control": "bbr"}
 
 
-def test_iperf3_modes_are_told_apart() -> None:
+def test_iperf3_modes_are_distinguished() -> None:
     assert len(read(DATA / "iperf3-parallel.json.gz").subjects) == 2
     reverse = read(DATA / "iperf3-reverse.json.gz")
     assert reverse.subjects[0].facts["role"] == "receiver"
@@ -68,7 +68,7 @@ def test_the_json_stream_of_iperf3_is_read_as_its_json(tmp_path: Path) -> None:
     assert cut.notes == ("the test is incomplete: it was interrupted",)
 
 
-def test_a_failed_iperf3_test_is_refused_with_its_reason(tmp_path: Path) -> None:
+def test_a_failed_iperf3_test_is_rejected_with_its_reason(tmp_path: Path) -> None:
     text = json.dumps({"start": {"connected": []}, "intervals": [], "end": {}, "error": "the server is busy"})
     with pytest.raises(
         ScenarioError, match=r"no interval of a stream, iperf3 failed: the server is busy; needs a test that sent"
@@ -182,7 +182,7 @@ def test_counters_of_disciplines_and_sizes_with_prefixes_are_read(tmp_path: Path
     }
 
 
-def test_times_that_go_back_are_refused(tmp_path: Path) -> None:
+def test_times_that_go_back_are_rejected(tmp_path: Path) -> None:
     text = (DATA / "tc.txt").read_text().replace("1795676407.056058311", "1795676400.056058311")
     with pytest.raises(ScenarioError, match=r"tc\.txt:9: 6\.55 s before the previous time; needs increasing times"):
         read(written(tmp_path / "tc.txt", text))

@@ -97,7 +97,7 @@ def test_a_study_has_a_column_for_each_and_keeps_what_it_was_asked_for(tmp_path:
     found.close()
 
 
-def test_a_metric_that_is_not_measured_is_refused_before_the_first_run() -> None:
+def test_a_metric_that_is_not_measured_is_rejected_before_the_first_run() -> None:
     study = Study(Design.full_factorial(GRAPH, [Factor.over("tcp.recovery", ["reno", "sack"])]))
     with pytest.raises(ScenarioError, match="metric: 'efficiency'; accepts fairness, throughput_bps"):
         run_until(study, "efficiency", "±0.1")
@@ -165,7 +165,7 @@ def test_a_design_over_a_graph_has_no_nan_and_its_next_command_works(tmp_path: P
         ("web:9.p95", "no class '9' of files; needs 0, 1, 2, 3, 4 or all"),
     ],
 )
-def test_a_name_that_is_not_there_is_refused_before_the_runs_with_the_nearest_of_all(
+def test_a_name_that_is_not_there_is_rejected_before_the_runs_with_the_nearest_of_all(
     measure: str, problem: str
 ) -> None:
     with pytest.raises(ScenarioError) as refused:

@@ -106,7 +106,7 @@ def test_the_command_fails_with_one_line_and_keeps_what_it_had(tmp_path: Path) -
     assert run("run", path, "--no-store").returncode == 0
 
 
-def test_windows_that_do_not_fit_are_told_of_before_the_run(tmp_path: Path) -> None:
+def test_windows_that_do_not_fit_cause_a_warning_before_the_run(tmp_path: Path) -> None:
     path = tmp_path / "wide.toml"
     path.write_text(SMALL.with_(**{"tcp.receiver_window": "1 GB", "tcp.mss": "1 KB"}).to_toml())
     told = run("run", path, "--memory", "200 MB", "--no-store")

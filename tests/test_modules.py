@@ -97,7 +97,7 @@ def test_two_sets_of_parameters_in_one_scenario_share_nothing() -> None:
         assert found == pytest.approx([beta / 1024] * len(found), abs=0.02)
 
 
-def test_runs_after_one_another_and_beside_each_other_have_statics_of_their_own() -> None:
+def test_runs_after_one_another_and_with_each_other_have_statics_of_their_own() -> None:
     # tcp_aimd.c counts its connections in a static variable: the fourth one of any copy would crash.
     counting = with_module(AIMD, crashes_at=4).with_(duration="500 ms")
     hashes = {simulate(counting).state_hash for _ in range(6)}
@@ -261,7 +261,7 @@ def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - value
     return line
 
 
-def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_files_that_are_no_modules_are_rejected_in_one_line(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.so").startswith(f"{tmp_path}/none.so: cannot be read, no such file")
     text, other, source = tmp_path / "text.so", tmp_path / "other.so", tmp_path / "tcp_bad.c"
     text.write_text("no object")
@@ -295,7 +295,7 @@ def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> No
         assert done.stderr.startswith(f"error: {source}: uses longpipe_control.h; compile it with cc -shared")
 
 
-def test_parameters_are_refused_by_name() -> None:
+def test_parameters_are_rejected_by_name() -> None:
     known = "beta, beta_is_hz, crashes_at, initial_ssthresh, misbehaves"
     assert refusal(AIMD, bata=3) == f"tcp.congestion: parameters.bata: unknown; did you mean 'beta'? accepts {known}"
     assert refusal(AIMD, beta=0.7) == "tcp.congestion.parameters.beta: 0.7; needs a whole number"

@@ -88,14 +88,14 @@ def test_datagrams_over_a_live_path_have_its_delay_and_its_losses() -> None:
     assert len(arrived) == certificate.delivered < certificate.entered == 300
 
 
-def test_an_unknown_case_is_refused_with_the_nearest_one() -> None:
+def test_an_unknown_case_is_rejected_with_the_nearest_one() -> None:
     done = CliRunner().invoke(app, ["validate", "netem", "los"])
     assert done.exit_code != 0
     assert "CASE: 'los'; did you mean 'loss'?" in str(done.exception or done.output)
 
 
 @pytest.mark.parametrize("within", ["abc", "-1 ms", "nan"])
-def test_a_tolerance_that_is_no_time_is_refused(within: str) -> None:
+def test_a_tolerance_that_is_no_time_is_rejected(within: str) -> None:
     done = CliRunner().invoke(app, ["validate", "netem", "--within", within])
     assert done.exit_code != 0
     assert "--within" in f"{done.exception}{done.output}"

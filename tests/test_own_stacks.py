@@ -179,7 +179,7 @@ def test_another_machine_gets_the_object_with_the_job(folder: Path, tmp_path: Pa
     assert done.stdout.decode().strip() == simulate(scenario).state_hash
 
 
-def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
+def test_a_bundle_holds_an_object_and_rejects_a_program(folder: Path) -> None:
     scenario = path({"file": str(folder / "window.so")}, duration="1 s")
     held = list(controls_of([scenario]).values())
     assert [one.kind for one in held] == ["stack"]
@@ -206,7 +206,7 @@ def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
         ({"command": "true", "longest_packet": "100 B"}, "traffic.longest_packet"),
     ],
 )
-def test_bad_fields_are_refused_in_one_line(traffic: dict[str, Any], line: str) -> None:
+def test_bad_fields_are_rejected_in_one_line(traffic: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         path(traffic)
     assert line in str(error.value)
@@ -287,7 +287,7 @@ def test_an_object_that_hangs_or_crashes_loses_its_run_alone(
     assert simulate(path({"file": str(folder / "window.so")}, duration="1 s")).flows.delivered_bytes[0] > 0
 
 
-def test_an_object_of_another_interface_is_refused(tmp_path: Path) -> None:
+def test_an_object_of_another_interface_is_rejected(tmp_path: Path) -> None:
     old = compiled(tmp_path, code("window.c").replace("LONGPIPE_END_VERSION, ", "2, "))
     with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has version 2 of the interface; needs 1"):
         simulate(path({"file": str(old)}))

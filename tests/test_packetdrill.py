@@ -85,7 +85,7 @@ def test_no_command_is_run_and_those_that_nothing_here_answers_are_named(
     assert outcome(tmp_path, opening=opening) == f"script.pkt:2: not understood: {named}"
 
 
-def test_a_control_that_is_not_here_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_control_that_is_not_here_is_reported_in_one_line(tmp_path: Path) -> None:
     opening = "`sysctl net.ipv4.tcp_congestion_control=fnord`\n" + OPENING
     found = outcome(tmp_path, opening=opening)
     assert found.startswith("script.pkt:5: not understood: tcp.congestion: 'fnord'; ")

@@ -69,7 +69,7 @@ def test_senders_are_controls_classes_modules_and_stacks() -> None:
         ("cubic,cubik", "'cubik'; did you mean 'cubic'"),
     ],
 )
-def test_unknown_senders_are_refused(text: str, message: str) -> None:
+def test_unknown_senders_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         senders(text)
     assert message in str(error.value)
@@ -95,7 +95,7 @@ def test_the_command_prints_a_matrix_and_writes_page_and_tables(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("field", "option"), [("duration=1 s", "--duration"), ("network.trunk_rate=9 Mbit/s", "--rate")]
 )
-def test_fields_with_an_option_of_their_own_are_refused(field: str, option: str, tmp_path: Path) -> None:
+def test_fields_with_an_option_of_their_own_are_rejected(field: str, option: str, tmp_path: Path) -> None:
     done = run("fairness", "--controls", "cubic,vegas", "--set", field, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == f"error: --set: {field}; needs the option {option}\n"

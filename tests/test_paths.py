@@ -216,7 +216,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements"),
     ],
 )  # fmt: skip
-def test_paths_that_cannot_be_are_refused(path: object, said: str) -> None:
+def test_paths_that_cannot_be_are_rejected(path: object, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         over(path)
     assert str(caught.value) == said
@@ -258,7 +258,7 @@ def test_outages_drop_cells_and_frames_with_them() -> None:
     assert held.efficiency > result.efficiency
 
 
-def test_what_cells_cannot_have_is_refused(tmp_path: Path) -> None:
+def test_what_cells_cannot_have_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "link.down").write_text("1\n2\n", encoding="utf-8")
     delay = {"delay": [["0 s", "1 ms"]]}
     vbr: Any = {"switch.scheduler": "priority", "network.vbr": {"period": "10 ms"}}

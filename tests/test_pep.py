@@ -106,7 +106,7 @@ def test_ways_through_a_graph_are_split_at_each_proxy() -> None:
         ({"network": {**GEO, "pep": {}}}, "network.pep.buffer: "),
     ],
 )
-def test_what_cannot_be_split_is_refused_in_a_line(fields: dict[str, Any], expected: str) -> None:
+def test_what_cannot_be_split_is_rejected_in_a_line(fields: dict[str, Any], expected: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario(None, **fields).resolve()
     assert expected in str(caught.value)

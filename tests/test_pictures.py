@@ -470,7 +470,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
     assert whole.mean() == pytest.approx(delivered, rel=0.05)
 
 
-def test_more_panels_than_can_be_drawn_are_refused() -> None:
+def test_more_panels_than_can_be_drawn_are_rejected() -> None:
     with pytest.raises(ScenarioError, match="101 panels; needs at most 100: select flows"):
         pictures.window(many(), flows=["large"] * 101)
 
@@ -549,13 +549,13 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str]
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_source_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     refused = command("plot", tmp_path / "wan", "window", "-o", tmp_path / "a.svg")
     expected = f"error: {tmp_path}/wan: does not exist; needs a TOML file, or a directory of run --csv\n"
     assert (refused.returncode, refused.stderr) == (2, expected)
 
 
-def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
+def test_a_directory_without_a_run_is_rejected(tmp_path: Path) -> None:
     refused = command("plot", tmp_path, "window", "-o", tmp_path / "a.svg")
     expected = f"error: {tmp_path}: no scenario.toml in it; needs a directory of longpipe run --csv\n"
     assert (refused.returncode, refused.stderr) == (2, expected)

@@ -28,7 +28,7 @@ IP = {"framing": "ip", "switch": {"buffer": "100 packets"}}
 
 
 @pytest.mark.parametrize("named", ["cubic", {"kind": "cubic"}, Cubic()])
-def test_a_control_that_is_named_goes_by_the_profiles_rules(named: object) -> None:
+def test_a_control_that_is_named_follows_the_profiles_rules(named: object) -> None:
     plain = Scenario.model_validate({**IP, "tcp": {"profile": "linux-6"}})
     assert plain.with_(**{"tcp.congestion": named}).digest() == plain.digest()
     assert Tcp.model_validate({"profile": "linux-6", "congestion": "highspeed"}).congestion == HighSpeed(rules="linux")
@@ -41,7 +41,7 @@ def test_options_without_a_kind_are_those_of_the_profiles_control() -> None:
     assert tcp == Tcp.model_validate({"profile": "linux-6", "congestion": whole[0], "recovery": whole[1]})
 
 
-def test_rules_that_are_said_win_over_the_profile() -> None:
+def test_specified_rules_take_precedence_over_the_profile() -> None:
     said = {"kind": "cubic", "rules": "rfc-9438"}
     assert Tcp.model_validate({"profile": "linux-6", "congestion": said}).congestion == Cubic(rules="rfc-9438")
     changed = Scenario.model_validate({**IP, "tcp": {"profile": "linux-6"}}).with_(
@@ -146,7 +146,7 @@ def test_each_profile_runs_as_packets_and_as_cells(name: str) -> None:
         assert simulate(Scenario().with_(**changes), 1).efficiency > 0.3
 
 
-def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
+def test_an_unknown_profile_is_rejected_with_those_there_are() -> None:
     with pytest.raises(ScenarioError, match=r"tcp\.profile: 'linux-2'; .*accepts classic, linux-6"):
         Scenario().with_(**{"tcp.profile": "linux-2"})
 

@@ -79,7 +79,7 @@ def mean_delay_ms(result: Result) -> float:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused_in_a_line(changes: dict[str, Any], line: str) -> None:
+def test_what_cannot_be_is_rejected_in_a_line(changes: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         LINK.with_(**changes).resolve()
     assert list(error.value.problems) == [line]
@@ -179,7 +179,7 @@ def test_flows_of_different_round_trips_share_by_fq_codel_but_not_by_codel() -> 
     assert simulate(mixed.with_(**{"switch.policy": "codel"})).fairness < shared.fairness
 
 
-def test_web_users_wait_less_beside_downloads_where_flows_have_queues_of_their_own() -> None:
+def test_web_users_wait_less_with_downloads_where_flows_have_queues_of_their_own() -> None:
     groups = [{"name": "bulk", "count": 3}, {"name": "web", "traffic": {"kind": "web", "cycle": "20 s"}}]
     beside = LINK.with_(**{"network.sources": 4, "network.group": groups, "duration": "60 s"})
     waits = {

@@ -108,7 +108,7 @@ def test_of_the_sweep_bbr_sends_what_losses_leave_and_cubic_a_little(out: Path) 
     assert (means["cubic"] < 8).all()
 
 
-def test_a_page_has_printed_beside_simulated_windows_and_distances(out: Path) -> None:
+def test_a_page_has_printed_with_simulated_windows_and_distances(out: Path) -> None:
     results = Results(PAPER.id, out)
     tables = PAPER.grids(results)
     assert [len(table.rows) for table in tables] == [35, 35, 15]

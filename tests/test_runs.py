@@ -71,7 +71,7 @@ def test_cells_and_bytes_are_conserved(scenario: Scenario, seed: int) -> None:
     st.one_of(fields, ip_fields()),
     st.lists(st.tuples(st.integers(0, 200), st.sampled_from(GARBAGE)), min_size=1, max_size=2),
 )
-def test_a_broken_scenario_is_refused_or_runs(table: dict[str, Any], changes: list[tuple[int, Any]]) -> None:
+def test_a_broken_scenario_is_rejected_or_runs(table: dict[str, Any], changes: list[tuple[int, Any]]) -> None:
     for position, value in changes:
         table = with_leaf(table, position, value)
     scenario = valid_or_problems(table)
@@ -137,7 +137,7 @@ def test_another_seed_is_another_run() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True, "1"])
-def test_seed_out_of_range_is_refused(seed: int) -> None:
+def test_seed_out_of_range_is_rejected(seed: int) -> None:
     with pytest.raises(ScenarioError) as error:
         simulate(Scenario(duration="1 ms"), seed)
     assert str(error.value) == f"seed: {seed!r}; needs a whole number from 0 to 18446744073709551615"

@@ -226,7 +226,7 @@ def test_cities_are_known_by_plain_names_and_the_nearest_are_told() -> None:
         ("3x4:600:53:7", "shell: phasing 7; needs half, or 0 to 2"),
     ],
 )  # fmt: skip
-def test_shells_that_cannot_be_are_refused(text: str, said: str) -> None:
+def test_shells_that_cannot_be_are_rejected(text: str, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         parse_shell(text)
     assert str(caught.value) == said

@@ -217,7 +217,7 @@ def test_audio_of_the_highest_rate_fits_into_datagrams() -> None:
 
 
 @needs_stacks
-def test_frames_of_more_packets_than_their_header_counts_are_refused() -> None:
+def test_frames_of_more_packets_than_their_header_counts_are_rejected() -> None:
     traffic = {"stack": "str0m", "size": None, "highest_rate": "1 Gbit/s", "frame_rate": 1}
     with pytest.raises(ScenarioError, match=r"highest_rate: 1000000000 bit/s; needs frames of at most 65535 packets"):
         simulate(path(traffic, duration="1 s"))
@@ -243,7 +243,7 @@ def test_marks_reach_the_stack_and_come_back_as_reductions_without_loss() -> Non
 
 
 @needs_stacks
-def test_it_runs_beside_tcp_over_cells_and_over_a_path_that_moves() -> None:
+def test_it_runs_with_tcp_over_cells_and_over_a_path_that_moves() -> None:
     groups = [
         {"name": "quic", "traffic": {"kind": "stack", "stack": "noq", "congestion": "cubic"}},
         {"name": "tcp", "count": 2, "traffic": "greedy", "tcp": {"congestion": "cubic", "recovery": "rack"}},

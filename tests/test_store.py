@@ -34,7 +34,7 @@ def test_a_stored_run_is_the_run(kept: Store) -> None:
     assert (loaded.efficiency, loaded.fairness) == (result.efficiency, result.fairness)
 
 
-def test_traces_are_kept_beside_the_run(kept: Store, tmp_path: Path) -> None:
+def test_traces_are_kept_with_the_run(kept: Store, tmp_path: Path) -> None:
     traced = SHORT.with_(
         **{f"traces.{kind}": True for kind in ("cwnd", "queue", "sequence", "rtt", "vc_queue", "arrivals")}
     )
@@ -54,7 +54,7 @@ def test_traces_are_kept_beside_the_run(kept: Store, tmp_path: Path) -> None:
             kept.load(traced, 1)
 
 
-def test_traces_without_a_place_to_go_are_refused(database: str) -> None:
+def test_traces_without_a_place_to_go_are_rejected(database: str) -> None:
     with closing(Store(database)) as kept, pytest.raises(StoreError, match=r"no directory for traces; needs \?traces="):
         kept.check_traces(SHORT.with_(**{"traces.cwnd": True}))
 
@@ -101,7 +101,7 @@ def test_a_url_that_cannot_be_opened_is_one_line(where: str, message: str) -> No
     assert "secret" not in str(refused.value)
 
 
-def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_rejected_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database\n" * 100)
     with pytest.raises(ScenarioError, match=r"notes\.txt: file is not a database"):
@@ -109,13 +109,13 @@ def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
     assert path.read_text().startswith("not a database")
 
 
-def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ScenarioError, match=r"store: .*runs\.sqlite: .*; needs a database, or a new file"):
         Store(tmp_path / "file" / "runs.sqlite")
 
 
-def test_a_file_of_other_tables_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_other_tables_is_rejected(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
         other.execute("create table runs (a)")
         other.commit()

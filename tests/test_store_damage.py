@@ -118,7 +118,7 @@ def test_a_run_that_was_finished_and_is_gone_is_not_done_again_without_a_word(tm
                 read_it()
 
 
-def test_a_damaged_trace_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_trace_is_rejected(tmp_path: Path) -> None:
     traced = BASE.with_(**{"traces.cwnd": True})
     with closing(Store(tmp_path / "runs.db")) as store:
         store.save(traced, 1, pack(simulate(traced, 1)))
@@ -166,7 +166,7 @@ def test_the_measures_of_an_older_store_are_calculated_again(tmp_path: Path) -> 
         ("delete from summaries where run = 2", "10 runs with 9 summaries"),
     ],
 )
-def test_an_older_store_that_contradicts_itself_is_refused_and_left_alone(
+def test_an_older_store_that_contradicts_itself_is_rejected_and_left_alone(
     tmp_path: Path, changes: str, named: str
 ) -> None:
     path = of_version_8(tmp_path)

@@ -104,7 +104,7 @@ def engines(store: Store) -> dict[str, int]:
         return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_graphs_and_beside_vbr(
+def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_graphs_and_with_vbr(
     where: Where,
 ) -> None:
     place = where()

@@ -81,7 +81,7 @@ def test_a_version_1_that_cannot_be_brought_over_is_left_as_it_was(tmp_path: Pat
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-def test_a_newer_store_is_refused_with_both_versions(tmp_path: Path, *, readonly: bool) -> None:
+def test_a_newer_store_is_rejected_with_both_versions(tmp_path: Path, *, readonly: bool) -> None:
     path = tmp_path / "runs.db"
     Store(path).close()
     with closing(sqlite3.connect(path)) as database:
@@ -94,7 +94,7 @@ def test_a_newer_store_is_refused_with_both_versions(tmp_path: Path, *, readonly
     )
 
 
-def test_a_readonly_store_reads_and_refuses_to_write(tmp_path: Path, database: str) -> None:
+def test_a_readonly_store_reads_and_rejects_to_write(tmp_path: Path, database: str) -> None:
     for where in (tmp_path / "runs.db", database):
         with closing(Store(where)) as store:
             store.save(SHORT, 1, pack(simulate(SHORT, 1)))
@@ -131,7 +131,7 @@ def mounted(path: Path, *options: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", path], check=True)
 
 
-def test_a_store_on_a_readonly_disk_reads_and_refuses_to_open_for_writing(tmp_path: Path) -> None:
+def test_a_store_on_a_readonly_disk_reads_and_rejects_to_open_for_writing(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk") as disk:
         path = disk / "runs.db"
         with closing(Store(path)) as store:

@@ -53,7 +53,7 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
         ),
     ],
 )
-def test_a_bad_stream_or_stop_is_refused_in_one_line(fields: dict[str, Any], problem: str) -> None:
+def test_a_bad_stream_or_stop_is_rejected_in_one_line(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         _scenario(**fields).resolve()
     assert str(refused.value) == problem

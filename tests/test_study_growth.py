@@ -25,7 +25,7 @@ def refusal(store: Store, changed: Design) -> str:
     return str(refused.value)
 
 
-def test_another_design_under_a_study_s_name_is_refused_with_the_difference() -> None:
+def test_another_design_under_a_study_s_name_is_rejected_with_the_difference() -> None:
     store = Store()
     Study(DESIGN, store, name="growth")
     longer = refusal(store, design(POLICY, RECOVERY, base=BASE.with_(duration="30 ms")))

@@ -32,7 +32,7 @@ def test_all_levels_of_a_suite_are_scenarios(suite: str) -> None:
             assert not {factor.name for factor in design.factors} & {measure.name for measure in design.asked}
 
 
-def test_a_part_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_a_part_that_is_not_there_is_rejected_with_those_that_are() -> None:
     with pytest.raises(ScenarioError, match=r"^PART: '8\.3'; .*accepts .*8\.2\.5") as error:
         SUITES["rfc-7928"].only(["8.3"])
     assert "\n" not in str(error.value)

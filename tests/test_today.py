@@ -119,7 +119,7 @@ def test_the_page_has_every_conclusion_with_its_answer(tmp_path: Path) -> None:
         (["frr-96", "--today", "--json", "-"], "--today: not with --sensitivity"),
     ],
 )
-def test_today_refuses_what_it_cannot_show(arguments: list[str], message: str) -> None:
+def test_today_rejects_what_it_cannot_show(arguments: list[str], message: str) -> None:
     found = CliRunner().invoke(app, ["reproduce", *arguments])
     assert found.exit_code != 0
     assert message in str(found.exception or found.output) + found.output

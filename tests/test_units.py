@@ -83,7 +83,7 @@ SIZES = "accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"
         (SEGMENTS, "1 cell", "'1 cell' is not a number of segments; accepts segments, as in '1 segment'"),
     ],
 )
-def test_what_is_no_quantity_is_refused_with_what_is_accepted(dimension: Dimension, text: str, message: str) -> None:
+def test_what_is_no_quantity_is_rejected_with_what_is_accepted(dimension: Dimension, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=r"^'") as error:
         dimension.parse(text)
     assert str(error.value) == message

@@ -212,7 +212,7 @@ def test_a_stored_run_has_the_same_means() -> None:
     assert study.frame()["efficiency"].nunique() == 3
 
 
-def test_mser_leaves_out_the_transient_and_refuses_a_trend() -> None:
+def test_mser_leaves_out_the_transient_and_rejects_a_trend() -> None:
     # Computed by hand: the batch means are 9, 5, 1, 1, 1, 1, 1, 1; without the first two, the error is zero.
     assert truncation(np.repeat([9.0, 5, 1, 1, 1, 1, 1, 1], 5)) == (10, True)
     assert truncation(np.full(40, 3.0)) == (0, True)

@@ -42,7 +42,7 @@ test("lines are complete, also if they were drawn during the run", async () => {
     await done(opened);
 });
 
-test("each knob changes the run", async () => {
+test("each parameter changes the run", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;
     await rerun(page, () => set(page, "duration", "1 s"));
@@ -167,7 +167,7 @@ test("a flow beyond the eighth is drawn if its segments are selected", async () 
     await done(opened);
 });
 
-test("fields without a knob are edited as text: groups, VBR, marking queues", async () => {
+test("fields that the form lacks are edited as text: groups, VBR, marking queues", async () => {
     const opened = await open({ hash: "#preset=lan-5-epd" });
     const { page } = opened;
     await page.locator("#text-box summary").click();
@@ -412,7 +412,7 @@ test("saved files: TOML that repeats the run, CSV, PNG and SVG", async () => {
     await done(opened);
 });
 
-test("20 seeds give intervals, and two knobs a heat map", async () => {
+test("20 seeds give intervals, and two parameters a heat map", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
     await page.click("#seeds-box summary");

@@ -82,7 +82,7 @@ for (const [name, toml] of Object.entries(SIZES)) {
     await rerun(page, () => page.setInputFiles("#file", file));
     const drawn = [];
     for (let seed = 2; seed < 7; seed++) drawn.push(await letGo(page, seed));
-    say(`15 flows, 100 s, ${name}: from letting a knob go to the picture`, drawn.map(([all]) => all), 0, "ms");
+    say(`15 flows, 100 s, ${name}: from releasing a slider to the picture`, drawn.map(([all]) => all), 0, "ms");
     say(`15 flows, 100 s, ${name}: of which the engine`, drawn.map(([, engine]) => engine), 0, "ms");
     const counted = await page.evaluate(async (text) => {
         const found = [];
