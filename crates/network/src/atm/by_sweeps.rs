@@ -26,11 +26,7 @@ pub(super) fn send<P: Probe>(
 /// Lets a port process the arrivals that are known by now.
 pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     atm.sweeps.process(port, hosts.clock.now, hosts.clock.end);
-    if atm.sweeps.have_lost() {
-        for (lost, packet) in atm.sweeps.take_lost() {
-            atm.lose_cell_of(hosts, &packet, lost.frame, (lost.link, lost.time, lost.cause));
-        }
-    }
+    report_lost(atm, hosts);
     let mut number = 0;
     while let Some(done) = atm.sweeps.done(number) {
         number += 1;
@@ -47,5 +43,19 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     }
     if let Some(at) = atm.sweeps.next_processing(port) {
         hosts.clock.set(Actor::Port(port as usize), at, CELL);
+    }
+}
+
+/// Processes all arrivals up to the end of the run, and reports the cells that they lose.
+pub(super) fn finish<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>) {
+    atm.sweeps.finish(hosts.clock.end);
+    report_lost(atm, hosts);
+}
+
+fn report_lost<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>) {
+    if atm.sweeps.have_lost() {
+        for (lost, packet) in atm.sweeps.take_lost() {
+            atm.lose_cell_of(hosts, &packet, lost.frame, (lost.link, lost.time, lost.cause));
+        }
     }
 }

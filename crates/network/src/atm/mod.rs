@@ -162,6 +162,7 @@ impl Medium for Atm {
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         (0..self.meters.len()).for_each(|source| vbr::carry_vbr(self, hosts, source));
+        by_sweeps::finish(self, hosts);
         self.watch_wires(hosts);
     }
 

@@ -270,7 +270,6 @@ impl Sweeps {
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len()).for_each(|port| self.sweep(port as u32, end.0 + 1));
         self.done.clear();
-        self.lost.clear();
     }
 
     /// Returns link and counters of each port at the end of the run.
