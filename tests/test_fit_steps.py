@@ -11,12 +11,13 @@ from commands import run
 from longpipe import Scenario
 from longpipe.fit import fit, observe
 from longpipe.fit.departures import BusyIntervals, in_pieces
+from longpipe.fit.draws import drawn
 from longpipe.fit.features import features
 from longpipe.fit.observed import ObservedFlow
 from longpipe.fit.path_file import write
 from longpipe.fit.rates import rate_steps, served_bits
 from longpipe.fit.reported import report
-from longpipe.fit.whatif import _drawn, whatif
+from longpipe.fit.whatif import whatif
 from longpipe.units import TIME
 
 STEPS = [["0 s", "8 Mbit/s"], ["2 s", "4 Mbit/s"], ["4 s", "9 Mbit/s"]]
@@ -93,8 +94,8 @@ def test_the_scenario_has_the_steps_and_predictions_vary_all_rates(moving: Obser
     # The base RTT varies, too: each draw shifts all delays equally.
     shifts = set()
     for seed in range(3):
-        drawn: Any = _drawn(fitted.scenario, written, np.random.default_rng(seed))["network.path"]
-        pairs = zip(drawn["delay"], path["delay"], strict=True)
+        changes: Any = drawn(fitted.scenario, written, np.random.default_rng(seed))["network.path"]
+        pairs = zip(changes["delay"], path["delay"], strict=True)
         (shift,) = {TIME.parse(new) - TIME.parse(old) for (_, new), (_, old) in pairs}
         shifts.add(shift)
     assert len(shifts) == 3

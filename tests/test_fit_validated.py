@@ -103,6 +103,7 @@ def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 -
     for control in ("bbr", "reno"):
         for name, value in {"goodput_mbps": 14.0, "rtt_ms": 120.0}.items():
             fit |= {f"{control}_{name}_{end}": value for end in ("mean", "low", "high")}
+            fit[f"{control}_{name}_half"] = 0.1
     for name, one in changes.items():
         if name in path:
             runs[name] = one
@@ -179,3 +180,38 @@ def test_a_maximum_that_is_no_time_is_rejected(most: str, said: str, tmp_path: P
     done = command("validate", "fit", str(tmp_path), "--most", most)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
+
+
+def with_losses(linux: list[float], **changes: Any) -> dict[str, FitCriterion]:  # noqa: ANN401 - of the columns
+    """Returns the verdicts on a path with random losses, where each of Linux's runs has one of these goodputs."""
+    runs, fits = rows(loss=0.001, loss_low=0.0005, loss_high=0.002, **changes)
+    draws = [runs.assign(draw=draw, goodput_mbps=goodput) for draw, goodput in enumerate(linux)]
+    found = judged(pd.concat(draws, ignore_index=True), fits)
+    return {one.name: one for one in found}
+
+
+def test_means_over_random_losses_need_several_runs_of_linux() -> None:
+    once = with_losses([11.0])
+    mean, single = once["mean prediction with random losses"], once["single runs within the predicted interval"]
+    assert (mean.met, mean.of, mean.note) == (0, 0, "not judged: 1 paths with one run of Linux")
+    assert (single.met, single.of) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("linux", "half", "met"),
+    [
+        # The predicted mean is 14.
+        ([13.5, 13.6, 13.4], 0.1, (1, 0)),
+        ([13.5, 13.6, 13.4], 0.6, (1, 1)),
+        # 8 % off; the interval of Linux's mean has 1 %.
+        ([12.9, 13.0, 12.9, 13.0], 0.1, (0, 0)),
+        # Few runs that differ are no evidence against the prediction.
+        ([12.0, 14.0], 0.1, (1, 1)),
+    ],
+)
+def test_means_over_random_losses_count_their_uncertainty(
+    linux: list[float], half: float, met: tuple[int, int]
+) -> None:
+    found = with_losses(linux, **{f"{control}_goodput_mbps_half": half for control in ("bbr", "reno")})
+    names = ("mean prediction with random losses", "mean with random losses within its interval")
+    assert tuple(found[name].met for name in names) == met

@@ -29,8 +29,8 @@ def whatif(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3")
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", help="Number of pairs of runs; each pair has its own random numbers.")
-    ] = 20,
+        int, typer.Option("--seeds", help="Number of pairs of runs; of a fitted path, of draws with two pairs each.")
+    ] = 40,
     measures: Annotated[
         list[str] | None,
         typer.Option("--measure", metavar="NAME=WHAT", help="Additional measure, as for longpipe design."),
@@ -73,7 +73,8 @@ def _show(found: WhatIf, path: Path) -> None:
     from longpipe.analysis.cautions import seedless
 
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
-    echo(f"{path}: {changes_text}; {found.seeds} pairs of runs; goodput and RTT without the first third of each run")
+    runs = "draws of the path, two pairs of runs each" if found.estimates else "pairs of runs"
+    echo(f"{path}: {changes_text}; {found.seeds} {runs}; goodput and RTT without the first third of each run")
     table = Table(box=None, pad_edge=False)
     for head in ("", *(_head(one) for one in found.measures)):
         table.add_column(head, justify="right" if head else "left")
@@ -90,6 +91,8 @@ def _show(found: WhatIf, path: Path) -> None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
     else:
         echo("95 % intervals include the random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
+        if found.estimates["estimates"].get("rate", {}).get("high") is None:
+            echo("the rate is a lower bound: a control that sends faster than the captured flow may reach more")
 
 
 def _shown(one: ComparedMeasure) -> tuple[float, str]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from longpipe.fit.report import FitReport
 
 SUFFIX: Final = ".fit.json"
-# Format 2 counts the packet in transmission as part of the buffer.
-FORMAT: Final = 2
+# Format 2 counts the packet in transmission as part of the buffer, 3 has the number of random losses.
+FORMAT: Final = 3
 
 
 def as_json(found: FitReport) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     if bottleneck["high"] is None:
         unknowns.insert(0, "the rate of the bottleneck: there was no queue for long enough")
     # If there was no queue, losses were random.
-    random = bottleneck["high"] is None and loss is not None and loss["value"] > 0
+    random = bottleneck["high"] is None and loss is not None and loss["count"] > 0
     hypothesis = Hypothesis(
         rate_bps=bps,
         base_rtt_s=base["value"],
@@ -252,6 +252,7 @@ def _loss(
     row = {
         "value": share, "low": None, "high": share, "unit": "per packet",
         "known": f"{lost:.0f} retransmitted or lost packets, including those at a full queue",
+        "count": round(lost), "packets": round(max(sent + lost, 1.0)),
     }  # fmt: skip
     places = [] if series is None else np.repeat(series.time_s, counts.astype(int)).tolist()
     return row, places

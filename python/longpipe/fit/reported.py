@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Number of rates over time from which on other traffic at the bottleneck is a likely cause.
 MANY_STEPS: Final = 8
+# Largest buffer of a path whose queue never overflowed, in bandwidth-delay products.
+_MOST_PRODUCTS: Final = 4.0
 
 
 def report(found: PathFit) -> FitReport:
@@ -68,7 +70,8 @@ def scenario(found: PathFit) -> Scenario:
 def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
     """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None if it is unknown.
 
-    The buffer includes the packet in transmission, as `switch.buffer` does.
+    The buffer includes the packet in transmission, as `switch.buffer` does. Where only its lower bound is known,
+    `prior_high` is the largest buffer that predictions draw. `count` of `packets` were lost at random.
     """
     features, seen = found.features, found.seen
     rows: dict[str, dict[str, Any]] = {}
@@ -95,9 +98,14 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             "value": minimum, "low": minimum, "high": None, "unit": "packets",
             "known": f"{known}; the scenario has {scenario(found).switch.buffer}",
         }  # fmt: skip
-    loss = found.loss_probability
-    count = int(features.elsewhere.sum()) if found.best.queue == TAIL_DROP else 0
-    rows["loss"] = _row(loss, "per packet", f"{count} of {len(seen.sent_s)} packets, queue not full")
+        if found.best.queue == TAIL_DROP:
+            product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / seen.packet_bytes
+            rows["buffer"]["prior_high"] = max(math.ceil(_MOST_PRODUCTS * product), minimum)
+    count, packets = found.random_losses, len(seen.sent_s)
+    rows["loss"] = _row(found.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
+    # An AQM's drops cannot be told from random losses.
+    if found.best.queue == TAIL_DROP:
+        rows["loss"] |= {"count": count, "packets": packets}
     return rows
 
 

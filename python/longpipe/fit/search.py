@@ -122,11 +122,16 @@ class PathFit:
         return tuple(names)
 
     @property
+    def random_losses(self) -> int:
+        """Number of lost packets that were not the queue's; 0 with AQM, whose drops look the same."""
+        return int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
+
+    @property
     def loss_probability(self) -> FitEstimate:
         """Probability per packet of a loss outside the queue, with its 95 % interval (Poisson)."""
         from scipy.stats import chi2
 
-        count = int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
+        count = self.random_losses
         sent = len(self.seen.sent_s)
         low = float(chi2.ppf(0.025, 2 * count)) / 2 / sent if count else 0.0
         return FitEstimate(count / sent, low, float(chi2.ppf(0.975, 2 * count + 2)) / 2 / sent)

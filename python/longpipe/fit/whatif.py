@@ -1,7 +1,8 @@
-"""Effect of a change of a scenario: paired runs with the same seeds, over the uncertainty of a fitted path."""
+"""Effect of a change of a scenario: paired runs with the same random numbers, over paths that fit a capture."""
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ import numpy as np
 from longpipe.analysis.dimensions import BITS_PER_SECOND, SECONDS, text_of
 from longpipe.analysis.measure import parse_all
 from longpipe.errors import ScenarioError
+from longpipe.fit.draws import drawn
 from longpipe.fit.path_file import read
 from longpipe.fit.series import FlowSeries, simulated
 from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
-from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -31,18 +32,20 @@ if TYPE_CHECKING:
 
 # Share of a run that precedes the measurement of goodput and RTT.
 STEADY: Final = 1 / 3
-SEEDS: Final = 20
+# Pairs of runs: 39 are the fewest whose minimum and maximum include a further run with a probability of 95 %.
+SEEDS: Final = 40
 LEAST_SEEDS: Final = 3
-# Standard deviations in half of a 95 % interval.
-_NORMAL: Final = 1.96
+# Probability below a two-sided interval of 95 %.
+_TAIL: Final = 0.025
 
 
 @dataclass(frozen=True)
 class ComparedMeasure:
     """One measure of the baseline, of the changed scenario, and their difference: (mean, half of the 95 % interval).
 
-    `observed` is the captured flow's value, None without estimates. `runs` is the 95 % prediction interval of a
-    single changed run under a normal distribution.
+    The intervals of `baseline`, `changed` and `difference` include the mean over many runs of the path that was
+    captured. `runs` is the 95 % prediction interval of one changed run. `observed` is the captured flow's value, None
+    without estimates.
     """
 
     name: str
@@ -56,7 +59,10 @@ class ComparedMeasure:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:
-    """The effect of a change. `estimates` are those of `longpipe fit`, None for a scenario that was not fitted."""
+    """The effect of a change. `estimates` are those of `longpipe fit`, None for a scenario that was not fitted.
+
+    `baseline` and `changed` are a pair of runs over the scenario of the file.
+    """
 
     scenario: Scenario
     changes: Mapping[str, object]
@@ -79,7 +85,8 @@ def whatif(
     `measures` are measured in addition to goodput, RTT and losses, in the format of `Design.measures`.
 
     If estimates of `longpipe fit` are next to the file, each pair of runs draws rate, RTT, buffer and loss from their
-    intervals, so that the result's intervals include the uncertainty of the fit.
+    posterior distributions (`longpipe.fit.draws`), and is repeated with other random numbers over the same draw, which
+    separates the uncertainty of the path from the variation between runs.
     """
     if not changes:
         raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
@@ -93,35 +100,46 @@ def whatif(
         measure.check(changed)
     fitted = read(path)
     random = np.random.default_rng(0)
-    draws = [_drawn(scenario, fitted, random) if fitted else {} for _ in range(seeds)]
-    draws[0] = {}
+    draws = [drawn(scenario, fitted, random) if fitted else {} for _ in range(seeds)]
+    # Random numbers of a pair are those of its place. Repeats of the draws follow, and the pair of the picture.
+    pairs = [*draws, *draws, {}] if fitted else draws
+    pictured = len(pairs) - 1 if fitted else 0
     traced = {"traces.sequence": True, "traces.rtt": True}
     unit = "packets" if scenario.framing == "ip" else "cells"
 
-    def both(seed: int) -> tuple[FlowSeries, FlowSeries, dict[str, float], dict[str, float]]:
-        pair = []
+    def both(seed: int) -> tuple[list[FlowSeries], dict[str, float], dict[str, float]]:
+        series, values = [], []
         for more in ({}, changes):
-            one = scenario.with_(**{**draws[seed], **traced, **more})
+            one = scenario.with_(**pairs[seed], **traced).with_(**more)
             result = simulate(one, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
-            pair.append((simulated(result, duration_s(one)), _measures(result, unit) | own))
-        (first, before), (second, after) = pair
-        return first, second, before, after
+            values.append(_measures(result, unit) | own)
+            if seed == pictured:
+                series.append(simulated(result, duration_s(one)))
+        return series, values[0], values[1]
 
     found = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for one in pool.map(both, range(seeds)):
+        for one in pool.map(both, range(len(pairs))):
             found.append(one)
-            progress(len(found) / seeds)
+            progress(len(found) / len(pairs))
     seen = _observed(fitted) if fitted else {}
+    counted = found[: 2 * seeds] if fitted else found
+    before, after = [one[1] for one in counted], [one[2] for one in counted]
+
+    def columns(values: list[dict[str, float]], name: str) -> Numbers:
+        """Returns the values of a measure: a row for each repeat, a column for each draw."""
+        return np.array([one[name] for one in values]).reshape(-1, seeds)
+
     compared = tuple(
-        _measure(name, of, seen.get(name), [one[2][name] for one in found], [one[3][name] for one in found])
+        _measure(name, of, seen.get(name), columns(before, name), columns(after, name))
         for name, of in (
             *(("goodput", "bit/s"), ("median RTT", "s"), ("losses", unit)),
             *((measure.name, _unit(measure)[0]) for measure in asked),
         )
     )
-    return WhatIf(scenario, dict(changes), seeds, compared, found[0][0], found[0][1], fitted)
+    first, second = found[pictured][0]
+    return WhatIf(scenario, dict(changes), seeds, compared, first, second, fitted)
 
 
 def _unit(measure: Measure) -> tuple[str, float]:
@@ -171,64 +189,49 @@ def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _measure(name: str, unit: str, observed: float | None, before: list[float], after: list[float]) -> ComparedMeasure:
+def _measure(name: str, unit: str, observed: float | None, before: Numbers, after: Numbers) -> ComparedMeasure:
+    """Compares the values of pairs of runs: a column for each draw of the path, a row for each repeat."""
+    return ComparedMeasure(
+        name, unit, observed, mean_of_path(before), mean_of_path(after), mean_of_path(after - before),
+        single_run(after[0]),
+    )  # fmt: skip
+
+
+def mean_of_path(values: Numbers) -> tuple[float, float]:
+    """Returns the mean, and half of the 95 % interval of the mean over many runs of the path that was captured.
+
+    `values` has a column for each draw of the path, and a row for each repeat over it. The variance of the path's mean
+    is that between draws (analysis of variance of a random effect) plus the standard error of this variance, because
+    too few runs can hide it; the variance of the simulated mean is added. With one row the path is known, and all
+    variance is between runs.
+    """
     from scipy.stats import t
 
-    one, other = np.array(before), np.array(after)
-    count = len(one)
-    deviations = float(t.ppf(0.975, count - 1))
-    factor = deviations / count**0.5
-    # Quantiles of a few runs would be exceeded by more than 5 % of further ones.
-    half = deviations * float(other.std(ddof=1)) * (1 + 1 / count) ** 0.5
-    low, high = max(float(other.mean()) - half, 0.0), float(other.mean()) + half
-
-    def mean(values: Numbers) -> tuple[float, float]:
-        return float(values.mean()), factor * float(values.std(ddof=1))
-
-    return ComparedMeasure(name, unit, observed, mean(one), mean(other), mean(other - one), (low, high))
+    repeats, count = values.shape
+    means = values.mean(axis=0)
+    between = float(means.var(ddof=1))
+    of_path = 0.0
+    if repeats > 1:
+        within = float(values.var(axis=0, ddof=1).mean()) / repeats
+        error = math.sqrt(2 * (between**2 / (count - 1) + within**2 / (count * (repeats - 1))))
+        of_path = max(between - within, 0.0) + error
+    return float(means.mean()), float(t.ppf(1 - _TAIL, count - 1)) * math.sqrt(of_path + between / count)
 
 
-def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
-    """Returns fields with values from the estimates' intervals, normally distributed about the file's values."""
-    network: Any = scenario.network
-    if network.kind != "dumbbell":
-        return {}
-    rows = fitted["estimates"]
-    changes: dict[str, object] = {}
-    rate, delay = _near(rows.get("rate"), random), _near(rows.get("base RTT"), random)
-    longer_ps = delay * rows["base RTT"]["value"] * 1e12 if delay else 0.0
-    if rate:
-        changes["network.trunk_rate"] = _scaled(network.trunk_rate, 1 + rate)
-    if delay:
-        changes["network.trunk_delay"] = _shifted(network.trunk_delay, longer_ps)
-    # Over time, the delays and rates of the series replace those of the trunk.
-    if getattr(network.path, "kind", "") == "moving" and (rate or delay):
-        path = network.path.model_dump(exclude_unset=True)
-        if network.path.rate:
-            path["rate"] = [[at, _scaled(step, 1 + rate)] for at, step in network.path.rate]
-        if network.path.delay:
-            path["delay"] = [[at, _shifted(step, longer_ps)] for at, step in network.path.delay]
-        changes["network.path"] = path
-    buffer = _near(rows.get("buffer"), random)
-    if buffer:
-        changes["switch.buffer"] = f"{max(1, round(rows['buffer']['value'] * (1 + buffer)))} packets"
-    loss = _near(rows.get("loss"), random)
-    if loss and getattr(network.trunk_loss, "kind", "") == "bernoulli":
-        changes["network.trunk_loss.probability"] = max(0.0, network.trunk_loss.probability * (1 + loss))
-    return changes
+def single_run(values: Numbers) -> tuple[float, float]:
+    """Returns the 95 % prediction interval of one further run, from independent runs.
 
+    Order statistics of n runs include a further one with a probability of 1 - 2k/(n+1), whatever the distribution,
+    where k is the rank of each end. For fewer than 39 runs, for which that is below 95 %, a normal distribution is
+    assumed (Student's t).
+    """
+    from scipy.stats import t
 
-def _scaled(rate: str, factor: float) -> str:
-    return f"{max(1, round(RATE.parse(rate) * factor))} bit/s"
-
-
-def _shifted(delay: str, by_ps: float) -> str:
-    return f"{max(0, round(TIME.parse(delay) + by_ps))} ps"
-
-
-def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
-    """Returns a relative deviation drawn from an estimate's interval; 0 if the estimate has no interval."""
-    if not row or row.get("low") is None or row.get("high") is None or not row["value"]:
-        return 0.0
-    deviation = (row["high"] - row["low"]) / (2 * _NORMAL) / row["value"]
-    return float(random.normal(0.0, deviation))
+    count = len(values)
+    rank = math.floor(_TAIL * (count + 1) + 1e-9)
+    if rank:
+        ordered = np.sort(values)
+        return float(ordered[rank - 1]), float(ordered[-rank])
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    half = float(t.ppf(1 - _TAIL, count - 1)) * deviation * math.sqrt(1 + 1 / count)
+    return max(mean - half, 0.0), mean + half

@@ -11,10 +11,11 @@ from longpipe.pictures.style import GREY, PALETTE, panels, titled
 
 
 def whatif(found: WhatIf) -> Figure:
-    """Draws RTT and data in flight of the first pair of runs, with the observed flow where a fit has recorded it."""
+    """Draws RTT and data in flight of the pair of runs of `WhatIf`, with the observed flow where a fit recorded it."""
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     end = float(found.baseline.grid[-1])
-    figure, axes = panels(2, titled(shortened(changes_text, 100), "first of the pairs of runs"), (0.0, end), height=2.4)
+    pair = "a pair of runs over the estimated path" if found.estimates else "first of the pairs of runs"
+    figure, axes = panels(2, titled(shortened(changes_text, 100), pair), (0.0, end), height=2.4)
     flows = [("fitted" if found.estimates else "unchanged", found.baseline.grid, found.baseline, PALETTE[0], 1.3)]
     flows.append(("changed", found.changed.grid, found.changed, PALETTE[1], 1.3))
     for place, (name, label, factor) in enumerate((("rtt", "RTT [ms]", 1e3), ("in_flight", "in flight [kB]", 1e-3))):

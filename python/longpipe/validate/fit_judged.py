@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pandas as pd
@@ -19,7 +19,7 @@ from longpipe.validate.linux_disciplines import WIRE_BYTES
 RATE_WITHIN: Final = 0.01
 BASE_WITHIN, BASE_WITHIN_S = 0.005, 0.5e-3
 BUFFER_WITHIN, BUFFER_WITHIN_PACKETS = 0.05, 2.0
-# Tolerances of a prediction: of goodput, of the median RTT, and of the mean over random losses.
+# Tolerances of a prediction: of goodput, of the median RTT, and of the mean goodput over random losses.
 GOODPUT_WITHIN, RTT_WITHIN, MEAN_WITHIN = 0.05, 0.1, 0.05
 # Two controls coincide on a path if Linux's windows differ by less than this on average.
 COINCIDE: Final = 0.02
@@ -34,13 +34,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FitCriterion:
-    """Number of cases that meet a criterion, total number, required share, and a phrase for each failing case."""
+    """Number of cases that meet a criterion, total number, required share, and a phrase for each failing case.
+
+    `note` says which cases are not judged.
+    """
 
     name: str
     met: int
     of: int
     share: float
     misses: tuple[str, ...]
+    note: str = ""
 
     @property
     def holds(self) -> bool:
@@ -56,6 +60,10 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     every = [*paths, *queues]
     senders = [row for row in rows if row["kind"] == "path" and row["number"] in _all_controls(rows)]
     lossless = [row for row in paths if not row["loss"]]
+    lossy = [row for row in paths if row["loss"]]
+    repeated = [row for row in lossy if _draws(row, runs) > 1]
+    once = len(lossy) - len(repeated)
+    note = f"not judged: {once} paths with one run of Linux" if once else ""
     sure = [row for row in rows if row["sender_share"] >= SURE]
     sure_queue = [row for row in queues if row["queue_share"] >= SURE]
 
@@ -74,8 +82,14 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
         _criterion(f"control if its probability is at least {SURE:.0%}", sure, right, 0.85),
         _criterion(f"queue if its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
         _criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
-        _criterion("mean prediction with random losses", _lossy(paths), lambda row: _mean_predicted(row, runs), 0.9),
-        _single_runs(_lossy(paths), runs),
+        *(
+            replace(_criterion(name, repeated, problem, 0.9), note=note)
+            for name, problem in (
+                ("mean prediction with random losses", lambda row: _mean_predicted(row, runs)),
+                ("mean with random losses within its interval", lambda row: _mean_covered(row, runs)),
+            )
+        ),
+        _single_runs(lossy, runs),
     ]
 
 
@@ -111,10 +125,6 @@ def _joined(fit: Row, runs: pd.DataFrame) -> Row:
 def _all_controls(rows: list[Row]) -> set[int]:
     """Returns the numbers of the paths on which other controls than the fitted one were captured."""
     return {row["number"] for row in rows if row["kind"] == "path" and row["control"] != FITTED}
-
-
-def _lossy(paths: list[Row]) -> list[Row]:
-    return [row for row in paths if row["loss"]]
 
 
 def _rate(row: Row) -> str:
@@ -182,6 +192,18 @@ def _linux(row: Row, runs: pd.DataFrame, control: str) -> pd.DataFrame:
     return found
 
 
+def _draws(row: Row, runs: pd.DataFrame) -> int:
+    """Returns the number of Linux's runs of the predicted controls, each with its own losses; 0 if one has none."""
+    return min(len(_linux(row, runs, control)) for control in PREDICTED)
+
+
+def _half_of_mean(values: "pd.Series[float]") -> float:
+    """Returns half of the 95 % interval of the mean of independent runs (Student's t)."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5)
+
+
 def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]]:
     """Yields control, measure and relative deviation of the mean prediction from the mean of Linux's runs."""
     for control in PREDICTED:
@@ -193,16 +215,38 @@ def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]
 
 
 def _predicted(row: Row, runs: pd.DataFrame) -> str:
-    return _beyond(row, runs, {"goodput": GOODPUT_WITHIN, "median RTT": RTT_WITHIN})
+    within = {"goodput": GOODPUT_WITHIN, "median RTT": RTT_WITHIN}
+    return _beyond(row, runs, {(control, name): most for control in PREDICTED for name, most in within.items()})
 
 
 def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
-    return _beyond(row, runs, {"goodput": MEAN_WITHIN, "median RTT": RTT_WITHIN})
+    """Compares means over random losses, of which Linux's is known up to the 95 % interval of its runs."""
+    within: dict[tuple[str, str], float] = {}
+    for control in PREDICTED:
+        goodput = _linux(row, runs, control)["goodput_mbps"]
+        within[control, "goodput"] = MEAN_WITHIN + _half_of_mean(goodput) / float(goodput.mean())
+        within[control, "median RTT"] = RTT_WITHIN
+    return _beyond(row, runs, within)
 
 
-def _beyond(row: Row, runs: pd.DataFrame, within: dict[str, float]) -> str:
-    found = _deviations(row, runs)
-    return ", ".join(f"{control} {name} {off:+.1%}" for control, name, off in found if not abs(off) <= within[name])
+def _mean_covered(row: Row, runs: pd.DataFrame) -> str:
+    """Compares the mean of Linux's runs with the predicted interval of the mean, each with its uncertainty."""
+    misses = []
+    for control in PREDICTED:
+        goodput = _linux(row, runs, control)["goodput_mbps"]
+        predicted, half = (float(row[f"{control}_goodput_mbps_{end}"]) for end in ("mean", "half"))
+        both = math.hypot(half, _half_of_mean(goodput))
+        if not abs(goodput.mean() - predicted) <= both:
+            misses.append(f"{control} {goodput.mean():.5g}, predicted {predicted:.5g} ± {both:.3g}")
+    return ", ".join(misses)
+
+
+def _beyond(row: Row, runs: pd.DataFrame, within: dict[tuple[str, str], float]) -> str:
+    return ", ".join(
+        f"{control} {name} {off:+.1%}"
+        for control, name, off in _deviations(row, runs)
+        if not abs(off) <= within[control, name]
+    )
 
 
 def _single_runs(paths: list[Row], runs: pd.DataFrame) -> FitCriterion:

@@ -25,10 +25,10 @@ KEY: Final = ["kind", "number", "control"]
 # Columns of each estimate: value, and 95 % interval; empty where unknown.
 QUANTITIES: Final = {"rate": "rate_bps", "base RTT": "base_s", "buffer": "buffer", "loss": "loss"}
 ENDS: Final = ("value", "low", "high")
-# Columns of each prediction: mean, and 95 % interval of single runs.
+# Columns of each prediction: mean, half of the 95 % interval of the path's mean, and 95 % interval of single runs.
 MEASURES: Final = {"goodput": "goodput_mbps", "median RTT": "rtt_ms"}
 _SCALES: Final = {"goodput": 1e-6, "median RTT": 1e3}
-PREDICTION_ENDS: Final = ("mean", "low", "high")
+PREDICTION_ENDS: Final = ("mean", "half", "low", "high")
 NONE: Final = "-"
 COLUMNS: Final = (
     *KEY, "engine", "processor_s", *(f"{name}_{end}" for name in QUANTITIES.values() for end in ENDS),
@@ -111,7 +111,7 @@ def _predicted(found: PathFit, seeds: int) -> dict[str, float]:
             told = whatif(path, {"tcp.congestion": name}, seeds)
             for measure in told.measures:
                 if measure.name in MEASURES:
-                    values = (measure.changed[0], *measure.runs)
+                    values = (*measure.changed, *measure.runs)
                     column, scale = MEASURES[measure.name], _SCALES[measure.name]
                     rows |= {
                         f"{control}_{column}_{end}": round(scale * value, 4) if math.isfinite(value) else math.nan

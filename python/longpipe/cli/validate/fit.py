@@ -21,7 +21,7 @@ def fit(
     loss_draws: Annotated[
         int, typer.Option(min=1, help="Runs of BBR and Reno in Linux on each path with random losses.")
     ] = 20,
-    seeds: Annotated[int, typer.Option(min=3, help="Pairs of runs of each prediction.")] = 20,
+    seeds: Annotated[int, typer.Option(min=3, help="Pairs of runs of each prediction.")] = 40,
     most: Annotated[
         float | None, typer.Option(metavar="TIME", parser=seconds, help="Maximum duration, as in '20 s'.")
     ] = None,
@@ -63,8 +63,8 @@ def _judged(folder: Path) -> bool:
     found = judged(fit_runs.read(folder), fits)
     echo(f"{'criterion':<52}{'met':>5}{'of':>5}{'asked':>7}")
     for one in found:
-        note = "" if one.holds else "  not met"
-        echo(f"{one.name:<52}{one.met:>5}{one.of:>5}{one.share:>7.0%}{note}")
+        notes = "; ".join(["not met"] * (not one.holds) + [one.note] * bool(one.note))
+        echo(f"{one.name:<52}{one.met:>5}{one.of:>5}{one.share:>7.0%}  {notes}".rstrip())
     for one in found:
         for text in one.misses:
             echo(f"  {one.name}: {text}")

@@ -1,0 +1,101 @@
+"""Paths that fit a capture: draws of rate, RTT, buffer and loss from their posterior distributions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from longpipe.scenario import Scenario
+
+# Standard deviations in half of an interval of 95 %.
+_NORMAL: Final = 1.96
+# Prior of the loss probability: 0 with the probability _LOSSLESS, otherwise uniform in its logarithm over this range.
+_LOSSLESS: Final = 0.5
+_LOSS_RANGE: Final = (1e-6, 0.5)
+_LOSS_POINTS: Final = 1000
+
+
+def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
+    """Returns changes of a fitted scenario that make it one of the paths that the estimates `fitted` allow.
+
+    1. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
+    2. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
+    3. The loss probability has the posterior distribution of its prior (above) and a Poisson number of losses.
+    """
+    network: Any = scenario.network
+    if network.kind != "dumbbell":
+        return {}
+    rows = fitted["estimates"]
+    changes: dict[str, object] = {}
+    rate, delay = _near(rows.get("rate"), random), _near(rows.get("base RTT"), random)
+    longer_ps = delay * rows["base RTT"]["value"] * 1e12 if delay else 0.0
+    if rate:
+        changes["network.trunk_rate"] = _scaled(network.trunk_rate, 1 + rate)
+    if delay:
+        changes["network.trunk_delay"] = _shifted(network.trunk_delay, longer_ps)
+    # Over time, the delays and rates of the series replace those of the trunk.
+    if getattr(network.path, "kind", "") == "moving" and (rate or delay):
+        path = network.path.model_dump(exclude_unset=True)
+        if network.path.rate:
+            path["rate"] = [[at, _scaled(step, 1 + rate)] for at, step in network.path.rate]
+        if network.path.delay:
+            path["delay"] = [[at, _shifted(step, longer_ps)] for at, step in network.path.delay]
+        changes["network.path"] = path
+    buffer = _buffer(rows.get("buffer"), random)
+    if buffer is not None:
+        changes["switch.buffer"] = f"{buffer} packets"
+    loss = _loss(network.trunk_loss, rows.get("loss"), random)
+    if loss is not None:
+        changes["network.trunk_loss"] = {"kind": "bernoulli", "probability": loss}
+    return changes
+
+
+def _buffer(row: Mapping[str, Any] | None, random: np.random.Generator) -> int | None:
+    """Returns a buffer [packets]; None for that of the scenario."""
+    if row and row.get("prior_high") is not None:
+        return round(float(np.exp(random.uniform(np.log(row["value"]), np.log(row["prior_high"])))))
+    off = _near(row, random)
+    return max(1, round(row["value"] * (1 + off))) if row and off else None
+
+
+def _loss(now: Any, row: Mapping[str, Any] | None, random: np.random.Generator) -> float | None:  # noqa: ANN401 - a loss model
+    """Returns a loss probability; None for that of the scenario. A scenario's own probability is scaled."""
+    if not row or row.get("count") is None:
+        return None
+    probability = loss_probability(row["count"], row["packets"], random)
+    if now.kind == "bernoulli" and row["count"]:
+        return min(float(now.probability * probability / row["value"]), 1.0)
+    return probability if now.kind == "none" and not row["count"] and probability else None
+
+
+def loss_probability(count: int, packets: int, random: np.random.Generator) -> float:
+    """Draws the probability of a loss per packet, of which `packets` had `count`."""
+    grid = np.geomspace(*_LOSS_RANGE, _LOSS_POINTS)
+    logarithm = count * np.log(grid) - packets * grid
+    weights = np.exp(logarithm - (logarithm.max() if count else 0.0))
+    lossless = _LOSSLESS / (_LOSSLESS + (1 - _LOSSLESS) * weights.mean()) if not count else 0.0
+    if random.random() < lossless:
+        return 0.0
+    return float(random.choice(grid, p=weights / weights.sum()))
+
+
+def _scaled(rate: str, factor: float) -> str:
+    return f"{max(1, round(RATE.parse(rate) * factor))} bit/s"
+
+
+def _shifted(delay: str, by_ps: float) -> str:
+    return f"{max(0, round(TIME.parse(delay) + by_ps))} ps"
+
+
+def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
+    """Returns a relative deviation drawn from an estimate's interval; 0 where the estimate has none."""
+    if not row or row.get("low") is None or row.get("high") is None or not row["value"]:
+        return 0.0
+    deviation = (row["high"] - row["low"]) / (2 * _NORMAL) / row["value"]
+    return float(random.normal(0.0, deviation))

@@ -1,0 +1,79 @@
+"""Intervals of `longpipe whatif`: draws of paths that fit a capture, and intervals of single runs and of means."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import gamma
+
+from longpipe import simulate
+from longpipe.fit import fit, observe
+from longpipe.fit.candidates import Hypothesis
+from longpipe.fit.draws import drawn, loss_probability
+from longpipe.fit.reported import estimates, report
+from longpipe.fit.whatif import mean_of_path, single_run
+
+
+def test_losses_have_the_gamma_distribution_of_a_poisson_number() -> None:
+    random = np.random.default_rng(0)
+    found = [loss_probability(5, 10_000, random) for _ in range(2000)]
+    for share in (0.025, 0.5, 0.975):
+        assert np.mean(np.array(found) < gamma(5, scale=1e-4).ppf(share)) == pytest.approx(share, abs=0.02)
+
+
+def test_a_capture_without_losses_leaves_rare_losses_possible() -> None:
+    random = np.random.default_rng(0)
+    found = np.array([loss_probability(0, 10_000, random) for _ in range(2000)])
+    assert 0.5 < np.mean(found == 0) < 0.8
+    # At most 3 losses were to be expected with a probability of 95 %.
+    assert np.mean(found > 3e-4) < 0.05
+
+
+@pytest.mark.parametrize(("runs", "distribution"), [(8, "normal"), (40, "exponential"), (100, "exponential")])
+def test_a_further_run_is_inside_the_interval_in_95_percent(runs: int, distribution: str) -> None:
+    random = np.random.default_rng(1)
+    inside = 0
+    for _ in range(2000):
+        values = getattr(random, distribution)(size=runs + 1) + 10
+        low, high = single_run(values[1:])
+        inside += low <= values[0] <= high
+    assert inside / 2000 == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize("of_path", [0.2, 1.0, 3.0])
+def test_the_mean_of_the_path_is_inside_its_interval(of_path: float) -> None:
+    """The interval is longer than necessary where the variance between paths is small."""
+    random = np.random.default_rng(2)
+    inside = 0
+    for _ in range(1000):
+        truth, *draws = random.normal(0, of_path, 41)
+        middle, half = mean_of_path(np.array(draws) + random.normal(0, 1, (2, 40)))
+        inside += abs(truth - middle) <= half
+    assert inside / 1000 >= 0.935
+
+
+def test_more_runs_over_a_known_path_narrow_its_mean() -> None:
+    random = np.random.default_rng(3)
+    few, many = (mean_of_path(random.normal(0, 1, (1, count)))[1] for count in (40, 4000))
+    assert many == pytest.approx(few / 10, rel=0.2)
+
+
+def test_a_buffer_that_never_overflowed_is_drawn_above_its_bound(tmp_path: Path) -> None:
+    capture = tmp_path / "p.pcapng"
+    path = Hypothesis(
+        rate_bps=6e6, base_rtt_s=0.08, buffer_packets=500, policy={"kind": "tail-drop"},
+        loss={"kind": "bernoulli", "probability": 0.0025}, control="cubic", mss=1448, headers=52, timestamps=True,
+        duration_s=8.0,
+    )  # fmt: skip
+    simulate(path.scenario(), captures={"host:source1": capture})
+    found = fit(observe(capture), ["cubic"])
+    row = estimates(found)["buffer"]
+    assert estimates(found)["loss"]["count"] == found.random_losses > 0
+    assert row["high"] is None
+    # Four bandwidth-delay products of 40 packets.
+    assert row["prior_high"] == pytest.approx(160, abs=2)
+    random = np.random.default_rng(0)
+    scenario = report(found).scenario
+    sizes = [drawn(scenario, {"estimates": estimates(found)}, random)["switch.buffer"] for _ in range(50)]
+    packets = [int(str(size).split()[0]) for size in sizes]
+    assert row["value"] <= min(packets) < max(packets) <= row["prior_high"]
