@@ -134,7 +134,8 @@ impl<T: Default> Ring<T> {
         (self.head <= number && number < self.tail).then(|| &self.slots[self.slot(number)])
     }
 
-    /// Returns the number of the first entry for which `precedes` does not hold; it must hold for all entries before.
+    /// Returns the number of the first entry for which `precedes` does not hold; `precedes` must hold for all entries
+    /// before that entry.
     pub fn partition_point(&self, precedes: impl Fn(&T) -> bool) -> u64 {
         self.partition_point_in(self.head, self.tail, precedes)
     }
@@ -152,7 +153,7 @@ impl<T: Default> Ring<T> {
         from
     }
 
-    /// Iterates over the entries from `number` on, oldest first, with their numbers; they can be changed.
+    /// Iterates over mutable references to the entries from `number` on, oldest first, with their numbers.
     #[inline]
     pub fn iter_mut_from(&mut self, number: u64) -> impl Iterator<Item = (u64, &mut T)> {
         let (first, entries) = (self.slot(self.head), self.len() as usize);
