@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// A loaded object, whose functions are called only by the thread of one simulation.
 #[derive(Debug)]
 struct Copied {
-    /// Copy of the object's operations; those that it does not have are null.
+    /// Copy of the object's operations; operations that the object lacks are null.
     control: Control,
     about: About,
     /// Texts that parameters may point to.
@@ -60,7 +60,7 @@ impl Copied {
                 "has version {version} of the interface; needs {VERSION}: build it again"
             )));
         }
-        // SAFETY: the object has `size` bytes of operations, and null is a value of every operation.
+        // SAFETY: the object has `size` bytes of operations, and every operation may be null.
         let of = unsafe {
             let mut of = MaybeUninit::<Control>::zeroed();
             std::ptr::copy_nonoverlapping(control.cast::<u8>(), of.as_mut_ptr().cast::<u8>(), size);

@@ -79,8 +79,8 @@ pub trait Control: Sized {
     /// Invoked for every ACK, before loss recovery processes it; `flight.una` has already advanced.
     fn on_sample(&mut self, _sample: &Sample, _flight: &Flight) {}
 
-    /// Invoked for every ACK, before loss recovery processes it, which then uses the window and the threshold of the grant.
-    /// Controllers that set neither here implement `on_sample`.
+    /// Invoked for every ACK, before loss recovery processes it. Loss recovery then uses the window and the threshold
+    /// of the grant. Controllers that set neither here implement `on_sample`.
     fn on_acked(&mut self, sample: &Sample, flight: &Flight, _grant: &mut Grant) {
         self.on_sample(sample, flight);
     }

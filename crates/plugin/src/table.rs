@@ -242,7 +242,8 @@ unsafe impl Sync for Parameter {}
 /// The state that `create` returned, the first argument of every operation on a connection.
 type State = *mut c_void;
 
-/// Operations of a controller. Optional ones may be null. Objects that were built before `on_acked` existed have a smaller size.
+/// Operations of a controller. Optional ones may be null. The structure is smaller in objects built before `on_acked`
+/// existed.
 #[derive(Debug)]
 #[repr(C)]
 #[allow(clippy::type_complexity)]
@@ -277,7 +278,7 @@ pub struct Control {
     pub on_reduction: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
     /// Optional. Invoked at the end of a recovery.
     pub on_recovered: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
-    /// Optional. As `on_sample`; loss recovery uses the windows of the grant.
+    /// Optional. Like `on_sample`, but loss recovery uses the window and the threshold of the grant.
     pub on_acked: Option<unsafe extern "C" fn(State, *const Sample, *const Flight, *mut Grant)>,
 }
 

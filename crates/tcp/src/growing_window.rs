@@ -16,13 +16,13 @@ use std::collections::VecDeque;
 pub struct GrowingWindow {
     window: u64,
     bound: u64,
-    /// Half of the buffer, which is the room for payload [byte] (tcp_full_space).
+    /// Half of the buffer, which is the space for payload [byte] (tcp_full_space).
     space: u64,
     /// Payload of a full segment [byte].
     mss: u64,
     /// Maximum data read within one RTT [byte].
     read: u64,
-    /// Start of the current RTT, at first the time at which the connection was established; and the bytes read before it.
+    /// Start of the current RTT, initially the establishment of the connection, and the bytes read before it.
     began: MaybeTime,
     before: u64,
     /// Idle time between the establishment of the connection and its first segment.
@@ -31,7 +31,7 @@ pub struct GrowingWindow {
     answered: MaybeTime,
     /// One-way delay of the SYN-ACK, in a simulated handshake.
     ack_delay: Option<Span>,
-    /// RTT of a handshake that is not simulated. It exceeds the one-way delay of data by that of ACKs.
+    /// RTT of a handshake that is not simulated. It is the sum of the one-way delays of data and of ACKs.
     initial_rtt: Option<Span>,
     /// Minimum one-way delay of data, measured with timestamps.
     min_delay: Span,
@@ -55,8 +55,9 @@ struct Advertised {
 /// RTT estimate that adopts a shorter RTT at once, and moves towards a longer RTT by an eighth of the difference
 /// (tcp_rcv_rtt_update, 6.1.176). Timestamps count milliseconds.
 ///
-/// A segment echoes the tick of the latest ACK that the sender had received, at first that of the handshake. Only the first of
-/// several segments with the same echo is measured (tcp_rcv_rtt_measure_ts): a paced sender sends several for each ACK.
+/// A segment echoes the tick of the latest ACK that the sender had received, initially the tick of the handshake. Only
+/// the first of several segments with the same echo is measured (tcp_rcv_rtt_measure_ts): a paced sender sends several
+/// for each ACK.
 #[derive(Clone, Debug)]
 struct Smoothed {
     round_trip: Span,
@@ -79,7 +80,8 @@ enum Echo {
     Tick(u64),
 }
 
-/// A configured RTT may exceed the path's by this much: most segments leave just when the ACK arrives that they echo.
+/// A configured RTT may exceed the RTT of the path by this much, because most segments leave when the ACK that they
+/// echo arrives.
 const INEXACT: Span = Span::micros(10);
 
 /// A tick of Linux's timestamps.
@@ -162,8 +164,8 @@ const OCCUPIED_16THS: u64 = 15;
 /// The bound has room for READ_FACTOR the data read and SPARE_SEGMENTS segments, and is increased by READ_FACTOR their relative growth.
 const READ_FACTOR: u64 = 2;
 const SPARE_SEGMENTS: u64 = 16;
-/// Memory of a packet in addition to its payload [byte], and the step in which the kernel's estimate of it increases until half
-/// of it holds the payload (tcp_rcv_space_adjust).
+/// Memory of a packet in addition to its payload [byte], and the step by which the kernel increases its estimate of the
+/// total until half of it is enough for the payload (tcp_rcv_space_adjust).
 const HEADERS: u64 = 832;
 const STEP: u64 = 128;
 
@@ -270,7 +272,7 @@ impl GrowingWindow {
     /// beyond a hole. The application reads it at once. Returns whether the window grew.
     #[inline]
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
-        // The segment itself is read after the window has grown.
+        // The application reads the segment after the window has grown.
         let grows = self.grow(beyond + self.mss);
         let round_trip = self.measure(now, sent);
         let began = self.began.get().unwrap_or(now);
@@ -339,7 +341,7 @@ impl GrowingWindow {
         }
     }
 
-    /// Returns the memory that the kernel expects a full segment to take [byte].
+    /// Returns the memory that the kernel estimates for a full segment [byte].
     fn segment_memory(&self) -> u64 {
         let least = self.mss + HEADERS;
         least + (2 * self.mss).saturating_sub(least).next_multiple_of(STEP)
@@ -374,7 +376,7 @@ mod tests {
     fn the_bound_follows_the_data_read_per_rtt() {
         let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83]);
         assert_eq!(bounds[..5], [44, 45, 147, 288, 528]);
-        // The first RTT enlarges the buffer by a little, for the 12th segment.
+        // The first RTT enlarges the buffer slightly, at the 12th segment.
         let first = at_once[12..]
             .iter()
             .position(|&at_once| at_once)
@@ -498,7 +500,7 @@ mod tests {
                 window.on_ack(arrived);
             }
         }
-        // The first RTT enlarges the buffer by a little.
+        // The first RTT enlarges the buffer slightly.
         assert_eq!(grown, [12, 33, 34, 35, 36, 37, 38, 39, 40]);
         assert_eq!(window.window, 64_343 + 8 * 2 * MSS);
     }

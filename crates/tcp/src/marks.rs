@@ -1,7 +1,7 @@
 //! ECN marks at the sender: one reduction per window, which the next new segment signals (RFC 3168 section 6.1.2).
 //!
-//! RACK itself limits reductions to one per window, because it does not react to marks while it reduces the window (Linux:
-//! `TCP_CA_CWR`); as in Linux, all its reductions are signalled, those for losses, too.
+//! RACK itself limits reductions to one per window, because it does not react to marks while it reduces the window
+//! (Linux: `TCP_CA_CWR`); as in Linux, all its reductions are signalled, including those for losses.
 
 use crate::accurate::Feedback;
 use crate::config::EcnConfig;

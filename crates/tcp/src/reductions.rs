@@ -77,8 +77,8 @@ impl AddAssign for Totals {
 pub struct Loss {
     /// First byte of the segment.
     pub sequence: u64,
-    /// Number of the transmission that was lost, in the order of transmission. A frame of cells is lost in parts, of which
-    /// the first counts.
+    /// Number of the transmission that was lost, in the order of transmission. A frame of cells is lost in parts; the
+    /// first lost part counts.
     pub transmission: u64,
     /// Time of the loss.
     pub time: Time,
@@ -87,8 +87,9 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Returns whether a reduction responds to this loss rather than to another one: to the loss of the first segment, of its
-    /// latest transmission, and of the part that was lost first.
+    /// Returns whether a reduction responds to this loss rather than to another one. It responds to the loss of the
+    /// first segment; of its transmissions, to the latest; and of the parts of this transmission, to the first that was
+    /// lost.
     fn precedes(&self, other: &Loss) -> bool {
         let key = |loss: &Loss| (loss.sequence, Reverse(loss.transmission), loss.time, loss.cause);
         key(self) < key(other)
@@ -258,7 +259,8 @@ impl Reductions {
         totals
     }
 
-    /// Returns the loss before `now` that precedes all others of segments that are not acknowledged.
+    /// Returns the loss before `now` to which a reduction responds, among the losses of segments that are not
+    /// acknowledged.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
         self.forget_before(una);
         let sequence = self.noted.iter().find(|one| one.time <= now)?.sequence;
@@ -435,7 +437,7 @@ mod tests {
         assert_eq!(cause, RANDOM);
     }
 
-    /// A frame of cells lost a part at one port and another one at a port before that, which is reported later.
+    /// A frame of cells loses one part at a port and another part at an earlier port, which is reported later.
     #[test]
     fn of_a_transmission_that_was_lost_in_parts_the_first_part_counts() {
         let mut reductions = Reductions::default();

@@ -306,7 +306,7 @@ impl<E: Executor> Guest<E> {
         self.decide(self.functions.on_recovered, state, Word(spurious as u32), &block, grant)
     }
 
-    /// Calls `on_acked`, or `on_sample` if the module does not have it.
+    /// Calls `on_acked`, or `on_sample` if the module lacks `on_acked`.
     pub fn on_acked(&mut self, state: u32, sample: &Sample, flight: &Flight, grant: &mut Grant) -> Result<(), String> {
         if self.functions.on_acked.is_none() {
             let block = Block::new(flight).with_report(sample);

@@ -36,7 +36,7 @@ pub mod control {
     pub const ON_REDUCTION: u32 = 52;
     pub const ON_RECOVERED: u32 = 56;
     pub const ON_ACKED: u32 = 60;
-    /// sizeof(struct longpipe_control), without `on_acked` for modules that were built before it existed.
+    /// sizeof(struct longpipe_control), and its size without `on_acked`, in modules built before `on_acked` existed.
     pub const LENGTH: u32 = 64;
     pub const LENGTH_WITHOUT_ON_ACKED: u32 = ON_ACKED;
 }

@@ -381,7 +381,7 @@ impl Control for CarefulResume {
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
         let (mut flight, held) = (flight.clone(), CwndUpdate::unchanged(flight));
         if let Phase::Unvalidated { .. } = self.phase {
-            // Slow start did not open this window, so that no criterion of slow start applies to it.
+            // This window does not result from slow start, so no criterion of slow start applies to it.
             flight.limits.set(flight.cwnd(), flight.cwnd());
         }
         let update = self

@@ -78,7 +78,7 @@ impl Module for DctcpModule {
     }
 
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
-        // After a timeout, marks reduce nothing and do not stop growth.
+        // After a timeout, marks neither reduce the window nor stop its growth.
         if !self.echoes || socket.ca_state == CaState::Loss {
             socket.grow_as_reno(acked);
         }

@@ -51,7 +51,7 @@ pub enum Hystart {
 const MOST_PER_ACK: f64 = 8.0;
 /// Minimum number of RTT samples per round (RFC 9406 N_RTT_SAMPLE; Linux).
 const SAMPLES: u32 = 8;
-/// Bounds of the RTT increase that slows slow start down (RFC 9406).
+/// Bounds of the RTT increase that starts conservative slow start (RFC 9406).
 const LEAST_MORE: Span = Span::millis(4);
 const MOST_MORE: Span = Span::millis(16);
 
@@ -202,7 +202,7 @@ impl TrainSample {
     }
 }
 
-/// Returns a time as read from a clock with a resolution of one microsecond.
+/// Returns a time truncated to whole microseconds, as a clock of this resolution reads it.
 pub fn whole_micros(time: Time) -> u64 {
     time.0 / 1_000_000
 }

@@ -300,8 +300,8 @@ struct Deliveries {
     sacked: RttSamples,
     /// Number of the latest delivered transmission that cannot be confused with another transmission of the same segment.
     latest: Option<u64>,
-    /// RTT of the last such segment that the ACK acknowledged cumulatively, and of the last one that it SACKed, with its
-    /// end. Of both, Linux processes the first one last (`tcp_rack_advance`).
+    /// RTT of the last such segment that the ACK acknowledged cumulatively, and of the last one that it SACKed, with
+    /// its end. Of these two, Linux processes the first one last (`tcp_rack_advance`).
     acked_rtt: Option<Span>,
     sacked_rtt: Option<(u64, Span)>,
     end: u64,
@@ -337,8 +337,8 @@ impl RttSamples {
 }
 
 impl Deliveries {
-    /// Records a newly delivered segment. `how` tells whether it is acknowledged cumulatively, with TSecr, or SACKed: TSecr
-    /// belongs to the segment at the left edge, not to a SACKed one.
+    /// Records a newly delivered segment. `how` is whether it is acknowledged cumulatively, with TSecr, or SACKed,
+    /// because TSecr belongs to the segment at the left edge, not to a SACKed segment.
     fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, how: Delivery) {
         if let Some(departure) = departure {
             if self.newest.is_none_or(|(newest, _)| newest.number <= segment.number) {

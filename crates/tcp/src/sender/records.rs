@@ -110,7 +110,7 @@ fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, a
     }
 }
 
-/// Signals a reduction to the receiver by the next new segment, with ECN.
+/// If ECN is on, signals a reduction to the receiver with the next new segment.
 fn announce_reduction(sender: &mut Sender) {
     if let Some(marks) = sender.optional.as_mut().and_then(|optional| optional.marks.as_mut()) {
         marks.on_reduction();

@@ -96,7 +96,7 @@ impl Module for LinuxCubic {
         }
     }
 
-    /// Runs the criteria of which the kernel's module has none.
+    /// Evaluates the criteria that the kernel's module does not have.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
         let hystart = &self.slow_start.hystart;
         let counts = !matches!(hystart, Hystart::Linux(_)) && (ack.grows || hystart.counts_duplicates());

@@ -28,8 +28,8 @@ pub trait Module: Sized {
     /// Invoked for every ACK, before loss recovery processes it (`pkts_acked`, then `in_ack_event`, as in 6.1.192).
     fn on_acked(&mut self, _acked: &AckedSegments, _socket: &mut Socket) {}
 
-    /// Invoked for every ACK after loss recovery has processed it and before the window grows, for rules that no module of
-    /// the kernel has.
+    /// Invoked for every ACK after loss recovery has processed it and before the window grows, for rules that the
+    /// kernel's modules do not have.
     fn on_ack(&mut self, _ack: &Ack, _flight: &Flight, _socket: &mut Socket) {}
 
     /// Increases cwnd for `acked` delivered segments (`cong_avoid`).

@@ -83,7 +83,7 @@ pub struct Socket {
     is_cwnd_limited: bool,
     /// Maximum bytes in flight of the round trip (`max_packets_out`).
     max_bytes_out: u64,
-    /// State from which the latest pacing rate follows; None before the first rate.
+    /// State from which the latest pacing rate is computed; None before the first rate.
     paced_from: Option<PacedFrom>,
 }
 
@@ -159,7 +159,7 @@ impl Socket {
         self.max_bytes_out = ack.usage.most;
     }
 
-    /// Records the state from which the pacing rate follows after an ACK (`tcp_update_pacing_rate`).
+    /// Records the state after an ACK, from which the pacing rate is computed (`tcp_update_pacing_rate`).
     #[inline]
     pub fn set_pacing_rate(&mut self, flight: &Flight) {
         self.paced_from = Some(PacedFrom {
@@ -170,7 +170,7 @@ impl Socket {
         });
     }
 
-    /// Returns the pacing rate that the latest ACK left [byte/s] (`sk_pacing_rate`): twice the window per RTT in the first
+    /// Returns the pacing rate after the latest ACK [byte/s] (`sk_pacing_rate`): twice the window per RTT in the first
     /// half of slow start, 1.2 times the window later. The kernel computes it whether or not the sender is paced.
     pub fn pacing_rate(&self) -> u64 {
         let Some(from) = self.paced_from else {

@@ -34,7 +34,7 @@ pub struct RecoveryStep {
     pub open: bool,
     /// Whether a recovery starts.
     pub begins: bool,
-    /// Whether it reduces the window: not if it shares the reduction for an ECN mark.
+    /// Whether the recovery reduces the window; false if it shares the reduction for an ECN mark.
     pub reduces: bool,
     /// Congestion state after the ACK or timer.
     pub phase: control::RecoveryPhase,
