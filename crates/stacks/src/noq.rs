@@ -88,6 +88,8 @@ mod adapter {
             return (None, None);
         };
         let metrics = state.metrics();
-        (metrics.ssthresh.filter(|bytes| *bytes < u64::MAX), metrics.pacing_rate)
+        // noq reports the pacing rate in byte/s, quinn in bit/s.
+        let pacing_bps = metrics.pacing_rate.map(|rate| rate.saturating_mul(8));
+        (metrics.ssthresh.filter(|bytes| *bytes < u64::MAX), pacing_bps)
     }
 }
