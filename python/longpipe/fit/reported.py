@@ -101,7 +101,7 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
         if found.best.queue == TAIL_DROP:
             product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / seen.packet_bytes
             rows["buffer"]["prior_high"] = max(math.ceil(_MOST_PRODUCTS * product), minimum)
-    count, packets = found.random_losses, len(seen.sent_s)
+    count, packets = found.random_losses, found.packets_followed
     rows["loss"] = _row(found.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
     # An AQM's drops cannot be told from random losses.
     if found.best.queue == TAIL_DROP:

@@ -127,14 +127,19 @@ class PathFit:
         return int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
 
     @property
+    def packets_followed(self) -> int:
+        """Number of transmissions that the capture shows to have arrived or to have been lost; not its last ones."""
+        return int((self.seen.sent_lost | ~np.isnan(self.seen.sent_acked_s)).sum())
+
+    @property
     def loss_probability(self) -> FitEstimate:
         """Probability per packet of a loss outside the queue, with its 95 % interval (Poisson)."""
         from scipy.stats import chi2
 
         count = self.random_losses
-        sent = len(self.seen.sent_s)
-        low = float(chi2.ppf(0.025, 2 * count)) / 2 / sent if count else 0.0
-        return FitEstimate(count / sent, low, float(chi2.ppf(0.975, 2 * count + 2)) / 2 / sent)
+        packets = self.packets_followed
+        low = float(chi2.ppf(0.025, 2 * count)) / 2 / packets if count else 0.0
+        return FitEstimate(count / packets, low, float(chi2.ppf(0.975, 2 * count + 2)) / 2 / packets)
 
 
 def fit(

@@ -220,12 +220,15 @@ def _predicted(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
-    """Compares means over random losses, of which Linux's is known up to the 95 % interval of its runs."""
+    """Compares means over random losses, of which Linux's are known up to the 95 % intervals of its runs."""
     within: dict[tuple[str, str], float] = {}
     for control in PREDICTED:
-        goodput = _linux(row, runs, control)["goodput_mbps"]
-        within[control, "goodput"] = MEAN_WITHIN + _half_of_mean(goodput) / float(goodput.mean())
-        within[control, "median RTT"] = RTT_WITHIN
+        linux = _linux(row, runs, control)
+        for name, column, most in (
+            ("goodput", "goodput_mbps", MEAN_WITHIN),
+            ("median RTT", "median_srtt_ms", RTT_WITHIN),
+        ):
+            within[control, name] = most + _half_of_mean(linux[column]) / float(linux[column].mean())
     return _beyond(row, runs, within)
 
 
