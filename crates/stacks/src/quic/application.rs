@@ -204,7 +204,8 @@ impl Application {
                 }
             }
             (Workload::Requests { count, .. }, Role::Receiver) => {
-                self.responses_ps.extend(self.requested_ps.map(|requested| now - requested));
+                self.responses_ps
+                    .extend(self.requested_ps.map(|requested| now - requested));
                 if self.ended == count {
                     self.completed_ps = Some(now);
                 }
