@@ -42,7 +42,7 @@ const MOST: f64 = 8.0;
 pub struct Environment {
     simulation: Simulation<()>,
     agents: Vec<Agent>,
-    /// Rate of the slowest link of each agent's route [bit/s].
+    /// Rate [bit/s] of the slowest link of each agent's route.
     slowest: Vec<f64>,
     steering: Steering,
     /// Length of a step. Round trips are those of the agent with the longest smoothed RTT; ACKs are those of the agent
@@ -56,7 +56,7 @@ impl Environment {
     /// Begins an episode of a scenario in which the flows with these indices are agents.
     ///
     /// # Errors
-    /// The first problem of the scenario.
+    /// Returns the first problem if the scenario is invalid.
     pub fn new(
         mut scenario: Scenario,
         seed: u64,

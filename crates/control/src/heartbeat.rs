@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the counter. While a call of loaded code is in progress, it is odd and does not change.
+/// Returns the counter. While a call to loaded code is in progress, it is odd and does not change.
 pub fn read() -> u64 {
     CALLS.load(Ordering::Relaxed)
 }

@@ -22,7 +22,7 @@ pub fn register(digest: String, file: PathBuf, name: String) {
         .insert(digest, (file, name));
 }
 
-/// Returns path and user-visible name of the file for a digest.
+/// Returns the path and user-visible name of the file with a given digest.
 fn known(digest: &str) -> Option<(PathBuf, String)> {
     FILES
         .lock()

@@ -16,7 +16,7 @@ pub trait Stacks {
     /// Creates an end point that runs a stack.
     ///
     /// # Errors
-    /// Returns one line that names the setting, its value and what is accepted.
+    /// Returns an error if a setting is invalid: one line with the setting, its value and what is accepted.
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String>;
 }
 

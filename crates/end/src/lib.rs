@@ -77,7 +77,7 @@ impl<'a> Setup<'a> {
     /// Returns a setting that is a number, or `default` if it is absent.
     ///
     /// # Errors
-    /// A line that names the setting.
+    /// Returns an error that names the setting if its value is not a number.
     pub fn number(&self, name: &str, default: u64) -> Result<u64, String> {
         let Some(text) = self.setting(name) else {
             return Ok(default);
@@ -117,7 +117,7 @@ pub trait End: Send {
         HEADER_BYTES
     }
 
-    /// Returns whether the end shares a machine with other ends: a call of one of them may change the times at which
+    /// Returns whether the end shares a machine with other ends: a call to one of them may change the times at which
     /// the others act.
     fn shares_machine(&self) -> bool {
         false
@@ -129,14 +129,15 @@ pub trait End: Send {
     /// Processes expired timers, received datagrams and the application at `now`. Called once for each time at which
     /// there is work.
     ///
-    /// # Errors One line about a defect of the stack; the run ends. A failed connection is not an error: see
-    /// [`Report::closed`].
+    /// # Errors
+    /// Returns one line about the defect if the stack has one; the run then ends. A failed connection is not an error:
+    /// see [`Report::closed`].
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String>;
 
     /// Receives a UDP datagram that arrives at `now`; `wake` is called at the same time.
     ///
     /// # Errors
-    /// As for `wake`.
+    /// Returns an error if the stack has a defect, as `wake` does.
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String>;
 
     /// Returns the state of the connection's sender, for traces.

@@ -14,7 +14,7 @@ use std::panic::resume_unwind;
 pub struct MemoryLimit {
     /// Memory that the run would have allocated in total [byte].
     pub needed: u64,
-    /// The limit, or the memory available at the failed allocation [byte].
+    /// The limit [byte], or the memory available when the allocation failed.
     pub limit: u64,
 }
 

@@ -151,7 +151,7 @@ mod tests {
         (sum & 0xffff) as u16 + (sum >> 16) as u16
     }
 
-    /// A UDP packet of 28 bytes from 10.0.0.3 to 10.0.0.4, ports 1000 and 2000, ECT(0).
+    /// A 28-byte UDP packet from 10.0.0.3 to 10.0.0.4, ports 1000 and 2000, ECT(0).
     fn udp() -> Vec<u8> {
         let mut packet = vec![0x45, 2, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 3, 10, 0, 0, 4];
         let checksum = !sum(&packet);

@@ -73,7 +73,7 @@ pub struct LiveStatus {
     pub earliest_ns: u64,
     /// Number of late packets.
     pub late: u64,
-    /// Longest pause of the loop, without sleep [ns].
+    /// Longest pause [ns] of the loop, not counting sleep.
     pub longest_pause_ns: u64,
 }
 

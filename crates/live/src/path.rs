@@ -64,7 +64,8 @@ pub struct Path<P: Probe = ()> {
 impl Path {
     /// Returns the path at time zero.
     ///
-    /// # Errors Returns the first problem of the scenario.
+    /// # Errors
+    /// Returns the first problem if the scenario is invalid.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Path, ScenarioError> {
         Path::observed(scenario, seed, ())
     }
@@ -73,7 +74,8 @@ impl Path {
 impl<P: Probe> Path<P> {
     /// Returns the path at time zero, observed by `probe`.
     ///
-    /// # Errors Returns the first problem of the scenario.
+    /// # Errors
+    /// Returns the first problem if the scenario is invalid.
     pub fn observed(scenario: &Scenario, seed: u64, probe: P) -> Result<Path<P>, ScenarioError> {
         Ok(Path {
             simulation: Simulation::new(scenario, seed, probe)?,
@@ -168,7 +170,8 @@ impl<P: Probe> Path<P> {
 
     /// Ends the run at the current time. Returns the counters of ports and flows.
     ///
-    /// # Errors Returns an error if packets are not accounted for.
+    /// # Errors
+    /// Returns an error if packets are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         self.simulation.stop();
         self.simulation.report()

@@ -56,7 +56,7 @@ struct Side {
     end: Box<dyn End>,
     flow: usize,
     role: Role,
-    /// Length of the headers that are added to the end's payloads, and maximum payload of the path [byte].
+    /// Length [byte] of the headers that are added to the end's payloads, and maximum payload [byte] of the path.
     header_bytes: u32,
     most_bytes: u32,
     /// Whether the end shares a machine with other ends.
@@ -116,7 +116,7 @@ impl<P: Probe> Lockstep<P> {
     /// Returns the run at time zero. `create` creates both ends of each flow whose traffic comes from a stack.
     ///
     /// # Errors
-    /// The first problem of the scenario, or of a setting of a stack.
+    /// Returns the first problem if the scenario or a setting of a stack is invalid.
     pub fn new(scenario: &Scenario, seed: u64, probe: P, create: &mut Create<'_>) -> Result<Lockstep<P>, StackError> {
         let watched = !probe.is_idle();
         let mut path = Path::observed(scenario, seed, probe)?;
@@ -174,7 +174,7 @@ impl<P: Probe> Lockstep<P> {
     /// Advances through up to `instants` times at which an end acts. Returns whether the run continues.
     ///
     /// # Errors
-    /// A defect of a stack.
+    /// Returns an error if a stack has a defect.
     pub fn advance(&mut self, instants: u64) -> Result<bool, StackError> {
         for _ in 0..instants {
             if self.over {
@@ -308,7 +308,7 @@ impl<P: Probe> Lockstep<P> {
     /// ends.
     ///
     /// # Errors
-    /// The network's counters violate an invariant, or a defect of a stack.
+    /// Returns an error if the network's counters violate an invariant, or a stack has a defect.
     pub fn report(&mut self) -> Result<(Report, Vec<FlowEnds>), StackError> {
         let mut report = self.path.report()?;
         let mut flows = Vec::with_capacity(self.sides.len() / 2);

@@ -19,7 +19,7 @@ impl Object {
     /// Loads an object.
     ///
     /// # Errors
-    /// Returns one line if the file has no stacks, or stacks of another version of the interface.
+    /// Returns a one-line error if the file has no stacks, or its stacks use another version of the interface.
     pub fn load(file: &Path) -> Result<Object, String> {
         let shown = file.display();
         // SAFETY: loading runs the file's constructors. The user installed or named the file in order to run its code.
@@ -53,7 +53,7 @@ impl Object {
     /// Creates an end.
     ///
     /// # Errors
-    /// Returns one line about the setting that the stack does not accept.
+    /// Returns a one-line error if the stack does not accept a setting.
     pub fn create(self: &Arc<Object>, stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         let text = |text: &str| CString::new(text).map_err(|_| format!("{text:?}: contains a NUL byte"));
         let stack = text(stack)?;

@@ -95,7 +95,7 @@ impl Program {
     /// Starts a program as an end; `words` are its file and its arguments.
     ///
     /// # Errors
-    /// Returns one line if the program does not start, or rejects its settings.
+    /// Returns a one-line error if the program does not start, or rejects its settings.
     pub fn start(words: &[String], setup: &Setup<'_>) -> Result<Program, String> {
         let Some((file, arguments)) = words.split_first() else {
             return Err("command: empty; needs a program".to_owned());

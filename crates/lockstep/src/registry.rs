@@ -36,7 +36,7 @@ static OWN: Mutex<BTreeMap<String, Source>> = Mutex::new(BTreeMap::new());
 /// 0.11.19, noq 1.4.0".
 ///
 /// # Errors
-/// Returns one line if the file is not an object with stacks.
+/// Returns a one-line error if the file is not an object with stacks.
 pub fn register(file: &Path) -> Result<String, String> {
     let mut loaded = PACKAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if loaded.is_none() {
@@ -48,7 +48,7 @@ pub fn register(file: &Path) -> Result<String, String> {
 /// Loads a user's object, which scenarios identify by `digest`, once per process. Returns its stacks.
 ///
 /// # Errors
-/// Returns one line if the file is not an object with stacks.
+/// Returns a one-line error if the file is not an object with stacks.
 pub fn register_object(digest: &str, file: &Path) -> Result<String, String> {
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Source::Object(object)) = own.get(digest) {
@@ -109,7 +109,7 @@ impl Creator {
     /// Creates an end of the flow with the given index. The version of a user's stack is its digest.
     ///
     /// # Errors
-    /// Returns one line if the stack is not registered, or does not accept a setting.
+    /// Returns a one-line error if the stack is not registered, or does not accept a setting.
     pub fn create(&mut self, flow: usize, config: &StackConfig, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         let source = own.get(&config.version).cloned();

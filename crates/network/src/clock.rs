@@ -1,15 +1,15 @@
 //! The clock of a run: the current time, the end of the run, and the event queue.
 //!
 //! Simultaneous events have this order: departures; cells or packets that reach a switch or router, in the order of the
-//! tie rule; frames and packets that reach their hosts; timers; application starts; updates of VBR sources. Events of
-//! the same kind are ordered by number.
+//! tie-breaking rule; frames and packets that reach their hosts; timers; application starts; updates of VBR sources.
+//! Events of the same kind are ordered by number.
 
 use crate::packets::{Flow, Link};
 use longpipe_events::{Entity, EventQueue, Order, Span, Time};
 
 /// Departures of packets from ports with a dequeue-time discipline.
 pub(crate) const DEPARTURE: Order = 0;
-/// Arrivals at a switch or router; the rank of the tie rule is added.
+/// Arrivals at a switch or router; the rank from the tie-breaking rule is added.
 pub(crate) const CELL: Order = 1 << 32;
 /// Arrivals at a host.
 pub(crate) const WHOLE_FRAME: Order = 2 << 32;

@@ -31,7 +31,7 @@ static HOOK: Once = Once::new();
 /// discarded.
 ///
 /// # Errors
-/// Returns the panic, or the fact that the limit was reached.
+/// Returns an error if `work` panics or the memory limit is reached.
 pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     HOOK.call_once(keep_quiet);
     let before = GUARDED.replace(true);

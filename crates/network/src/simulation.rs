@@ -165,7 +165,7 @@ impl<P: Probe> Simulation<P> {
     /// Returns the counters of a finished run.
     ///
     /// # Errors
-    /// A violated conservation law of cells or bytes.
+    /// Returns the violated invariant if cells or bytes are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         of!(&mut self.0, run => run.report())
     }
@@ -199,7 +199,7 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// Returns the memory that every run of the scenario needs, not counting the tables of its ports [byte].
+/// Returns the memory [byte] that every run of the scenario needs, not counting the tables of its ports.
 fn fixed_bytes(scenario: &Scenario) -> u64 {
     let steps = scenario.flows.iter().map(|flow| {
         flow.ways(false)

@@ -6,7 +6,7 @@ use crate::scenario::ends::LinkEnd;
 use crate::scenario::Ties;
 use longpipe_events::{mix, Order, Time};
 
-/// Tie rule of a run.
+/// Tie-breaking rule of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct TieRule {
     ties: Ties,
@@ -14,7 +14,7 @@ pub struct TieRule {
 }
 
 impl TieRule {
-    /// Creates the tie rule of a scenario with a seed.
+    /// Creates the tie-breaking rule for a scenario and a seed.
     pub fn new(ties: Ties, seed: u64) -> TieRule {
         TieRule {
             ties,

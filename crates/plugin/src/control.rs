@@ -65,7 +65,7 @@ pub trait Control: Sized {
     /// Invoked once per simulation after the settings are set, with the ticks per second of the kernel's clock.
     ///
     /// # Errors
-    /// Returns one line with the reason why the controller cannot run.
+    /// Returns one line with the reason if the controller cannot run.
     fn open(_hz: u32) -> Result<(), &'static CStr> {
         Ok(())
     }

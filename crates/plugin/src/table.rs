@@ -119,7 +119,7 @@ pub struct Ack {
     pub in_flight: u64,
     /// Maximum number of bytes in flight during the latest window of data.
     pub most_in_flight: u64,
-    /// Congestion window when the ACK arrived, before loss recovery changed it [byte].
+    /// Congestion window [byte] when the ACK arrived, before loss recovery changed it.
     pub cwnd: f64,
     /// RTT sample [ps], or [`NO_TIME`].
     pub rtt_ps: i64,
@@ -127,7 +127,7 @@ pub struct Ack {
     pub srtt_ps: i64,
     /// Minimum RTT sample [ps], or [`NO_TIME`].
     pub min_rtt_ps: i64,
-    /// Time until the pacer releases the next segment [ps].
+    /// Time [ps] until the pacer releases the next segment.
     pub held_ps: u64,
     /// Bytes of the delivery rate sample.
     pub rate_delivered: u64,
@@ -282,7 +282,7 @@ pub struct Control {
     pub on_acked: Option<unsafe extern "C" fn(State, *const Sample, *const Flight, *mut Grant)>,
 }
 
-/// Size of the operations of an object that was built before `on_acked` existed [byte].
+/// Size [byte] of the operations of an object that was built before `on_acked` existed.
 pub const SIZE_WITHOUT_ON_ACKED: usize = std::mem::offset_of!(Control, on_acked);
 
 // SAFETY: the table is constant.

@@ -47,7 +47,7 @@ impl StoresServerSessions for Sessions {
 /// Returns the configuration of a server that accepts 0-RTT.
 ///
 /// # Errors
-/// A message of rustls.
+/// Returns the error message of rustls if rustls rejects the configuration.
 pub fn server(sessions: Sessions) -> Result<rustls::ServerConfig, String> {
     let said = |error: rustls::Error| error.to_string();
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -43,7 +43,7 @@ impl<'a> Settings<'a> {
     /// Reads the settings.
     ///
     /// # Errors
-    /// A line that names the setting.
+    /// Returns an error that names the setting if a setting is invalid.
     pub fn read(setup: &Setup<'a>, controls: &[&str]) -> Result<Settings<'a>, String> {
         let congestion = setup.setting("congestion").unwrap_or("cubic");
         if !controls.contains(&congestion) {

@@ -173,7 +173,8 @@ const STEP: u64 = 128;
 /// (__tcp_select_window).
 const MIN_FREE_SHARE: u64 = 16;
 
-/// Returns the window of the SYN-ACK, of whole segments (tcp_select_initial_window). `most` is the largest window [byte].
+/// Returns the window of the SYN-ACK, in whole segments [byte] (tcp_select_initial_window). `most` is the largest
+/// window [byte].
 pub fn first(most: u64, mss: u32) -> u64 {
     let (first, mss) = (INITIAL_BOUND.min(most), u64::from(mss));
     (first / mss * mss).max(mss)

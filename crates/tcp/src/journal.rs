@@ -147,7 +147,7 @@ impl Journal {
     }
 
     /// Records that the controller responded to a congestion event at `now`. `before` is the previous window [byte];
-    /// `flight` has the new one. If window and threshold are unchanged, as with BBR, this is not a reduction.
+    /// `flight` has the new one. If the window and the threshold are unchanged, as with BBR, this is not a reduction.
     #[cold]
     pub fn on_reduction(&mut self, cause: Cause, now: Time, before: f64, flight: &Flight) {
         if flight.cwnd() >= before && flight.ssthresh() >= before && cause != Cause::Timeout {
@@ -190,7 +190,7 @@ impl Journal {
         self.pages().reductions.note_loss(loss, una);
     }
 
-    /// Returns the totals of the window reductions until `now`, by cause. `window` is the current window [byte].
+    /// Returns the totals of the window reductions until `now`, by cause. `window` [byte] is the current window.
     pub fn reductions(&self, now: Time, window: f64) -> Totals {
         self.0
             .as_ref()

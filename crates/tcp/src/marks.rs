@@ -19,7 +19,7 @@ pub struct Marks {
     pub abe: bool,
     /// The receiver's counters, with Accurate ECN.
     feedback: Option<Feedback>,
-    /// Maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
+    /// Maximum number of bytes that the latest ACK reporting a mark can have delivered.
     marked: u64,
     /// Whether retransmissions can be marked as well (Linux: `tcp_ca_needs_ecn`, for DCTCP).
     marks_retransmissions: bool,
@@ -53,7 +53,7 @@ impl Marks {
         };
     }
 
-    /// Returns the maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
+    /// Returns the maximum number of bytes that the latest ACK reporting a mark can have delivered.
     pub fn marked(&self) -> u64 {
         self.marked
     }

@@ -17,7 +17,7 @@ pub struct Pacer {
     max_quantum: u64,
     /// Time by which the latest quantum left after `next` [ps]; the following waits are shortened by it.
     lateness: f64,
-    /// Remaining segments at the start of the connection that are not paced.
+    /// Number of segments at the start of the connection that may still be sent unpaced.
     unpaced: u32,
     /// Time at which the waiting segment may leave; None while no segment waits.
     resume: MaybeTime,
@@ -160,7 +160,7 @@ mod tests {
         pacer
     }
 
-    /// Returns the departure times [ms] of `count` segments of 1000 bytes that are all ready at time 0.
+    /// Returns the departure times [ms] of `count` 1000-byte segments that are all ready at time 0.
     fn instants(mut pacer: Pacer, count: usize) -> Vec<u64> {
         let mut now = Time::ZERO;
         let mut left = vec![];

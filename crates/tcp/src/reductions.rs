@@ -216,7 +216,7 @@ impl Reductions {
             true => Trigger::Mark,
             false => Trigger::Loss(self.first_loss(now, flight.una)),
         };
-        // Some loss recoveries reduce cwnd to ssthresh only later.
+        // Some loss recovery algorithms reduce cwnd to ssthresh only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
         if self.recent.len() == RECENT {
             self.settle_first();

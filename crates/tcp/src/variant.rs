@@ -11,7 +11,7 @@ pub trait Parameters {
     }
 }
 
-/// A variant of a part of the sender.
+/// A selectable implementation of one part of the sender, for example of loss recovery.
 pub trait Variant {
     /// Parameters of the variant in a scenario.
     type Config: Parameters;

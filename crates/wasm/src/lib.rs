@@ -36,7 +36,7 @@ impl Run {
     /// Returns a run at time zero that computes counters only.
     ///
     /// # Errors
-    /// The first problem of the scenario, in one line.
+    /// Returns one line about the first problem if the scenario is invalid.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario_json: &str, seed: u64) -> Result<Run, JsError> {
         begin(read(scenario_json)?, seed, None)
@@ -46,7 +46,7 @@ impl Run {
     /// of the first `flows` flows, segments of flow `sequence`.
     ///
     /// # Errors
-    /// The first problem of the scenario, in one line.
+    /// Returns one line about the first problem if the scenario is invalid.
     pub fn watched(
         scenario_json: &str,
         seed: u64,
@@ -67,7 +67,7 @@ impl Run {
     /// Processes up to `events` events; returns false at the end of the run.
     ///
     /// # Errors
-    /// The failure of a module, in one line.
+    /// Returns one line about the failure if a module failed.
     pub fn advance(&mut self, events: u32) -> Result<bool, JsError> {
         let goes_on = self.simulation.advance(u64::from(events));
         modules::failure(&self.modules).map_or(Ok(goes_on), |why| Err(JsError::new(&why)))
@@ -90,7 +90,7 @@ impl Run {
     /// values of modules that were out of range), and `picture` and `traces` if collected.
     ///
     /// # Errors
-    /// An inconsistency of the counters, which is a defect of longpipe.
+    /// Returns an error if the counters are inconsistent, which is a defect of longpipe.
     pub fn finish(self) -> Result<Object, JsError> {
         let Run {
             scenario,

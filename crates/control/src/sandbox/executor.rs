@@ -67,17 +67,20 @@ pub trait Executor: Debug + Send + 'static {
 
     /// Adds the host's `draw` to the table, and returns its index.
     ///
-    /// # Errors Returns [`FIXED_TABLE`] if the table has a fixed size.
+    /// # Errors
+    /// Returns [`FIXED_TABLE`] if the table has a fixed size.
     fn add_draw(&mut self, draw: Draw) -> Result<u32, String>;
 
     /// Adds a page to the memory, and returns its address.
     ///
-    /// # Errors Returns an error if the memory has its maximum size.
+    /// # Errors
+    /// Returns an error if the memory has its maximum size.
     fn add_page(&mut self) -> Result<u32, String>;
 
     /// Calls a function with arguments of its signature. Returns 0 if the function returns nothing.
     ///
-    /// # Errors Returns an error if the function traps.
+    /// # Errors
+    /// Returns an error if the function traps.
     fn call(&mut self, function: Self::Function, arguments: &[Argument]) -> Result<u32, String>;
 
     /// Returns the size of the memory [byte].
@@ -85,11 +88,13 @@ pub trait Executor: Debug + Send + 'static {
 
     /// Reads bytes of the memory.
     ///
-    /// # Errors Returns an error if the address is outside the memory.
+    /// # Errors
+    /// Returns an error if the address is outside the memory.
     fn read(&self, at: u32, bytes: &mut [u8]) -> Result<(), String>;
 
     /// Writes bytes into the memory.
     ///
-    /// # Errors Returns an error if the address is outside the memory.
+    /// # Errors
+    /// Returns an error if the address is outside the memory.
     fn write(&mut self, at: u32, bytes: &[u8]) -> Result<(), String>;
 }

@@ -24,7 +24,7 @@ impl LinuxEnd {
     /// Creates the host in the guest.
     ///
     /// # Errors
-    /// Returns one line about a setting that the guest does not accept.
+    /// Returns a one-line error if the guest does not accept a setting.
     pub fn create(guest: &Arc<Mutex<Guest>>, names: &Hosts, setup: &Setup<'_>) -> Result<LinuxEnd, String> {
         let is_receiver = setup.role == Role::Receiver;
         // If user programs run at the ends of a flow, its hosts have no longpipe applications.

@@ -140,7 +140,7 @@ pub struct Guest {
     now_ns: u64,
     due_ns: u64,
     zero_ns: u64,
-    /// Latest time of the run, and time of the next reading of all senders' states [ps].
+    /// Latest time [ps] of the run, and time [ps] at which the states of all senders are read next.
     at_ps: u64,
     sample_ps: u64,
     /// Whether the states of all hosts at the end of the run have been read.
@@ -160,7 +160,7 @@ const HEAD: usize = 24;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of messages before an answer.
 const MAX_MESSAGES: u32 = 100_000;
-/// Interval at which the state of senders is read [ps].
+/// Interval [ps] at which the senders' states are read.
 const SAMPLE_PS: u64 = 100_000_000_000;
 /// Time 0 of a run is a multiple of this on the guest's clock [ns].
 const SECOND_NS: u64 = 1_000_000_000;
@@ -209,7 +209,7 @@ impl Guest {
     /// Starts a guest whose hosts send packets of at most `mtu` bytes.
     ///
     /// # Errors
-    /// Returns one line if it does not start.
+    /// Returns a one-line error if the guest does not start.
     pub fn boot(kernel: &Kernel, seed: u64, mtu: u32) -> Result<Guest, String> {
         let failed = |error: std::io::Error| format!("{}: does not start ({error})", kernel.program.display());
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -267,7 +267,7 @@ impl Guest {
     /// of a flow.
     ///
     /// # Errors
-    /// Returns one line if the guest cannot create it.
+    /// Returns a one-line error if the guest cannot create the host.
     pub fn add(&mut self, application: &Application) -> Result<usize, String> {
         let number = self.hosts.len();
         let congestion = application.congestion.as_bytes();
@@ -346,7 +346,8 @@ impl Guest {
     /// Starts the applications of all hosts if they have not been started. The current time of the guest's clock
     /// becomes time 0 of the run.
     ///
-    /// # Errors Returns one line if the guest does not continue.
+    /// # Errors
+    /// Returns a one-line error if the guest does not continue.
     pub fn start(&mut self) -> Result<(), String> {
         if self.zero_ns != UNKNOWN {
             return Ok(());
@@ -361,7 +362,7 @@ impl Guest {
         self.ask(&short_request(request::START, 0)).map(drop)
     }
 
-    /// Returns the time at which the guest must advance next if no packet arrives [ps].
+    /// Returns the time [ps] at which the guest must advance next if no packet arrives.
     pub fn due(&self) -> u64 {
         if self.zero_ns == UNKNOWN {
             return 0;
@@ -373,7 +374,7 @@ impl Guest {
         timer.min(self.sample_ps)
     }
 
-    /// Returns the latest time to which the guest has advanced [ps].
+    /// Returns the latest time [ps] to which the guest has advanced.
     pub fn at(&self) -> u64 {
         self.at_ps
     }
@@ -399,7 +400,8 @@ impl Guest {
 
     /// Advances the guest to the time `now` [ps], if it has anything to process by then.
     ///
-    /// # Errors Returns one line if the guest does not continue.
+    /// # Errors
+    /// Returns a one-line error if the guest does not continue.
     pub fn advance(&mut self, now: u64) -> Result<(), String> {
         self.at_ps = now;
         if self.sample_ps <= now {
@@ -448,7 +450,7 @@ impl Guest {
     /// output. Packets that hosts send during this call are lost.
     ///
     /// # Errors
-    /// Returns one line if the guest does not continue.
+    /// Returns a one-line error if the guest does not continue.
     pub fn finish(&mut self) -> Result<(), String> {
         if std::mem::replace(&mut self.is_finished, true) {
             return Ok(());

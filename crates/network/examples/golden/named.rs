@@ -204,7 +204,7 @@ fn links(book: &mut Book) {
     for (medium, framing) in FRAMINGS {
         let plain = small(framing, &tcp(RecoveryKind::Newreno, 65_535));
         for (name, loss) in losses() {
-            // The trunk, the return link, and a host's link.
+            // The trunk, the reverse link, and a host's link.
             for (place, link) in [("trunk", 0), ("return", 1), ("host", 2)] {
                 let mut scenario = plain.clone();
                 scenario.links[0].loss = LossConfig::None {};

@@ -49,7 +49,7 @@ fn staggered(mut scenario: Scenario, interval_ps: u64) -> Scenario {
     scenario
 }
 
-/// Adds frr-96, lan and wan, and buf-97: policies, recoveries and numbers of sources.
+/// Adds frr-96, lan and wan, and buf-97: policies, recovery algorithms and numbers of sources.
 fn papers(book: &mut Book) {
     let reno = |window| tcp(RecoveryKind::Reno, window);
     for sources in [1, 2, 5, 15] {

@@ -114,7 +114,7 @@ impl Options {
     }
 }
 
-/// Returns scenario and seed of a number.
+/// Returns the scenario and seed for a number.
 fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
     let mut bytes = [0; 32];
     for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {

@@ -61,7 +61,7 @@ pub struct Accepted {
 pub enum WireArrival {
     /// A cell.
     Cell(Cell),
-    /// A frame represented by edges that is about to arrive.
+    /// A frame that is about to arrive, represented by its edges (its first and last cells).
     Frame(ScheduledFrame),
 }
 
@@ -172,8 +172,8 @@ impl Nic {
         }
     }
 
-    /// Returns time and VC of the next arrival downstream. For a frame represented by edges, the time is one slot
-    /// early.
+    /// Returns the time and VC of the next arrival downstream. For a frame represented by its edges, the time is one
+    /// slot early.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {
         let first = self.queue.first()?;

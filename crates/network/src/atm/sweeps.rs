@@ -15,7 +15,7 @@ use longpipe_events::{Ring, Time};
 pub struct UpstreamPort {
     /// Index of the port; a port is also upstream of itself.
     pub port: u32,
-    /// Minimum time between a cell's arrival at this port and its arrival at the downstream port [ps].
+    /// Minimum time [ps] between a cell's arrival at this port and its arrival at the downstream port.
     pub latency: u64,
 }
 
@@ -26,11 +26,11 @@ pub struct Reach {
     pub feeders: Vec<UpstreamPort>,
     /// The port itself and all ports upstream.
     pub closure: Vec<UpstreamPort>,
-    /// Minimum time from the departure of a cell from its host to its arrival at the port [ps].
+    /// Minimum time [ps] from the departure of a cell from its host to its arrival at the port.
     pub outlook: u64,
-    /// Minimum time from a cell's arrival to its arrival at its host, over circuits without a further sweep port [ps].
+    /// Minimum time [ps] from a cell's arrival to its arrival at its host, over circuits without a further sweep port.
     pub ack_lookahead: u64,
-    /// Time before which all arrivals have been processed [ps].
+    /// Time [ps] before which all arrivals have been processed.
     swept: u64,
     /// Time at which the port will be processed next; `NEVER` if nothing is in transit to it [ps].
     wakes: u64,
@@ -62,7 +62,7 @@ pub struct Route {
     pub local: u32,
     /// Index of its last sweep port.
     pub last: u32,
-    /// Minimum time from a cell's arrival at the first port to its arrival at its host [ps].
+    /// Minimum time [ps] from a cell's arrival at the first port to its arrival at its host.
     pub latency: u64,
     /// Step of the circuit after its last port.
     pub step: u32,
@@ -272,7 +272,7 @@ impl Sweeps {
         self.done.clear();
     }
 
-    /// Returns link and counters of each port at the end of the run.
+    /// Returns the link and the counters of each port at the end of the run.
     pub fn accounts(&self, now: Time) -> impl Iterator<Item = (Link, SweepCounters)> + '_ {
         self.ports.iter().map(move |port| (port.link(), port.account(now)))
     }

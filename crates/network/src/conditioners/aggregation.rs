@@ -25,7 +25,7 @@ impl Aggregation {
         self.0.interval_ps
     }
 
-    /// Returns the time before each batch in which nothing is sent [ps].
+    /// Returns the time [ps] before each batch in which nothing is sent.
     pub fn overhead_ps(&self) -> u64 {
         self.0.overhead_ps
     }

@@ -131,7 +131,7 @@ impl Connection {
         self.sender.reductions(self.completion.unwrap_or(now))
     }
 
-    /// Returns the length of the packet of a frame on one of the flow's circuits [byte].
+    /// Returns the length [byte] of the packet in a frame on one of the flow's circuits.
     #[inline]
     pub fn packet_bytes(&self, vc: Circuit, frame: u32) -> u32 {
         match self.application.requests() {

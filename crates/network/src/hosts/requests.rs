@@ -45,9 +45,9 @@ pub struct Requests {
     files: Vec<File>,
     answered: usize,
     completed: usize,
-    /// Total length of the files that the server has written [byte].
+    /// Total length [byte] of the files that the server has written.
     scheduled: u64,
-    /// Total length of the files that the client has received completely [byte].
+    /// Total length [byte] of the files that the client has received completely.
     delivered: u64,
 }
 

@@ -131,8 +131,8 @@ impl Source {
         Source::begin(pattern, stream)
     }
 
-    /// Returns time and length [byte] of the next datagram or write of an application that started at `start`; None
-    /// after the last one.
+    /// Returns the time and length [byte] of the next datagram or write of an application that started at `start`;
+    /// None after the last datagram or write.
     pub fn due(&self, start: Time) -> Option<(Time, u32)> {
         let (after, length) = self.next?;
         Some((Time(start.0.checked_add(after)?), length))

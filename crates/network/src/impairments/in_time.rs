@@ -35,7 +35,7 @@ impl LossSteps {
 /// A good and a bad state with exponential durations, so that bursts do not depend on the load.
 #[derive(Clone, Debug)]
 pub struct States {
-    /// Mean durations of the good and the bad state [ps].
+    /// Mean durations [ps] of the good and the bad state.
     means: [u64; 2],
     lose: [Probability; 2],
     bad: bool,

@@ -200,7 +200,8 @@ impl Port {
         }
     }
 
-    /// Returns time and cause of the loss of a packet that arrived at `now` and was neither sent, marked nor queued.
+    /// Returns the time and cause of the loss of a packet that arrived at `now` and was neither sent, marked nor
+    /// queued.
     pub fn take_loss(&mut self, now: Time) -> Option<(Time, DropCause)> {
         match self {
             Port::Interface(_) => Some((now, DropCause::InjectedLoss)),

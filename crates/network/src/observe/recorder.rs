@@ -171,7 +171,7 @@ impl Recorder {
         ssthresh.truncate(within);
     }
 
-    /// Returns whether a flow is one of the scenario, not a connection slot of arriving flows.
+    /// Returns whether a flow is defined in the scenario, rather than a connection slot of arriving flows.
     fn is_own(&self, flow: Flow) -> bool {
         flow.index() < self.flows
     }

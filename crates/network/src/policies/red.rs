@@ -16,7 +16,7 @@ const STEP_TIME: Span = Span(PS_PER_SECOND / 2);
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
-    /// Average queue from which all arrivals are dropped.
+    /// Average queue at and above which all arrivals are dropped.
     largest: f64,
     /// Weight of the old average after one arrival, 1 - w_q.
     kept: f64,

@@ -140,7 +140,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Records that the queue was empty at its turn. Returns whether the state has decayed completely.
+    /// Records that the queue was empty when its turn came. Returns whether the state has decayed completely.
     pub fn on_empty(&mut self, params: &CobaltParams, now: i64) -> bool {
         if self.probability > 0 && now - self.changed > params.target {
             self.probability = self.probability.saturating_sub(DECREMENT);

@@ -178,7 +178,7 @@ pub struct Control {
 
 impl Control {
     /// Removes and returns the next packet to transmit, if any. Packets dropped before it are passed to `dropped`.
-    /// `others` is the backlog of other queues, which counts towards the minimum backlog [byte].
+    /// `others` [byte] is the backlog of other queues, which counts towards the minimum backlog.
     #[inline]
     pub fn dequeue<T: Queued>(
         &mut self,

@@ -15,7 +15,7 @@ pub struct PortState {
     pub room_bytes: u64,
     /// Whether a packet is in transmission.
     pub in_service: bool,
-    /// Time since which the port has been empty; None if it is not.
+    /// Time since which the port has been empty; None if the port is not empty.
     pub idle_since: Option<Time>,
 }
 

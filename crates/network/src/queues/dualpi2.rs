@@ -15,7 +15,7 @@ struct SubQueue<T> {
 }
 
 impl<T: Queued> SubQueue<T> {
-    /// Returns the sojourn time of the first packet, zero in an empty queue [ps].
+    /// Returns the sojourn time [ps] of the first packet, or zero if the queue is empty.
     fn delay(&self, now: Time) -> u64 {
         self.backlog.first().map_or(0, |first| (now - first.arrival()).0)
     }

@@ -196,7 +196,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
 
     #[inline]
     fn find_empty(&mut self, _now: Time) {
-        // Every listed queue is empty and would be removed at its turn.
+        // Every listed queue is empty and would be removed when its turn came.
         for queues in [&mut self.new, &mut self.old] {
             while let Some(queue) = queues.pop() {
                 let flow = &mut self.flows[queue as usize];

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 const QUEUES: usize = 1024;
 /// Associativity: number of queues or hosts in the set that a hash selects.
 const WAYS: usize = 8;
-/// Length of a full packet with Ethernet's header, from which times and quanta are computed [byte].
+/// Length [byte] of a full packet with its Ethernet header, used to compute times and quanta.
 const MTU_BYTES: u64 = 1514;
 const MIN_QUANTUM: u64 = 300;
 const MIN_BYTES_PER_SECOND: u64 = 64;

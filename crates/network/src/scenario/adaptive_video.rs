@@ -34,7 +34,7 @@ pub enum BitrateRule {
     Buffer {
         /// Playing time up to which the lowest bitrate is requested [ps].
         reservoir_ps: u64,
-        /// Range of playing time above the reservoir over which the bitrate rises to the highest [ps].
+        /// Range [ps] of playing time above the reservoir over which the bitrate rises to the highest.
         cushion_ps: u64,
     },
     /// Throughput-based selection: harmonic mean of the throughput of the latest chunks (Yin et al., SIGCOMM 2015,

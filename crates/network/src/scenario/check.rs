@@ -261,7 +261,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if flow.foreign {
         ack = data;
     } else if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
-        // A datagram flow has no return direction to check.
+        // A datagram flow has no reverse direction to check.
         (data, ack) = (bytes, 0);
     }
     if let TrafficConfig::Web(web) = &flow.traffic {

@@ -211,7 +211,7 @@ impl Scenario {
     /// scenario.
     ///
     /// # Errors
-    /// The first problem of arriving flows, among others an invalid number of slots.
+    /// Returns an error if a setting of the arriving flows is invalid, for example the number of slots.
     pub(crate) fn with_connection_slots(&self) -> Result<(Cow<'_, Scenario>, Vec<ConnectionSlots>), ScenarioError> {
         let (mut all, mut count) = (Vec::new(), self.flows.len());
         for (owner, flow) in self.flows.iter().enumerate() {

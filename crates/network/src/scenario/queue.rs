@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
-    /// Average queue below which no packet is dropped [packet, byte or cell].
+    /// Average queue [packet, byte or cell] below which no packet is dropped.
     pub min: f64,
-    /// Average queue from which every packet is dropped (twice this value if gentle) [packet, byte or cell].
+    /// Average queue [packet, byte or cell] at and above which every packet is dropped (twice this value if gentle).
     pub max: f64,
     /// Unit of the queue.
     pub unit: QueueUnit,
@@ -113,7 +113,7 @@ pub enum PieRules {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StepMarkingConfig {
-    /// Threshold K [packet or byte], from which arrivals are marked.
+    /// Threshold K [packet or byte] at and above which arrivals are marked.
     pub threshold: u64,
     /// Unit of the threshold.
     pub unit: QueueUnit,

@@ -94,9 +94,9 @@ pub enum LowLatencyMarking {
     },
     /// Marks with a probability that grows linearly with the delay.
     Ramp {
-        /// Delay up to which the probability is 0 [ps].
+        /// Delay [ps] up to which the probability is 0.
         min_ps: u64,
-        /// Delay from which the probability is 1 [ps].
+        /// Delay [ps] at and above which the probability is 1.
         max_ps: u64,
     },
 }

@@ -23,7 +23,7 @@ pub struct WebConfig {
     pub spacing_from_ps: u64,
     /// Maximum time between requests of a batch [ps]; uniformly distributed.
     pub spacing_to_ps: u64,
-    /// Mean of the Poisson number of requests in a batch, before it is limited.
+    /// Mean of the Poisson-distributed number of requests per batch, before it is limited.
     pub requests_mean: f64,
     /// Maximum number of requests in a batch; the minimum is 1.
     pub requests_most: u32,
@@ -44,7 +44,7 @@ pub struct WebConfig {
 pub enum CycleFrom {
     /// The first request, so that a batch starts every cycle.
     FirstRequest,
-    /// The last request, so that each batch is followed by a pause of one cycle.
+    /// The last request, so that one cycle passes after each batch.
     LastRequest,
 }
 

@@ -32,7 +32,7 @@ impl Delay {
         }
     }
 
-    /// Returns the propagation delay of a packet transmitted from `begins` to `ends` [ps].
+    /// Returns the propagation delay [ps] of a packet transmitted from `begins` to `ends`.
     #[inline]
     pub fn of(&mut self, begins: u64, ends: u64) -> u64 {
         match self.at {
@@ -41,7 +41,7 @@ impl Delay {
         }
     }
 
-    /// Returns the delay at a given time [ps].
+    /// Returns the delay [ps] at a given time.
     #[inline(always)]
     pub fn read(&mut self, instant: u64) -> u64 {
         if self.passed > 0 && self.knots[self.passed - 1][0] > instant {

@@ -23,7 +23,7 @@ struct Overtaking {
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     free: bool,
-    /// Earliest arrival of the next packet, if the link keeps the order [ps].
+    /// Earliest arrival [ps] of the next packet, if the link keeps the order.
     min: u64,
     /// Arrival times of packets on the wire, sorted, if the link allows overtaking.
     arrivals: Ring<u64>,

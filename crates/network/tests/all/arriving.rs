@@ -9,13 +9,13 @@ use longpipe_network::scenario::{
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
 const MS: u64 = SECOND / 1000;
-/// Packets of 1250 bytes take 10 us on links of 1 Gbit/s and 1 ms on the trunk of 10 Mbit/s.
+/// A 1250-byte packet takes 10 us on a 1 Gbit/s link and 1 ms on the 10 Mbit/s trunk.
 const MSS: u32 = 1210;
 /// Time from the arrival of a flow of one segment to its completion, and to the arrival of its ACK of 40 bytes.
 const ONE_WAY: u64 = 31_020 * MS / 1000;
 const ROUND_TRIP: u64 = ONE_WAY + 30_032 * MS / 1000 + 2 * 320_000;
 
-/// Returns arriving flows over a trunk of 10 Mbit/s between links of 1 Gbit/s; each link has a delay of 10 ms.
+/// Returns arriving flows over a 10 Mbit/s trunk between 1 Gbit/s links; each link has a delay of 10 ms.
 fn path(flows_ps: Vec<(u64, u64)>, most_active: u32) -> Scenario {
     let tcp = TcpConfig {
         mss_bytes: MSS,

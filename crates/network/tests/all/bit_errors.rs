@@ -44,7 +44,7 @@ fn corrupted_packets_use_the_line_before_they_are_lost() {
         );
         assert_eq!(trunk.bytes_corrupted, trunk.corrupted * u64::from(mss + 40));
         assert_eq!((trunk.lost_injected, trunk.lost_overflow), (0, 0));
-        // Corrupted packets have used the transmitter, and are not forwarded.
+        // Corrupted packets still occupy the transmitter but are not forwarded.
         let used = 8.0 * trunk.bytes_out as f64 / scenario.links[TRUNK].rate_bps as f64 / 10.0;
         assert!((trunk.utilization - used).abs() < 1e-9, "{trunk:?}");
         let exits = (0..8).map(|flow| report.packet_ports[scenario.flows[flow].route[2]].packets_in);

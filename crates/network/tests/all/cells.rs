@@ -10,7 +10,7 @@ use longpipe_tcp::config::RecoveryKind;
 const ACCESS_BPS: u64 = 1_000_000_000;
 const TRUNK_BPS: u64 = 10_000_000;
 const DELAY: u64 = SECOND / 100;
-/// Payload of IP packets of 1250 bytes. Each takes 27 cells: 1266 bytes with LLC/SNAP and AAL5 trailer, 48 bytes per cell.
+/// Payload of 1250-byte IP packets. Each takes 27 cells: 1266 bytes with LLC/SNAP and AAL5 trailer, 48 bytes per cell.
 const PAYLOAD: u32 = 1_222;
 const CELLS: u64 = 27;
 /// Transmission time of a cell and of a frame on the trunk, and of a cell on the other links [s].
@@ -20,7 +20,7 @@ const ACCESS_CELL: f64 = 424.0 / ACCESS_BPS as f64;
 /// Capacity of the trunk in frames, as a rate of IP packets [bit/s].
 const FULL_BPS: f64 = 10_000.0 / FRAME;
 
-/// Returns flows over a trunk of 10 Mbit/s between links of 1 Gbit/s. Each link has a delay of 10 ms, and the trunk's
+/// Returns flows over a 10 Mbit/s trunk between 1 Gbit/s links. Each link has a delay of 10 ms, and the trunk's
 /// port is unlimited.
 fn over_a_trunk(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);

@@ -13,10 +13,10 @@ use longpipe_tcp::config::RecoveryKind;
 const ACCESS_BPS: u64 = 1_000_000_000;
 const TRUNK_BPS: u64 = 10_000_000;
 const DELAY: u64 = SECOND / 100;
-/// Payload of IP packets of 1250 bytes, whose transmission time is 1 ms on the trunk and 10 us on other links.
+/// Payload of 1250-byte IP packets. Their transmission time is 1 ms on the trunk and 10 us on other links.
 const PAYLOAD: u32 = 1_222;
 
-/// Returns flows over a trunk of 10 Mbit/s between links of 1 Gbit/s; each link has a delay of 10 ms.
+/// Returns flows over a 10 Mbit/s trunk between 1 Gbit/s links; each link has a delay of 10 ms.
 fn dumbbell(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let mut scenario = packets(traffic.len(), DELAY, 1_000_000, "tail-drop", seconds, &tcp);
@@ -99,7 +99,7 @@ fn a_poisson_flow_waits_as_in_an_m_d_1_queue() {
         let report = both(&dumbbell(&[poisson], 500));
         let flow = only(&report);
         let wait = flow.delays.mean() - UNLOADED;
-        // Arrivals over a link of 1 Gbit/s are at least 10 us apart, which shortens the wait by 1 %.
+        // Arrivals over a 1 Gbit/s link are at least 10 us apart, which shortens the wait by 1 %.
         let expected = load * 0.001 / (2.0 * (1.0 - load)) - load / 100.0 * 0.00001 / (2.0 * (1.0 - load / 100.0));
         assert!(
             (wait / expected - 1.0).abs() < 0.04,

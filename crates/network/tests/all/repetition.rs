@@ -167,7 +167,7 @@ fn more_than_a_billion_intervals_per_run_are_rejected() {
     }
 }
 
-/// Checks the bound on bursts: a packet of 1000 bytes takes a second at 8 kbit/s.
+/// Checks the bound on bursts: a 1000-byte packet takes a second at 8 kbit/s.
 #[test]
 fn bursts_closer_than_packets_at_the_peak_rate_are_rejected() {
     for (on_ps, off_ps, field) in [

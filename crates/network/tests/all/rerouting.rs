@@ -5,7 +5,7 @@
 //! h0 ─ 1 ms ─ s1                  s4 ─ 1 ms ─ h5
 //!            └  2 ms ─ s3 ─  2 ms ┘
 //! ```
-//! Packets of 1250 bytes take 1 ms on each link of 10 Mbit/s, so that a packet takes 26 ms via s2 and 10 ms via s3.
+//! A 1250-byte packet takes 1 ms on each 10 Mbit/s link, so it takes 26 ms via s2 and 10 ms via s3.
 
 use crate::common::{both, tcp, Builder, SECOND};
 use longpipe_network::scenario::rerouting::{RerouteInFlight, ReroutingConfig, RouteChange};

@@ -9,7 +9,7 @@ use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
 const MS: u64 = SECOND / 1000;
 const US: u64 = SECOND / 1_000_000;
-/// Packets of 1250 bytes take 10 us on links of 1 Gbit/s and 1 ms on the trunk of 10 Mbit/s.
+/// A 1250-byte packet takes 10 us on a 1 Gbit/s link and 1 ms on the 10 Mbit/s trunk.
 const MSS: u32 = 1210;
 /// Time from the transmission of a segment over an idle path to its arrival.
 const ONE_WAY: u64 = 31_020 * US;

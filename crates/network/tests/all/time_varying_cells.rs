@@ -10,7 +10,7 @@ use longpipe_network::scenario::{BufferConfig, BufferUnit, CbrConfig, Framing, N
 use longpipe_tcp::config::RecoveryKind;
 
 const MS: u64 = SECOND / 1000;
-/// Rate at which a cell, or a packet of 53 bytes, takes 10 us.
+/// Rate at which a cell, or a 53-byte packet, takes 10 us.
 const RATE: u64 = 42_400_000;
 
 fn still() -> TimeVaryingConfig {

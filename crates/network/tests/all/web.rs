@@ -74,7 +74,7 @@ fn equal_seeds_give_identical_results() {
 }
 
 /// Checks one client on an idle path: the response time of each file is the sum of the times of the request, of slow
-/// start and of the return path. Propagation is exact, and serialization within a cell per link.
+/// start and of the reverse path. Propagation is exact, and serialization within a cell per link.
 #[test]
 fn on_an_idle_network_files_take_the_rounds_of_slow_start() {
     let (window, mss) = (600_000, 512);

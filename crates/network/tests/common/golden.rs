@@ -142,7 +142,7 @@ impl Entry {
     /// Runs the scenario in both engines, with and without a probe.
     ///
     /// # Errors
-    /// Describes which two runs differ.
+    /// If two runs differ, returns an error that names them.
     pub fn run(&self) -> Result<Pinned, String> {
         let reference = self.scenario(Engine::Reference);
         let trains = self.scenario(Engine::Trains);

@@ -190,7 +190,7 @@ fn any_mss() -> impl Strategy<Value = u32> {
     prop_oneof![1u32..600, Just(512), Just(1024), Just(9180)]
 }
 
-/// Strategy: a tie rule.
+/// Strategy: a tie-breaking rule.
 pub fn any_ties() -> impl Strategy<Value = Ties> {
     prop_oneof![1 => Just(Ties::PortOrder), 1 => Just(Ties::Rotating), 2 => Just(Ties::Random)]
 }

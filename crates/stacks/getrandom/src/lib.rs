@@ -73,7 +73,7 @@ fn next(state: u64) -> (u64, u64) {
 /// Fills a buffer with random bytes.
 ///
 /// # Errors
-/// The thread is not seeded, and the system has no random numbers.
+/// Returns an error if the thread is not seeded and the system provides no random numbers.
 pub fn fill(bytes: &mut [u8]) -> Result<(), Error> {
     let Some(mut state) = STATE.get() else {
         let mut source = File::open("/dev/urandom").map_err(|_| Error)?;
@@ -91,7 +91,7 @@ pub fn fill(bytes: &mut [u8]) -> Result<(), Error> {
 /// Returns a random number.
 ///
 /// # Errors
-/// As for [`fill`].
+/// Returns an error if [`fill`] does.
 pub fn u32() -> Result<u32, Error> {
     let mut bytes = [0; 4];
     fill(&mut bytes)?;
@@ -101,7 +101,7 @@ pub fn u32() -> Result<u32, Error> {
 /// Returns a random number.
 ///
 /// # Errors
-/// As for [`fill`].
+/// Returns an error if [`fill`] does.
 pub fn u64() -> Result<u64, Error> {
     let mut bytes = [0; 8];
     fill(&mut bytes)?;

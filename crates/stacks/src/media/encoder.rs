@@ -5,8 +5,8 @@ use super::settings::Settings;
 use super::PS_PER_S;
 use std::collections::VecDeque;
 
-/// Heights of the pictures, each with the rate from which it is used [bit/s]: the highest rate at which libwebrtc sends
-/// the next lower resolution (`kSimulcastFormats` in video/config/simulcast.cc).
+/// Heights of the pictures, each with the rate [bit/s] at and above which it is used: the highest rate at which
+/// libwebrtc sends the next lower resolution (`kSimulcastFormats` in video/config/simulcast.cc).
 const LADDER: [(u32, u64); 6] = [
     (180, 0),
     (270, 200_000),
@@ -15,7 +15,7 @@ const LADDER: [(u32, u64); 6] = [
     (720, 1_200_000),
     (1080, 2_500_000),
 ];
-/// The encoder steps down if the target is below this share of the rate from which the resolution is used.
+/// The encoder steps down if the target is below this share of the rate at and above which the resolution is used.
 const DOWN: (u64, u64) = (9, 10);
 /// Time from a new target to the first frame that follows it (RFC 8867 section 4).
 const REACTION_PS: u64 = PS_PER_S / 10;
@@ -28,7 +28,7 @@ pub const KEY_FRAME: u64 = 4;
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Number, from 0 on.
+    /// Number of the frame, starting at 0.
     pub number: u32,
     /// Length [byte].
     pub bytes: u64,
@@ -44,7 +44,7 @@ pub struct Encoder {
     frames: u32,
     rung: usize,
     target_bps: u64,
-    /// Pending targets, each with the time from which it applies [ps].
+    /// Pending targets, each with the time [ps] at which it takes effect.
     coming: VecDeque<(u64, u64)>,
     is_key: bool,
     /// Excess of key frames that has not been compensated [byte].

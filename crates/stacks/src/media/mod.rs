@@ -33,7 +33,7 @@ const AUDIO: u32 = 3;
 /// Creates an end point of a session.
 ///
 /// # Errors
-/// A line that names the invalid setting.
+/// Returns an error that names the setting if a setting is invalid.
 pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
     let control = setup.setting("congestion").unwrap_or(CONTROL);
     if control != CONTROL {
@@ -54,7 +54,7 @@ struct Media {
     rtc: Rtc,
     /// State of the random numbers of this end.
     random: u64,
-    /// Time of the next call of the stack [ps].
+    /// Time [ps] of the next call to the stack.
     due: u64,
     /// Video and audio of the sender, from the time at which the session is connected.
     source: Option<Source>,

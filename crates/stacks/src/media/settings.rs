@@ -29,7 +29,7 @@ impl Settings {
     /// Reads the settings.
     ///
     /// # Errors
-    /// A line that names the setting.
+    /// Returns an error that names the setting if a setting is invalid.
     pub fn read(setup: &Setup<'_>) -> Result<Settings, String> {
         if setup.setting("workload") != Some("media") {
             return Err("workload: str0m needs media".to_owned());

@@ -21,7 +21,7 @@ type Open = (ConnectionHandle, Connection);
 /// Creates an end point of a connection.
 ///
 /// # Errors
-/// A line that names the invalid setting.
+/// Returns an error that names the setting if a setting is invalid.
 pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
     let settings = Settings::read(setup, &CONTROLS)?;
     Ok(Box::new(Quic::new(&settings, setup)?))

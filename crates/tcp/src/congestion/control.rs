@@ -65,20 +65,20 @@ pub trait Control {
     }
 }
 
-/// Inputs that only some congestion controllers or loss recoveries need.
+/// Inputs that only some congestion controllers or loss recovery algorithms need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Per-transmission records, from which RTT samples and delivered bytes are computed.
     pub records: bool,
     /// Delivery rate samples, which need records.
     pub rates: bool,
-    /// Invocation of `on_sent` for each transmission.
+    /// Whether `on_sent` is called for each transmission.
     pub sending: bool,
-    /// Loss marks in the records, which only a loss recovery needs.
+    /// Loss marks in the records, which only loss recovery needs.
     pub losses: bool,
     /// Pacing at the rate that the controller returns.
     pub pacing: bool,
-    /// Invocation of `on_lost` for each lost transmission.
+    /// Whether `on_lost` is called for each lost transmission.
     pub each_loss: bool,
 }
 
@@ -220,7 +220,7 @@ pub struct Ack {
 pub struct Usage {
     /// Whether the window was full at any time.
     pub full: bool,
-    /// Largest number of bytes in flight, if the window was never full.
+    /// Maximum number of bytes in flight; meaningful only if the window was never full.
     pub most: u64,
     /// End of the round: SND.MAX when it began.
     end: u64,

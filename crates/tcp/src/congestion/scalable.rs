@@ -67,7 +67,7 @@ impl Parameters for ScalableConfig {
     }
 }
 
-/// Scalable TCP with either set of rules.
+/// Scalable TCP with Kelly's or with Linux's rules.
 pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;
 
 /// Kelly's rules, without state other than the window.

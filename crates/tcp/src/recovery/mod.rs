@@ -124,7 +124,7 @@ impl Recovery {
         }
     }
 
-    /// Returns RACK, if it is the recovery in use.
+    /// Returns RACK, if it is the recovery algorithm in use.
     #[inline]
     pub fn rack_mut(&mut self) -> Option<&mut Rack> {
         match self {

@@ -1,4 +1,5 @@
-//! Records of sent segments: one for each segment in flight, for recoveries and controllers that need them.
+//! Records of sent segments: one for each segment in flight, for the recovery algorithms and controllers that
+//! need them.
 //!
 //! Segments keep the boundaries of their first transmission; a retransmission updates the records that it covers.
 

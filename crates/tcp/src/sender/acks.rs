@@ -20,7 +20,7 @@ pub(super) struct BeforeAck {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
-    /// Maximum number of bytes that the ACK reporting a mark can have delivered [byte].
+    /// Maximum number of bytes that the ACK reporting a mark can have delivered.
     pub marked: u64,
     /// Send time of the segment whose RTT the ACK measures, if the recovery keeps no records.
     pub sent: Option<Time>,
@@ -186,7 +186,7 @@ impl Sender {
         }
     }
 
-    /// Returns the maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
+    /// Returns the maximum number of bytes that the latest ACK reporting a mark can have delivered.
     fn marked(&self) -> u64 {
         let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
         marks.map_or(0, Marks::marked)

@@ -36,7 +36,7 @@ fn tahoe(guard: bool, more: &[u64]) -> Script {
 #[test]
 fn a_guard_prevents_tahoe_from_reacting_to_duplicates_of_its_own_slow_start() {
     // Slow start retransmits segments 9 to 12, which the receiver already has. This causes four duplicate ACKs, which
-    // trigger another retransmit without the guard.
+    // would trigger another retransmit if there were no guard.
     let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
     let echoes = [
         "5.0 22-27* 28-31",
@@ -98,7 +98,7 @@ fn a_guard_for_timeouts_only_allows_consecutive_fast_retransmits() {
 
 #[test]
 fn fast_retransmits_have_a_minimum_interval() {
-    // Both losses are in one window for recoveries that handle each loss separately, and in two windows for the others.
+    // Recovery algorithms that handle each loss separately see both losses in one window; the others see them in two.
     for (kind, lost) in [
         (Tahoe, &[3, 60][..]),
         (Reno, &[2, 8]),

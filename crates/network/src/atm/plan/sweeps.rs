@@ -168,7 +168,7 @@ impl Plan<'_> {
         Sweeps::new(ports, reaches, streams, routes.collect())
     }
 
-    /// Returns the minimum time of a cell from its arrival at a link's port or interface to the end of the link [ps].
+    /// Returns the minimum time [ps] of a cell from its arrival at a link's port or interface to the end of the link.
     fn crossing(&self, link: usize) -> u64 {
         self.topology.ends[link].cell + self.scenario.links[link].delay_ps
     }

@@ -39,7 +39,7 @@ pub struct TimeVaryingCellPort {
     doomed: Ring<HeldCell>,
     /// Number of cells that have not left by the end of the run.
     stuck: u64,
-    /// Time and cause of the latest cell's loss, if it is lost.
+    /// Time and cause of the latest cell's loss, if it was lost.
     loss_of_last: Option<(Time, DropCause)>,
     /// Times at which outages lose cells on the wire, in order.
     lost_later: Ring<Time>,
@@ -147,7 +147,7 @@ impl TimeVaryingCellPort {
         Some(CellPassage { departure, arrival })
     }
 
-    /// Returns time and cause of the latest cell's loss, if it is lost.
+    /// Returns the time and cause of the latest cell's loss, if it was lost.
     pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
     }

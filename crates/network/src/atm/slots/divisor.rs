@@ -50,7 +50,7 @@ impl Divisor {
         ((product >> 64) as u64) >> self.shift
     }
 
-    /// Returns quotient and remainder of a dividend up to `MAX_DIVIDEND`.
+    /// Returns the quotient and remainder of a dividend up to `MAX_DIVIDEND`.
     #[inline(always)]
     pub fn divide(self, dividend: u64) -> (u64, u64) {
         let quotient = self.quotient(dividend);

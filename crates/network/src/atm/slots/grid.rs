@@ -243,7 +243,7 @@ impl SlotCursor {
     }
 }
 
-/// Returns quotient and remainder of a product of more than 64 bits; the quotient must fit. Out of line, because
+/// Returns the quotient and remainder of a product of more than 64 bits; the quotient must fit. Out of line, because
 /// inlining would force callers to save registers on their fast paths.
 #[cold]
 #[inline(never)]

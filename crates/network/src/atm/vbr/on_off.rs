@@ -101,7 +101,7 @@ pub struct Meter {
     pub delivered: u64,
     /// Number of lost cells, which are cells that did not arrive although a later cell did.
     pub lost: u64,
-    /// Sum of the delays from generation to arrival [ps].
+    /// Sum of the delays [ps] from generation to arrival.
     pub total_delay: u128,
     /// Minimum delay [ps]; the largest integer before any arrival.
     pub min_delay: u64,
@@ -122,7 +122,7 @@ impl Meter {
         }
     }
 
-    /// Returns the interval between cells at the source's peak rate, rounded down [ps].
+    /// Returns the interval [ps] between cells at the source's peak rate, rounded down.
     pub fn cell_ps(&self) -> u64 {
         CELL_BITS * PS_PER_SECOND / self.expected.peak.0
     }
@@ -171,7 +171,7 @@ mod tests {
         OnOff::new(&config, SlotGrid::new(Time::ZERO, CELL_BITS, Rate(RATE)), Span(0))
     }
 
-    /// Returns the number of cells sent in a run, and the longest gap between two cells [ps].
+    /// Returns the number of cells sent in a run, and the longest gap [ps] between two cells.
     fn sent(mut source: OnOff, until: Time) -> (u64, u64) {
         let (mut last, mut gap) = (source.sent(), 0);
         while source.sent() <= until {

@@ -132,7 +132,7 @@ impl Arriving {
     /// Returns the results: the sums of all connections, and the flows that arrived.
     ///
     /// # Errors
-    /// A violated conservation law of flows or bytes.
+    /// Returns the violated invariant if flows or bytes are not accounted for.
     pub fn report(&self, flows: &[Connection], now: Time) -> Result<(FlowReport, ArrivedReport), String> {
         let sums = self.sums(flows, now);
         let mut arrived = self.flows.clone();

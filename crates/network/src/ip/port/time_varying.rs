@@ -52,7 +52,7 @@ pub struct TimeVaryingPort {
     doomed: Ring<HeldPacket>,
     /// Departure time of the latest packet, if it is lost on the wire.
     left: Option<Time>,
-    /// Time and cause of the latest packet's loss, if it is lost.
+    /// Time and cause of the latest packet's loss, if it was lost.
     loss_of_last: Option<(Time, DropCause)>,
     /// Packets that an outage loses on the wire, in order.
     on_wire: Ring<LossOnWire>,
@@ -231,7 +231,7 @@ impl TimeVaryingPort {
         self.left.take()
     }
 
-    /// Returns time and cause of the latest packet's loss, if it is lost.
+    /// Returns the time and cause of the latest packet's loss, if it was lost.
     pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
     }

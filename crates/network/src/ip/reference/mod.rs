@@ -1,9 +1,9 @@
 //! Reference engine for IP packets: every arrival and every departure is an event in one heap.
 //!
-//! Results of the fast engine are compared with it. Both share packets, policies, queue disciplines, conditioners, transmitters
-//! that vary over time, losses and end points, but the reference engine has no shortcuts. Simultaneous events have this order:
-//! departures; outages; packets that reach a router, in the order of the
-//! tie rule; packets that reach a host, by link number; timers and starts, which are in the event queue.
+//! The results of the fast engine are compared with those of this engine. Both share packets, policies, queue
+//! disciplines, conditioners, time-varying transmitters, losses and end points, but the reference engine has no
+//! shortcuts. Simultaneous events have this order: departures; outages; packets that reach a router, in the order of
+//! the tie-breaking rule; packets that reach a host, by link number; timers and starts, which are in the event queue.
 
 mod circuit_routes;
 mod disc_port;

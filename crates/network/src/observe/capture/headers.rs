@@ -100,11 +100,11 @@ pub struct ConnectionHeaders {
 /// A packet of the handshake that a capture inserts before a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// The SYN of the opening host.
+    /// The SYN, sent by the active opener.
     Syn,
     /// The SYN-ACK.
     SynAck,
-    /// The final ACK of the opening host.
+    /// The ACK that completes the three-way handshake, sent by the active opener.
     Ack,
 }
 

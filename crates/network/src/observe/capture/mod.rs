@@ -66,7 +66,7 @@ impl Captures {
     /// Opens the files.
     ///
     /// # Errors
-    /// Returns the position in `wanted` of the first capture whose file cannot be created, and the error.
+    /// If a file cannot be created, returns the capture's index in `wanted` and the error.
     pub fn new(scenario: &Scenario, wanted: &[CaptureConfig]) -> Result<Captures, (usize, io::Error)> {
         let mut captures = Captures {
             hosts: vec![None; scenario.nodes.len()],

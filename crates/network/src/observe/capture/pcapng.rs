@@ -61,7 +61,7 @@ pub struct CaptureInterface<'a> {
     pub comment: &'a str,
     /// Header with which each packet starts.
     pub link_type: LinkType,
-    /// Upper limit of the captured part of a packet [byte].
+    /// Maximum number of bytes captured per packet.
     pub snap_length: u32,
     /// Bit rate of the interface [bit/s]; None if it has no fixed rate.
     pub speed: Option<u64>,

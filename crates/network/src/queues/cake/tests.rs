@@ -129,7 +129,7 @@ fn atm_framing_is_exact_to_the_cell() {
             }
         }
     }
-    // Over PPPoE with LLC/SNAP an ACK of 40 bytes takes two cells, and a packet of 1492 bytes 32 cells.
+    // Over PPPoE with LLC/SNAP, a 40-byte ACK takes two cells, and a 1492-byte packet takes 32 cells.
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(40), 106);
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(1492), 32 * 53);
     // 64b/65b adds a byte for every 64 bytes or part thereof. The minimum length is applied before framing.

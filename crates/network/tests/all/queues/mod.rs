@@ -55,13 +55,13 @@ fn packet(index: u64, flow: u32, ns: u64, bytes: u64) -> Packet {
     }
 }
 
-/// Returns packets of 1000 bytes for 10 s, the `i`th at `due(i)` [ns].
+/// Returns 1000-byte packets for 10 s, the `i`th at `due(i)` [ns].
 fn regular(due: impl Fn(u64) -> u64) -> Vec<Packet> {
     let all = (0..).map(|i| packet(i, 0, due(i), 1000));
     all.take_while(|packet| packet.arrival < Time(10_000 * MS)).collect()
 }
 
-/// Returns packets of 1000 bytes at 12 Mbit/s for 10 s.
+/// Returns 1000-byte packets at 12 Mbit/s for 10 s.
 fn constant() -> Vec<Packet> {
     regular(|i| i * 8_000_000 / 12)
 }

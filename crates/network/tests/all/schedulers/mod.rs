@@ -276,9 +276,9 @@ fn a_class_beyond_those_of_a_port_is_rejected_in_one_line() {
     );
 }
 
-/// RFC 3449 section 2: over a return link of 10 kbit/s an ACK of 40 bytes takes 32 ms, in which a link of 10 Mbit/s carries
-/// 26.7 packets of 1500 bytes. Without a filter each ACK releases one packet; with a filter at most one ACK waits, and it
-/// covers all earlier ones.
+/// RFC 3449 section 2: a 10 kbit/s reverse link transmits a 40-byte ACK in 32 ms. In this time, a 10 Mbit/s link
+/// carries 26.7 packets of 1500 bytes. Without a filter, each ACK releases one packet. With a filter, at most one ACK
+/// waits, and it covers all earlier ACKs.
 #[test]
 fn an_ack_filter_fills_a_link_despite_a_slow_return_link() {
     let throughput = |policy: PolicyConfig| {

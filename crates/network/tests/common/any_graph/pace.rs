@@ -81,7 +81,7 @@ pub fn any_rate() -> impl Strategy<Value = RateDraft> + Clone {
     ]
 }
 
-/// Returns the rate for a draft, relative to `base` [bit/s].
+/// Returns the rate [bit/s] for a draft, relative to `base`.
 pub fn rate_bps(draft: &RateDraft, base: u64) -> u64 {
     let rate = match *draft {
         RateDraft::Own(rate) => rate,

@@ -305,7 +305,7 @@ impl LossDraft {
     }
 }
 
-/// Returns the longest packet over each link [byte].
+/// Returns the length [byte] of the longest packet on each link.
 fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     let mut longest = vec![40; scenario.links.len()];
     for flow in &scenario.flows {

@@ -6,7 +6,7 @@ use longpipe_network::scenario::{ArrivalTimesConfig, FlowConfig, Framing, Scenar
 use longpipe_tcp::config::TimerConfig;
 use longpipe_tcp::timer::MAX_BACKOFF;
 
-/// Returns a duration within which about `max` cells or packets pass links [ps].
+/// Returns a duration [ps] within which about `max` cells or packets traverse links.
 pub fn duration_ps(scenario: &Scenario, max: u64) -> u64 {
     let mut loads = vec![0.0; scenario.links.len()];
     // End points take CPU time for packets even if a link drops them.

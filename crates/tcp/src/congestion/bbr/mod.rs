@@ -386,7 +386,7 @@ fn rounded_up(number: f64) -> f64 {
     }
 }
 
-/// Returns the minimum number of segments per burst at a rate [bit/s].
+/// Returns the minimum number of segments per burst at a given rate [bit/s].
 fn least_burst(rate: f64) -> u64 {
     if rate < SLOW {
         1

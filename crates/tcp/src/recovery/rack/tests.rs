@@ -105,7 +105,7 @@ impl TestSender {
         .adjust(how);
     }
 
-    /// Returns window and threshold in segments.
+    /// Returns the window and the threshold, in segments.
     fn windows(&self) -> (u64, u64) {
         let segments = |bytes: f64| bytes as u64 / MSS;
         (segments(self.flight.cwnd()), segments(self.flight.ssthresh()))

@@ -139,7 +139,7 @@ pub struct SweepPort {
     /// First slot that starts after the latest access, and the number of slots ended by then.
     past: SlotCursor,
     ended: u64,
-    /// Sum of the arrival times of cells processed one by one [ps].
+    /// Sum of the arrival times [ps] of cells processed one by one.
     arrival_time: u128,
     admitted: u64,
     /// Occupancy by VC, for policies that need it.
@@ -248,7 +248,7 @@ impl SweepPort {
         self.order[at] = head;
     }
 
-    /// Processes the simultaneous cells of several inputs at `time`, in the order of the tie rule.
+    /// Processes the simultaneous cells of several inputs at `time`, in the order of the tie-breaking rule.
     #[inline(never)]
     fn take_tied(&mut self, time: u64, sink: &mut Sink) {
         let mut tied = std::mem::take(&mut self.tied);

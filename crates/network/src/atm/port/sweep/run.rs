@@ -86,7 +86,7 @@ pub struct Input {
     delay: Span,
     /// Length of a slot, rounded down [ps].
     period: u64,
-    /// Maximum time by which the port's slots fall behind per arriving cell [ps].
+    /// Maximum time [ps] by which the port's slots fall behind per arriving cell.
     pub lag: u64,
     /// Unprocessed rest of the current run.
     pub run: CellRun,
@@ -197,7 +197,7 @@ impl Input {
         self.many += cells;
     }
 
-    /// Returns the sum of the arrival times of admitted cells [ps].
+    /// Returns the sum of the arrival times [ps] of admitted cells.
     pub fn arrival_time(&self) -> u128 {
         self.sums.total(self.starts) + u128::from(self.many) * u128::from(self.delay.0)
     }

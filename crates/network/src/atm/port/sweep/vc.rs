@@ -26,7 +26,7 @@ pub struct SweepVc {
     pub admitted: u64,
     /// Number of frames that the next node receives; a lost last cell merges two frames into one.
     pub frames_out: u64,
-    /// Admitted cells since the last end of a frame.
+    /// Number of cells admitted since the end of the last frame.
     collected: u16,
     /// Whether the `collected` cells are consecutive cells of one frame, starting with its first cell.
     intact: bool,

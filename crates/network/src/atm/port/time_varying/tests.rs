@@ -98,7 +98,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
     found
 }
 
-/// Reference simulation: departure and arrival time of each cell, None if it is lost.
+/// Reference simulation: the departure and arrival time of each cell, or None if the cell is lost.
 fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) -> Vec<Option<(u64, Option<u64>)>> {
     let motion = link.motion.as_deref().expect("a motion");
     let Some(ServiceConfig::Steps { steps, .. }) = &motion.service else {

@@ -77,7 +77,7 @@ pub struct TrainPort {
     over: u64,
     late: Vec<Late>,
     counters: QueueCounters,
-    /// Cause of the latest frame's loss, if it is lost.
+    /// Cause of the latest frame's loss, if it was lost.
     loss_of_last: Option<DropCause>,
 }
 
@@ -312,7 +312,7 @@ impl TrainPort {
         None
     }
 
-    /// Returns the cause of the latest frame's loss, if it is lost.
+    /// Returns the cause of the latest frame's loss, if it was lost.
     pub fn take_loss(&mut self) -> Option<DropCause> {
         self.loss_of_last.take()
     }

@@ -39,7 +39,7 @@ pub struct Oldest {
 struct Reader {
     /// Number of cells before batch `since`, or before the head's batch if `since` is unset.
     passed: u64,
-    /// Batch from which the VC has a cell in every batch.
+    /// Number of the batch from which on the VC has a cell in every batch.
     since: u64,
     /// Index in `front`.
     place: u32,

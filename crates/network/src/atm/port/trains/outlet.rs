@@ -72,7 +72,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the sum of the departure times of cells that have left by the end of slot `ended - 1` [ps].
+    /// Returns the sum of the departure times [ps] of cells that have left by the end of slot `ended - 1`.
     pub fn departure_time(&self, ended: u64) -> u128 {
         match self {
             Outlet::AllSlots(alone) => alone.departure_time(ended),

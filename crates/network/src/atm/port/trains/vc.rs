@@ -6,7 +6,7 @@ use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Order, Time};
 
-/// Order of the cells of a batch: tie rule, then link.
+/// Order of the cells of a batch: by the tie-breaking rule, then by link.
 pub type Rank = (Order, Link);
 
 /// Value that means no batch.

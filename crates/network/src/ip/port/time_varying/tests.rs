@@ -8,7 +8,7 @@ use longpipe_events::{Span, Stream};
 use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000_000;
-/// Size of an opportunity of mahimahi [byte].
+/// Bytes per delivery opportunity of mahimahi.
 const EACH: u64 = 1504;
 
 /// Returns a router's port with a schedule in milliseconds.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::congestion::bbr3::state::BETA;
 
-/// A path of 20 Mbit/s and 40 ms, with a BDP of a hundred segments and a larger buffer.
+/// A 20 Mbit/s path with an RTT of 40 ms, a BDP of a hundred segments and a larger buffer.
 fn path() -> Flow {
     Flow::over(20.0, 40, 2000)
 }
