@@ -1,4 +1,4 @@
-//! A counter of calls of loaded code, with which a watchdog in another thread detects a call that never returns.
+//! A counter of calls to loaded code, with which a watchdog in another thread detects a call that never returns.
 //!
 //! A watched process runs one simulation at a time; otherwise the counter is meaningless.
 

@@ -77,12 +77,12 @@ impl Monitor {
         }
     }
 
-    /// Mean RTT [s]; NaN without a sample.
+    /// Mean RTT [s]; NaN if there is no sample.
     pub fn mean_rtt(&self) -> f64 {
         mean(&self.rtts)
     }
 
-    /// Minimum RTT [s]; NaN without a sample.
+    /// Minimum RTT [s]; NaN if there is no sample.
     pub fn min_rtt(&self) -> f64 {
         self.rtts.iter().copied().fold(f64::NAN, f64::min)
     }

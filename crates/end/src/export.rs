@@ -149,7 +149,7 @@ unsafe extern "C" fn create<S: Stacks>(
 }
 
 unsafe extern "C" fn destroy(end: *mut c_void) {
-    // SAFETY: the end is one that `create` made and is not used any more.
+    // SAFETY: the end is one that `create` made and is no longer used.
     let boxed = unsafe { Box::from_raw(end.cast::<BoxedEnd>()) };
     // A panic while an end is destroyed is ignored.
     let _ = catch_panic(move || {

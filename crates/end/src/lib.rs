@@ -151,7 +151,7 @@ pub trait End: Send {
         None
     }
 
-    /// Returns the error of the latest call of `state` or `report`: one line about a defect of the stack, which ends
+    /// Returns the error of the latest call to `state` or `report`: one line about a defect of the stack, which ends
     /// the run.
     fn failure(&mut self) -> Option<String> {
         None

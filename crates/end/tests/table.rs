@@ -138,7 +138,7 @@ fn payloads_codepoints_and_counters_pass_through() {
     // A reason that is too long is truncated to the size of its field.
     assert_eq!(line(&report.closed), "x".repeat(LINE - 1));
     assert_eq!(values, [("mtu_bytes".to_owned(), 1452.0)]);
-    // SAFETY: the end exists and is not used any more.
+    // SAFETY: the end exists and is no longer used.
     unsafe { (table.destroy)(end) };
 }
 
@@ -148,7 +148,7 @@ fn a_panic_becomes_one_line_with_its_location() {
     let said = wake(end).expect_err("a panic");
     let place = format!("panicked at {}:", file!());
     assert!(said.starts_with(&place) && said.ends_with(": at 3 as told"), "{said}");
-    // SAFETY: the end exists and is not used any more.
+    // SAFETY: the end exists and is no longer used.
     unsafe { (table::<Echoes>(c"echo 1").destroy)(end) };
 }
 

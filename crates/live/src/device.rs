@@ -31,7 +31,7 @@ pub struct Device {
 /// Takes ownership of a descriptor that the caller has opened.
 #[expect(unsafe_code)]
 pub fn take_over(descriptor: RawFd) -> OwnedFd {
-    // SAFETY: the caller has opened the descriptor for this purpose and does not use it any more.
+    // SAFETY: the caller has opened the descriptor for this purpose and no longer uses it.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 

@@ -24,7 +24,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Appends a packet if it can be joined with the present ones. Returns whether it was appended.
+    /// Appends a packet if it can be joined with the packets already present. Returns whether it was appended.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.packet.clear();

@@ -53,7 +53,7 @@ impl Histogram {
         self.worst
     }
 
-    /// Returns a quantile, at most 1/64 too large [ns]; None without values.
+    /// Returns a quantile [ns], at most 1/64 too large; None if there are no values.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         let mut sum = 0;

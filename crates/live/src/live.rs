@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of packets received from a device before due packets are checked.
 const BATCH: u64 = 16;
-/// Maximum interval between updates of the simulated flows [ns], so that little of this work remains when a packet is
+/// Maximum interval [ns] between updates of the simulated flows, so that little of this work remains when a packet is
 /// due.
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
@@ -57,7 +57,7 @@ pub struct Options {
 pub struct LiveStatus {
     /// Time since the start.
     pub elapsed: Time,
-    /// Counters of entered packets.
+    /// Counters of packets that entered.
     pub counts: Counts,
     /// Hash of all decisions.
     pub decisions: u64,

@@ -1,5 +1,5 @@
-//! A record of entered packets. It consists of entries of 16 bytes; the last one is the end, which contains the hash of
-//! all decisions.
+//! A record of the packets that entered the path. It consists of 16-byte entries; the last entry marks the end, and
+//! contains the hash of all decisions.
 //!
 //! ```text
 //! arrival:  time [ps] (8), circuit (4), length [byte] (2), flags: 1 may be marked, 2 is marked, 4 has ECT(1) (1), 0 (1)
@@ -34,7 +34,7 @@ pub struct End {
     pub at: Time,
     /// Hash of all decisions.
     pub decisions: u64,
-    /// Number of entered packets.
+    /// Number of packets that entered.
     pub arrivals: u64,
 }
 

@@ -43,7 +43,7 @@ impl SleepHistory {
         }
     }
 
-    /// Returns the time before a packet is due at which the thread must be awake [ns].
+    /// Returns the time [ns] by which the thread must be awake before a packet is due.
     pub fn margin(&self) -> u64 {
         if self.spin_ns == 0 {
             return 0;

@@ -111,7 +111,7 @@ struct Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: `create` created the end, and it is not used any more.
+        // SAFETY: `create` created the end, and it is no longer used.
         unsafe { (self.object.table.destroy)(self.end) }
     }
 }

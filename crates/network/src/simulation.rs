@@ -57,7 +57,7 @@ impl<P: Probe> Simulation<P> {
     /// Returns a run at time zero.
     ///
     /// # Errors
-    /// Returns the first problem of the scenario.
+    /// Returns the first problem if the scenario is invalid.
     ///
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.

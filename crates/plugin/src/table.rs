@@ -93,7 +93,7 @@ pub struct Sample {
     pub rtt_ps: i64,
     /// One-way delay [ps], or [`NO_TIME`].
     pub delay_ps: i64,
-    /// Bytes delivered since the most recently sent acknowledged segment was sent; 0 without a sample.
+    /// Bytes delivered since the most recently sent acknowledged segment was sent; 0 if there is no sample.
     pub delivered_since_sent: u64,
     /// 1 if the ACK carries SACK blocks.
     pub has_sack_blocks: u32,
@@ -131,7 +131,7 @@ pub struct Ack {
     pub held_ps: u64,
     /// Bytes of the delivery rate sample.
     pub rate_delivered: u64,
-    /// Interval of the delivery rate sample [ps], or [`NO_TIME`] without one.
+    /// Interval of the delivery rate sample [ps], or [`NO_TIME`] if there is no sample.
     pub rate_interval_ps: i64,
     /// Bytes delivered before the sampled segment was sent.
     pub rate_prior_delivered: u64,

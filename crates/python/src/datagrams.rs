@@ -8,7 +8,7 @@ use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns one row per datagram flow; delays are NaN without received datagrams.
+/// Returns one row per datagram flow; delays are NaN if no datagram was received.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = &report.datagrams;
@@ -44,7 +44,7 @@ impl DelayStatistics {
         DelayStatistics(self.0.since(&earlier.0))
     }
 
-    /// Returns the quantile of the delay for a share of the packets [s]; NaN without packets.
+    /// Returns the quantile of the delay [s] for a share of the packets; NaN if there are no packets.
     fn quantile(&self, share: f64) -> f64 {
         self.0.quantile(share)
     }

@@ -78,7 +78,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Returns the time of the next timeout [ps]; None without a running timer.
+    /// Returns the time of the next timeout [ps]; None if no timer is running.
     fn next_timeout(&self) -> Option<u64> {
         self.sender.next_timeout().get().map(|time| time.0)
     }

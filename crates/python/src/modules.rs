@@ -58,7 +58,7 @@ pub(crate) fn register_module(digest: String, file: PathBuf, name: String) {
     register(digest, file, name);
 }
 
-/// Returns a counter of calls of loaded controllers. It is odd, and constant, while a call is in progress.
+/// Returns a counter of calls to loaded controllers. It is odd, and constant, while a call is in progress.
 #[pyfunction]
 pub(crate) fn module_calls() -> u64 {
     heartbeat::read()

@@ -47,7 +47,7 @@ pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyRe
     Ok(columns)
 }
 
-/// Returns one row per requested chunk, flow by flow; empty without adaptive video.
+/// Returns one row per requested chunk, flow by flow; empty if no flow has adaptive video.
 pub fn chunks<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     if report.videos.is_empty() {
@@ -77,7 +77,7 @@ fn received(own: &VideoReport) -> impl Iterator<Item = &File> {
     own.chunks.iter().filter(|chunk| chunk.completed.is_some())
 }
 
-/// Returns the mean bitrate of the chunks that have been received [bit/s]; NaN without chunks.
+/// Returns the mean bitrate [bit/s] of the chunks that have been received; NaN if there are none.
 fn mean_bps(scenario: &Scenario, own: &VideoReport) -> f64 {
     let sum: u64 = received(own).map(|chunk| bitrate(scenario, own, chunk)).sum();
     sum as f64 / received(own).count() as f64

@@ -1,4 +1,4 @@
-//! An instance of a module, and calls of its operations.
+//! An instance of a module, and calls to its operations.
 
 use super::executor::{Argument, Draw, Executor, Kind, Signature};
 use super::layout::{self, control, parameter, Block, FLIGHT, GRANT, PAGE, REPORT, TEXTS};

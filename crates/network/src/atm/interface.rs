@@ -78,7 +78,7 @@ pub struct Nic {
     queue: Ring<ScheduledFrame>,
     /// First slot whose cell has not arrived downstream yet.
     head: SlotCursor,
-    /// Cells of the first queued frame that have not arrived downstream; 0 without frames.
+    /// Cells of the first queued frame that have not arrived downstream; 0 if there are no frames.
     left: u16,
     loss: Option<Box<Loss>>,
     /// Lookahead of ACKs: an ACK whose last cell arrives within this time after its data left the trunk, with no other ACK

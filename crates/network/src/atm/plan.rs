@@ -155,7 +155,7 @@ impl<'a> Plan<'a> {
         self.topology.vcs_of_link[link][Class::Vbr as usize] > 0
     }
 
-    /// Returns the links from which packets move on to this one.
+    /// Returns the links from which packets continue to this link.
     fn packets_from(&self, link: usize) -> impl Iterator<Item = usize> + '_ {
         let with_packets = |&input: &usize| self.topology.vcs_of_link[input][Class::Ubr as usize] > 0;
         self.inputs[link].iter().copied().filter(with_packets)

@@ -207,7 +207,7 @@ impl Sweeps {
         self.routes[vc.index()].as_ref()?.packet(frame)
     }
 
-    /// Returns whether any cell was lost since the last call of `take_lost`.
+    /// Returns whether any cell was lost since the last call to `take_lost`.
     pub fn have_lost(&self) -> bool {
         !self.lost.is_empty()
     }

@@ -127,7 +127,7 @@ impl<P: Probe> Hosts<P> {
         self.set_next_action(medium, Circuit::of_data(flow), start, START);
     }
 
-    /// Schedules the next call of `on_clock` for a flow: at `time`, or earlier at its stop.
+    /// Schedules the next call to `on_clock` for a flow: at `time`, or earlier at its stop.
     pub(super) fn expect_action(&mut self, flow: Flow, time: Time) {
         let stop = self.flows[flow.index()].stop.get().unwrap_or(time);
         self.clock.set(Actor::Start(flow), time.min(stop), START);

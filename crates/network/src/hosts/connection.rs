@@ -51,7 +51,7 @@ pub struct Connection {
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
     pub receiver_armed: MaybeTime,
-    /// Start of the return circuit.
+    /// Start of the reverse circuit.
     pub way_back: Entry,
     /// Number of delivered bytes at which `on_awaited` is invoked.
     pub awaited: u64,

@@ -1,9 +1,9 @@
 //! Requests of web traffic and of video players in a run: requests are sent from the client to the server over the
-//! flow's return circuit, and files from the server to the client over its data circuit.
+//! flow's reverse circuit, and files from the server to the client over its data circuit.
 //!
 //! ```text
-//! client clock ─▶ Sender ── request ─▶ return circuit ─▶ Receiver ─▶ server ─▶ flow's Sender ── file ─▶ … ─▶ client
-//!                    ◀───────────────── data circuit ◀───── ACK ────┘
+//! client clock ─▶ Sender ── request ─▶ reverse circuit ─▶ Receiver ─▶ server ─▶ flow's Sender ── file ─▶ … ─▶ client
+//!                    ◀────────────────── data circuit ◀───── ACK ────┘
 //! ```
 //!
 //! Each direction has its own sender and receiver: a lost request is retransmitted like any data, and requests are

@@ -400,7 +400,7 @@ impl Probe for Recorder {
     }
 
     fn dropped(&mut self, dropped: &Dropped) {
-        // Successive connections in a slot reuse sequence numbers, so their losses are recorded without one.
+        // Successive connections in a slot reuse sequence numbers, so their losses are recorded without them.
         let own = self.is_own(dropped.flow);
         let sequence = dropped.sequence.filter(|_| own);
         if let (true, Some(sequence)) = (self.wanted.events, sequence) {

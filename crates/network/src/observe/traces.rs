@@ -54,7 +54,7 @@ pub struct TimerTrace {
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// RTT sample [s]; NaN without a sample.
+    /// RTT sample [s]; NaN if there is no sample.
     pub rtt: Vec<f64>,
     /// Smoothed RTT [s]; NaN before the first sample.
     pub srtt: Vec<f64>,

@@ -316,8 +316,8 @@ impl Packet {
         self.rest & SCALABLE != 0
     }
 
-    /// Returns whether this ACK makes an `earlier` one of the same connection redundant (RFC 3449 section 5.2.1): it is
-    /// not a duplicate, and contains all SACK blocks and ECN flags of the earlier one.
+    /// Returns whether this ACK makes an `earlier` ACK of the same connection redundant (RFC 3449 section 5.2.1): it is
+    /// not a duplicate, and contains all SACK blocks and ECN flags of the earlier ACK.
     pub fn replaces(&self, earlier: &Packet, options: &Options) -> bool {
         let one = |packet: &Packet| {
             (

@@ -243,7 +243,7 @@ impl Control {
         packet
     }
 
-    /// Returns a time before which calls of `dequeue`, starting at `now`, drop no packet: the time of the next drop in
+    /// Returns a time before which calls to `dequeue`, starting at `now`, drop no packet: the time of the next drop in
     /// the dropping state, otherwise the earliest time at which the sojourn time can have been above the target for an
     /// interval.
     #[inline]

@@ -83,7 +83,7 @@ pub trait QueueDisc<T: Queued> {
         debug_assert!(next.is_none(), "packets wait");
     }
 
-    /// Returns a time before which calls of `dequeue`, starting at `now`, drop no packet, whatever packets arrive until
+    /// Returns a time before which calls to `dequeue`, starting at `now`, drop no packet, whatever packets arrive until
     /// then.
     fn drops_none_before(&self, now: Time) -> Time {
         now

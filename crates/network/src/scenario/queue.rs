@@ -61,11 +61,11 @@ pub enum RedGap {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
-    /// Target queueing delay [ps], QDELAY_REF.
+    /// Target queueing delay (QDELAY_REF) [ps].
     pub target_ps: u64,
-    /// Update interval [ps], T_UPDATE.
+    /// Update interval (T_UPDATE) [ps].
     pub update_ps: u64,
-    /// Burst allowance [ps], MAX_BURST.
+    /// Burst allowance (MAX_BURST) [ps].
     pub burst_ps: u64,
     /// Gain of the deviation of the delay from the target [1/s].
     pub alpha: f64,
@@ -137,9 +137,9 @@ pub struct BlueConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CodelConfig {
-    /// Acceptable standing queue delay [ps], TARGET.
+    /// Acceptable standing queue delay (TARGET) [ps].
     pub target_ps: u64,
-    /// Time for which the delay may exceed the target [ps], INTERVAL.
+    /// Time for which the delay may exceed the target (INTERVAL) [ps].
     pub interval_ps: u64,
     /// Backlog behind a packet up to which the packet is never dropped [byte].
     pub least_backlog_bytes: u64,
@@ -166,9 +166,9 @@ pub enum CodelArithmetic {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
-    /// Acceptable standing delay of a queue [ps], TARGET.
+    /// Acceptable standing delay of a queue (TARGET) [ps].
     pub target_ps: u64,
-    /// Time for which the delay may exceed the target [ps], INTERVAL.
+    /// Time for which the delay may exceed the target (INTERVAL) [ps].
     pub interval_ps: u64,
     /// Backlog behind a packet up to which the packet is never dropped [byte].
     pub least_backlog_bytes: u64,

@@ -115,7 +115,7 @@ impl WebConfig {
             .find_map(|(broken, field, value, accepted)| broken.then_some((field, value, accepted)))
     }
 
-    /// Returns the length of a file [byte] for a class and a size (1 to 9), rounded.
+    /// Returns the length [byte] of a file for a class and a size (1 to 9), rounded.
     pub fn file_bytes(&self, class: u32, size: u32) -> u64 {
         (u64::from(size) * 10u64.pow(class) * self.kilobyte_bytes + 5) / 10
     }

@@ -283,7 +283,7 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Returns the rate of the transmitter at `now` [bit/s]; 0 for a transmitter without a rate.
+    /// Returns the rate [bit/s] of the transmitter at `now`; 0 for a transmitter without a rate.
     pub fn rate_bps(&mut self, now: Time) -> u64 {
         match &mut self.line {
             Transmitter::Steps { steps, .. } | Transmitter::Slots(TimeVaryingSlots { steps, .. }) => {

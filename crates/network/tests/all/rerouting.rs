@@ -65,8 +65,8 @@ fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChang
     scenario
 }
 
-/// Returns the number of received packets, the number of lost packets by link, and the minimum and maximum delay [ms],
-/// 0 without packets.
+/// Returns the number of received packets, the number of lost packets by link, and the minimum and maximum delay [ms]
+/// (0 if there are no packets).
 fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
     let flow = &report.datagrams[0];
     let (min, max) = flow.delays.extremes();

@@ -30,9 +30,10 @@ pub struct Finding {
 
 /// Results of a run.
 pub struct Finished<P> {
-    /// Report without the number of events.
+    /// Report, except for the number of events.
     report: Report,
-    /// Effects of the window reductions of each flow, by cause; empty with cells, for which the causes of a few differ.
+    /// Effects of the window reductions of each flow, by cause; empty for cells, where
+    /// the causes of a few reductions differ.
     reductions: Vec<Totals>,
     probe: P,
 }

@@ -52,8 +52,8 @@ impl Playout {
         self.delivered += bytes as u64;
     }
 
-    /// Returns the number of complete frames, and the mean, 95 % quantile and maximum of their delays [s]; NaN without
-    /// frames.
+    /// Returns the number of complete frames, and the mean, 95 % quantile and maximum of their delays [s]; NaN if
+    /// there are no frames.
     pub fn frames(&self) -> (usize, f64, f64, f64) {
         let mut delays = self.delays.clone();
         delays.sort_unstable();

@@ -56,7 +56,7 @@ impl Settings {
         self.audio_bps * AUDIO_INTERVAL_PS / 8 / super::PS_PER_S
     }
 
-    /// Returns the rate of the audio with headers [bit/s].
+    /// Returns the rate [bit/s] of the audio, including headers.
     pub fn audio_wire_bps(&self) -> u64 {
         8 * (self.audio_bytes() + OVERHEAD_BYTES) * (super::PS_PER_S / AUDIO_INTERVAL_PS)
     }

@@ -102,7 +102,7 @@ impl Application {
         }
     }
 
-    /// Returns the number of responses, and the mean and maximum of their times [s]; None without a response.
+    /// Returns the number of responses, and the mean and maximum of their times [s]; None if there was no response.
     pub fn responses(&self) -> Option<(usize, f64, f64)> {
         let max = *self.responses_ps.iter().max()?;
         let sum: u64 = self.responses_ps.iter().sum();

@@ -32,7 +32,7 @@ pub struct BicModule {
 
 /// Largest window that grows like Reno's [segment].
 const LOW_WINDOW: u32 = 14;
-/// Largest growth per round trip [segment], S_max.
+/// Largest growth per round trip (S_max) [segment].
 const MAX_INCREMENT: u32 = 16;
 /// Divisor of the distance to `last_max` that is added per RTT (BICTCP_B).
 const SHARE: u32 = 4;

@@ -171,7 +171,7 @@ pub struct TrainSample {
 }
 
 impl TrainSample {
-    /// Returns the inputs from an ACK at a sender that does not follow Linux's code; None without an RTT sample.
+    /// Returns the inputs from an ACK at a sender that does not follow Linux's code; None if there is no RTT sample.
     fn of(ack: &Ack, flight: &Flight) -> Option<TrainSample> {
         let micros = |span: Span| u64::from(micros(ack.now, span));
         let rate = |srtt: Span| (2.0 * flight.cwnd() / srtt.as_seconds()) as u64;

@@ -15,11 +15,11 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LedbatConfig {
-    /// Target queueing delay [ps], TARGET.
+    /// Target queueing delay (TARGET) [ps].
     pub target_ps: u64,
-    /// Growth per window of ACKs without queueing [segment], GAIN.
+    /// Growth per window of ACKs without queueing (GAIN) [segment].
     pub gain: f64,
-    /// Maximum excess of cwnd over the data in flight [segment], ALLOWED_INCREASE.
+    /// Maximum excess of cwnd over the data in flight (ALLOWED_INCREASE) [segment].
     pub allowed_increase: f64,
     /// Number of minutes over which the minimum delay is the base delay, BASE_HISTORY.
     pub base_history: u32,
@@ -69,7 +69,7 @@ pub struct Ledbat {
     current: VecDeque<Span>,
 }
 
-/// Minimum cwnd [segment], MIN_CWND.
+/// Minimum cwnd (MIN_CWND) [segment].
 const LEAST: f64 = 2.0;
 const MINUTE: Span = Span::seconds(60);
 

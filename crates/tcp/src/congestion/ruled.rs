@@ -11,7 +11,7 @@ pub trait Rules: Parameters {
     fn is_linux(&self) -> bool;
 }
 
-/// A controller with either set of rules.
+/// A controller that follows either the rules of its specification or those of Linux.
 #[derive(Clone, Debug)]
 pub enum Ruled<P, L> {
     /// Rules of the paper or the RFC.

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ScalableConfig {
-    /// Growth per ACK after slow start [segment], Kelly's a.
+    /// Growth per ACK after slow start (Kelly's a) [segment].
     pub increase: f64,
-    /// Reduction of cwnd at a loss [fraction], Kelly's b.
+    /// Reduction of cwnd at a loss (Kelly's b) [fraction].
     pub decrease: f64,
-    /// Largest window that follows AIMD [segment], Kelly's legacy window.
+    /// Largest window that follows AIMD (Kelly's legacy window) [segment].
     pub low_window_segments: u32,
     /// Kelly's or Linux's rules; serialized only if they are not Kelly's.
     #[serde(default, skip_serializing_if = "is_kelly")]

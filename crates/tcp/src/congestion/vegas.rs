@@ -51,7 +51,7 @@ impl Rules for VegasConfig {
     }
 }
 
-/// Vegas with either set of rules.
+/// Vegas with the rules of its paper or of Linux.
 pub type Vegas = Ruled<Brakmo, Linux<LinuxVegas>>;
 
 impl Parameters for VegasConfig {

@@ -47,12 +47,12 @@ impl Delays {
         self.count
     }
 
-    /// Returns the mean [s]; NaN without packets.
+    /// Returns the mean [s]; NaN if there are no packets.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count as f64 / 1e12
     }
 
-    /// Returns the smallest and the largest delay [s]; NaN without packets.
+    /// Returns the smallest and the largest delay [s]; NaN if there are no packets.
     pub fn extremes(&self) -> (f64, f64) {
         let seconds = |ps: u64| {
             if self.count == 0 {
@@ -74,7 +74,7 @@ impl Delays {
         }
     }
 
-    /// Returns the quantile of a share of the packets, with a relative error of 1/512 [s]; NaN without packets.
+    /// Returns the quantile [s] for a share of the packets, with a relative error of 1/512; NaN if there are no packets.
     pub fn quantile(&self, share: f64) -> f64 {
         let rank = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;

@@ -234,7 +234,7 @@ impl EgressQueue {
         !(self.drops.is_empty() && self.marks.is_empty())
     }
 
-    /// Returns a time before which calls of `begin_next`, starting at `now`, drop no packet.
+    /// Returns a time before which calls to `begin_next`, starting at `now`, drop no packet.
     #[inline]
     pub fn drops_none_before(&self, now: Time) -> Time {
         self.disc.drops_none_before(now)

@@ -9,7 +9,7 @@ use longpipe_network::scenario::{PolicyConfig, Scenario, TrafficConfig};
 use proptest::prelude::*;
 use serde_json::{Number, Value};
 
-/// Maximum number of packets or cells that pass links after the change.
+/// Maximum number of packets or cells that traverse links after the change.
 const MOST_WORK: u64 = 60_000;
 /// Maximum number of a controller's updates in one run.
 const MOST_UPDATES: u64 = 200_000;

@@ -8,7 +8,7 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
-/// Maximum number of a probability's updates in one run, because idle days of a fast link would otherwise dominate it.
+/// Maximum number of updates of a probability in one run; otherwise days of idle time on a fast link would dominate it.
 const MOST_UPDATES: u64 = 2_000_000;
 
 /// Number that selects the discipline, and its parameters, each from 1 to 1000.

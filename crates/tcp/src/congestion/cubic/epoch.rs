@@ -10,7 +10,7 @@ use longpipe_events::{Span, Time};
 pub struct Epoch {
     /// Start of the epoch, shifted by all excluded periods.
     pub began: Time,
-    /// Time from the start to the plateau [s], K.
+    /// Time from the start to the plateau (K) [s].
     k: f64,
     /// Window at the plateau, W_max.
     plateau: f64,

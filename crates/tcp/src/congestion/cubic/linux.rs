@@ -29,7 +29,7 @@ pub struct LinuxCubic {
 struct LinuxEpoch {
     /// Start of the epoch [tick], shifted by all idle periods.
     began: u64,
-    /// Time from the start to the plateau [1/1024 s], K.
+    /// Time from the start to the plateau (K) [1/1024 s].
     k: u64,
     /// Window at the plateau.
     origin: u32,

@@ -17,7 +17,7 @@ use epoch::Epoch;
 use linux::LinuxCubic;
 use longpipe_events::{Span, Time};
 
-/// CUBIC with either set of rules.
+/// CUBIC with the rules of RFC 9438 or of Linux.
 pub type Cubic = Ruled<Rfc9438, Linux<LinuxCubic>>;
 
 /// State of a sender that follows RFC 9438; windows are in segments.

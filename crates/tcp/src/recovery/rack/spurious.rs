@@ -5,8 +5,8 @@
 use super::*;
 use crate::journal::EventCause;
 
-/// Number of retransmissions since a reduction that were not reported as duplicates (`undo_retrans`); None without
-/// retransmissions.
+/// Number of retransmissions since a reduction that were not reported as duplicates (`undo_retrans`); None if
+/// nothing has been retransmitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UndoRetrans(Option<u64>);
 
