@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A digest determines the contents of its file, so that simulations can share the table.
 static FILES: Mutex<BTreeMap<String, (PathBuf, String)>> = Mutex::new(BTreeMap::new());
 
-/// Registers the file for a digest. Error messages name it `name`.
+/// Registers the file with a given digest; error messages refer to it as `name`.
 pub fn register(digest: String, file: PathBuf, name: String) {
     FILES
         .lock()

@@ -42,7 +42,7 @@ pub struct Host {
 /// Options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Time before a packet is due during which the loop spins instead of sleeping [ns].
+    /// Time [ns] before a packet is due during which the loop spins instead of sleeping.
     pub spin_ns: u64,
     /// Lateness above which packets count as late [ns].
     pub late_ns: u64,

@@ -103,7 +103,7 @@ impl Segmenter {
         true
     }
 
-    /// Sets length, identification and checksum of the IP header. Returns the sum of its addresses.
+    /// Sets the length, identification and checksum of the IP header. Returns the sum of its addresses.
     fn network(&self, segment: &mut [u8]) -> u64 {
         if segment[0] >> 4 != 4 {
             put(segment, 4, (segment.len() - 40) as u16);

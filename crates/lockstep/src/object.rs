@@ -36,7 +36,7 @@ impl Object {
                 "{shown}: has version {version} of the interface; needs {VERSION}: build it again"
             ));
         }
-        // SAFETY: version and size are those of `Table`, and the object stays loaded.
+        // SAFETY: the version and size are those of `Table`, and the object stays loaded.
         Ok(Object {
             table: unsafe { &*table },
         })

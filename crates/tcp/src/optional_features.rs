@@ -67,7 +67,7 @@ impl OptionalFeatures {
         }
     }
 
-    /// Returns the restart window after an idle period [byte] and the time at which the latest segment left.
+    /// Returns the restart window [byte] after an idle period and the time at which the latest segment left.
     pub fn idle_restart(&self) -> Option<(f64, Time)> {
         self.idle_restart
     }

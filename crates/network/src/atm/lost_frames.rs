@@ -22,11 +22,11 @@ pub(crate) struct LostFrames(Vec<BTreeMap<u32, (Time, DropCause)>>);
 /// Position of a lost cell among the losses of its frame that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellLoss {
-    /// The first one that is reported.
+    /// The first loss that is reported.
     First,
-    /// Earlier than those reported before.
+    /// Earlier than the losses reported before.
     Earlier,
-    /// Not earlier than another one.
+    /// Not earlier than a loss reported before.
     Later,
 }
 

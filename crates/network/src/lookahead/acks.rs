@@ -18,7 +18,7 @@ use longpipe_tcp::segment::header_bytes;
 enum PortArrivals {
     /// No circuit uses the port.
     Unused,
-    /// All arrivals are ACKs of data from the link `trunk`, at least `latency` after these data left it [ps].
+    /// All arrivals are ACKs of data from the link `trunk`, at least `latency` [ps] after these data left it.
     AcksOf { trunk: usize, latency: u64 },
     /// Packets other than ACKs arrive, or ACKs without a lower bound on their arrival times.
     Others,

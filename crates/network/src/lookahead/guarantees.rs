@@ -67,7 +67,7 @@ impl Guarantees {
         }
     }
 
-    /// Returns whether time and order of arrivals over a link are certain once transmission from its port starts.
+    /// Returns whether the time and order of arrivals over a link are certain once transmission from its port starts.
     pub(super) fn arrivals_are_known(&self, link: usize) -> bool {
         let LinkGuarantees {
             departs_as_begun,

@@ -6,7 +6,7 @@ use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, NodeKind, Scenario};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::segment::header_bytes;
 
-/// Margin by which the time between two arrivals has to exceed a transmission time, to allow for rounding [ps].
+/// Margin [ps] by which the time between two arrivals has to exceed a transmission time, to allow for rounding.
 const ROUNDED: u128 = 4;
 
 /// Returns, for each link, whether no packet ever waits at its port and the policy ignores packets that find the queue

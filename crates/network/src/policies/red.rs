@@ -150,7 +150,7 @@ impl Red {
         }
     }
 
-    /// Returns the factor of the average after an idle time [ps].
+    /// Returns the factor by which an idle time [ps] reduces the average.
     #[inline(never)]
     fn kept_over(&self, idle: u64) -> f64 {
         power(self.kept, (idle as f64 / self.packet_time) as u64 + 1)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
-    /// Rate of the shaper, which counts packet lengths with `overhead` and `framing` [bit/s]; None means unlimited.
+    /// Rate [bit/s] of the shaper, which counts packet lengths with `overhead` and `framing`; None means unlimited.
     pub rate_bps: Option<u64>,
     /// Bytes added to each packet.
     pub overhead: i32,

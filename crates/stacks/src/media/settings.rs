@@ -51,7 +51,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the length of the payload of an audio packet [byte].
+    /// Returns the payload length [byte] of an audio packet.
     pub fn audio_bytes(&self) -> u64 {
         self.audio_bps * AUDIO_INTERVAL_PS / 8 / super::PS_PER_S
     }

@@ -23,9 +23,9 @@ pub enum WindowAdjustment {
     ToThresholdAtMost,
     /// Sets cwnd to one segment, which starts slow start.
     ToSegment,
-    /// Sets cwnd to this value unless it is lower [byte].
+    /// Sets cwnd to this value [byte] unless it is lower.
     AtMost(f64),
-    /// Sets ssthresh to this value unless it is lower [byte]; cwnd is unchanged.
+    /// Sets ssthresh to this value [byte] unless it is lower; cwnd is unchanged.
     ThresholdAtMost(f64),
     /// Sets cwnd to this value [byte].
     To(f64),

@@ -235,7 +235,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Returns first byte and length of every segment declared lost since the last call.
+    /// Returns the first byte and length of every segment declared lost since the last call.
     pub fn take_declared_losses(&mut self) -> Vec<(u64, u64)> {
         let declared = self.losses.as_mut().and_then(|losses| losses.declared.as_mut());
         declared.map(std::mem::take).unwrap_or_default()
@@ -264,7 +264,7 @@ impl RetransmissionQueue {
         found
     }
 
-    /// Returns first byte and length of the first segment that is lost and not retransmitted.
+    /// Returns the first byte and length of the first segment that is lost and not retransmitted.
     #[inline]
     pub fn next_lost(&mut self) -> Option<(u64, u32)> {
         if self.lost() == 0 {
@@ -286,7 +286,7 @@ impl RetransmissionQueue {
         Some((place.start, (segment.end - place.start) as u32))
     }
 
-    /// Returns first byte and length of the last segment in flight.
+    /// Returns the first byte and length of the last segment in flight.
     pub fn last(&self) -> Option<(u64, u32)> {
         let segment = self.segments.last()?;
         let before = self.segments.tail().checked_sub(2);

@@ -212,7 +212,7 @@ pub struct SharedWithVbr {
     held: VecDeque<Stretch>,
     /// Number of stretches at the front whose cells had all left at the latest batch.
     over: usize,
-    /// Sums of the ends of assigned slots: of long stretches, and of single slots [ps].
+    /// Sums of the end times [ps] of assigned slots: of long stretches, and of single slots.
     ends: StartSum,
     few_ends: u128,
     /// Slot number for cells without a slot; this slot does not end within the run.
