@@ -34,7 +34,7 @@ def runs(replications: int) -> pd.DataFrame:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Returns the best time of three [s]."""
+    """Returns the shortest of three measured times [s]."""
     times = []
     for _ in range(3):
         began = time.perf_counter()

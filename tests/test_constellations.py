@@ -31,7 +31,7 @@ def over(path: dict[str, Any], duration: str = "60 s", **fields: object) -> Scen
 
 
 def routes(scenario: Scenario, flow: int = 0, way: str = "route") -> list[tuple[float, list[str]]]:
-    """Returns a flow's routes as names of nodes, by time [s]."""
+    """Returns a flow's routes, as names of nodes, for each time [s]."""
     resolved = scenario.resolve()
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     own = resolved["flows"][flow]

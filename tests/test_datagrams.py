@@ -78,7 +78,7 @@ def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
     frame = simulate(
         Scenario(framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
     ).datagrams
-    # Two links with a delay of 5 ms and a transmission time of .8 ms each result in 11.6 ms.
+    # Two links, each with 5 ms of delay and .8 ms of transmission time, give 11.6 ms in total.
     assert frame["mean_delay_s"].tolist() == pytest.approx([0.0116, 0.0116])
     assert frame["sent"].tolist() == [101, 101]
     assert frame["received"].tolist() == [99, 99]

@@ -86,7 +86,7 @@ def test_a_folder_of_another_seed_is_rejected(tmp_path: Path, monkeypatch: pytes
     assert len(fit_runs.read(tmp_path)) == 6
 
 
-def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 - of the columns
+def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 - the columns' types vary
     """Returns a path of 15.14 Mbit/s, 100 ms and 50 packets with a perfect fit, and predictions; with changes."""
     path = {
         "kind": "path", "number": 0, "draw": 0, "rate": "15140000 bit/s", "round_trip": "100 ms", "buffer": 50,
@@ -111,7 +111,7 @@ def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 -
     return runs, pd.DataFrame([fit])
 
 
-def failed(**changes: Any) -> list[str]:  # noqa: ANN401 - of the columns
+def failed(**changes: Any) -> list[str]:  # noqa: ANN401 - the columns' types vary
     return [one.name for one in judged(*rows(**changes)) if one.misses]
 
 
@@ -182,7 +182,7 @@ def test_a_maximum_that_is_no_time_is_rejected(most: str, said: str, tmp_path: P
     assert said in done.stderr
 
 
-def with_losses(linux: list[float], **changes: Any) -> dict[str, FitCriterion]:  # noqa: ANN401 - of the columns
+def with_losses(linux: list[float], **changes: Any) -> dict[str, FitCriterion]:  # noqa: ANN401 - the types vary
     """Returns the verdicts on a path with random losses, where each of Linux's runs has one of these goodputs."""
     runs, fits = rows(loss=0.001, loss_low=0.0005, loss_high=0.002, **changes)
     draws = [runs.assign(draw=draw, goodput_mbps=goodput) for draw, goodput in enumerate(linux)]

@@ -7,7 +7,7 @@ import pandas as pd
 from longpipe import Scenario, simulate
 
 MSS = 1000
-# A path of 10 Mbit/s and 40 ms holds 50 kB.
+# A 10 Mbit/s path with an RTT of 40 ms holds 50 kB.
 PATH = Scenario(duration="3 s", framing="ip").with_(
     **{
         "network": {

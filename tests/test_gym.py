@@ -101,7 +101,7 @@ def test_gymnasiums_checker_accepts_the_environment(action: str, step: str) -> N
         )
 
 
-def rollout(env: Any, seed: int, steps: int = 60) -> list[Any]:  # noqa: ANN401 - of any kind
+def rollout(env: Any, seed: int, steps: int = 60) -> list[Any]:  # noqa: ANN401 - any environment
     rng = np.random.default_rng(seed)
     found = [env.reset(seed=seed)[0]]
     for _ in range(steps):

@@ -105,7 +105,8 @@ def test_after_a_flip_of_any_byte_gzip_is_read_or_named(tmp_path: Path) -> None:
         line = outcome(tmp_path / "file")
         read += line == ""
         assert line == "" or line.startswith(f"{tmp_path / 'file'}: broken gzip (")
-    # The gzip header contains time, system and level; without its first two bytes the file is not gzip.
+    # The gzip header contains a timestamp, the operating system and the compression level; without its first two bytes
+    # the file is not gzip.
     assert read < 12
 
 

@@ -50,7 +50,7 @@ def test_table_1_gives_the_72_configurations() -> None:
         scenario = transfer.scenario()
         assert scenario.network.kind == "dumbbell"
         assert scenario.network.trunk_rate == f"{50 * transfer.w_star_packets} kbit/s"
-        # For 100 ms and 640-byte packets, W* is 1 Mbit/s per 20 packets, within 2.3 %, as in the paper's Table 1.
+        # For 100 ms and 640-byte packets, W* is 20 packets per Mbit/s, to within 2.3 %, as in the paper's Table 1.
         assert 2 * TIME.parse(scenario.network.trunk_delay) == TIME.parse("100 ms")
 
 

@@ -187,7 +187,7 @@ def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None
 
 
 def narrow_way_back(**changes: object) -> Scenario:
-    """Returns a path of 100 Mbit/s with a return rate of 1 Mbit/s for ACKs, which wait in a long queue."""
+    """Returns a 100 Mbit/s path whose reverse direction runs at 1 Mbit/s, so that ACKs wait in a long queue."""
     return geo(
         **{
             "duration": "20 s",

@@ -100,7 +100,7 @@ def test_a_policer_drops_the_datagrams_that_tc_police_drops(case: DatagramCase, 
 
 @pytest.mark.parametrize("case", SHAPED, ids=lambda case: case.name)
 def test_a_shaper_drops_and_delays_the_datagrams_as_tbf_does(case: DatagramCase, tmp_path: Path) -> None:
-    """Linux's tbf counts Ethernet's header, so that the datagrams are longer by this length here."""
+    """Linux's tbf counts the Ethernet header, so the datagrams here are longer by that amount."""
     rows = SHAPED_DATAGRAMS[SHAPED_DATAGRAMS["case"] == case.name]
     buffer = case.words.split()[case.words.split().index("limit") + 1]
     shaper = {"kind": "tbf", **FIELDS[case.name]}

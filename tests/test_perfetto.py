@@ -39,7 +39,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yields number and value of each field: a number, 8 bytes, or bytes preceded by their length."""
+    """Yields the number and value of each field: a number, 8 bytes, or bytes preceded by their length."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)

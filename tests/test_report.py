@@ -362,7 +362,7 @@ def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(s
         assert float(line[3].partition(" ")[0]) == pytest.approx(group["efficiency"].mean(), abs=6e-4)
     assert table(tree, "failed-runs") == [["4", "reno", "EPD", "3", "out of luck"]]
     components = [line[0] for line in table(tree, "analysis-efficiency-variation")]
-    # With a missing run, main effects remain.
+    # If a run is missing, the main effects are still reported.
     assert components[3:6] == ["tcp", "policy", "seed"]
     assert tree.find(".//figure[@id='analysis-efficiency-figure-main_effects']") is not None
     digests = {scenario.digest() for scenario in study.scenarios()}

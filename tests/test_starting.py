@@ -100,7 +100,7 @@ def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any]
 
 
 def test_a_connection_resumes_what_an_earlier_one_between_the_same_hosts_has_saved() -> None:
-    def times(*arguments: Any) -> tuple[float, float]:  # noqa: ANN401 - of `pair`
+    def times(*arguments: Any) -> tuple[float, float]:  # noqa: ANN401 - passed on to `pair`
         first, second = pair(*arguments).flows["completion_s"]
         return first, second - 20.0
 

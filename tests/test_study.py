@@ -30,7 +30,7 @@ complete_study([(long, seed) for seed in range({SEEDS.start}, {SEEDS.stop})], St
 
 
 def stored(path: Path) -> dict[str, str]:
-    """Returns the time at which each seed was finished."""
+    """Returns the time at which each seed's run finished."""
     if not path.exists():
         return {}
     with closing(sqlite3.connect(path, timeout=60)) as database:

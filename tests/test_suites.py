@@ -47,7 +47,7 @@ def graph(part_of: SuitePart, level: str | None = None, factor: str = "load") ->
 
 
 def round_trip_ms(network: dict[str, Any], flow: dict[str, Any], routers: tuple[str, ...]) -> float:
-    """Returns the RTT of a flow over a chain of routers, twice the sum of the delays [ms]."""
+    """Returns the RTT [ms] of a flow over a chain of routers: twice the sum of the delays."""
     delays = {frozenset(link["between"]): TIME.parse(link["delay"]) / 1e9 for link in network["links"]}
     [first] = [router for router in routers if frozenset((flow["from"], router)) in delays]
     [last] = [router for router in routers if frozenset((flow["to"], router)) in delays]

@@ -14,7 +14,7 @@ from works import STARTS_S, WORKS
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 errors = Console(stderr=True)
 
-Runs = Annotated[int, typer.Option(min=1, help="Runs of each; medians count.")]
+Runs = Annotated[int, typer.Option(min=1, help="Number of runs of each simulator; the median is reported.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the records to this file.")]
 SHARE = "Share of the time that ns-3 simulates; rates are per CPU second."
 

@@ -51,12 +51,12 @@ class Run:
 
     @property
     def cpu_s(self) -> float:
-        """Returns the user CPU time without the start of the program [s]."""
+        """Returns the user CPU time [s], excluding the start of the program."""
         return self.end_s - self.loaded_s
 
     @property
     def simulation_s(self) -> float:
-        """Returns the user CPU time without the start of the program and without building the network [s]."""
+        """Returns the user CPU time [s], excluding the start of the program and the construction of the network."""
         return self.end_s - self.ready_s
 
 

@@ -221,7 +221,7 @@ def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    # Import only here: pydantic takes 0.1 s to load, and most code that imports this module does not need it.
+    # Imported here because pydantic takes 0.1 s to load, and most code that imports this module does not need it.
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -106,7 +106,7 @@ def check_file(field: str, path: Path, *, extends: bool = False) -> None:
 
 def check_directory(field: str, path: Path) -> None:
     """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable."""
-    # Import only here, because tempfile loads modules for random numbers and compression.
+    # Imported here because tempfile loads modules for random numbers and compression.
     import tempfile
 
     try:

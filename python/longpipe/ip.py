@@ -13,12 +13,12 @@ SPEED_UP: Final = 1000
 
 
 def packet_bytes(payload_bytes: int, timestamps: bool = False) -> int:
-    """Returns the length of the IP packet of a segment with this payload [bytes]."""
+    """Returns the length [bytes] of the IP packet that carries a segment with this payload."""
     return payload_bytes + HEADER_BYTES + (TIMESTAMP_BYTES if timestamps else 0)
 
 
 def transmission_ps(size_bytes: int, rate_bps: int) -> int:
-    """Returns the transmission time of a packet, rounded down [ps]."""
+    """Returns the transmission time [ps] of a packet, rounded down."""
     return size_bytes * 8 * 10**12 // rate_bps
 
 

@@ -39,7 +39,7 @@ def limit_bytes(memory: str | None = None) -> int:
 
 
 def available_bytes() -> int:
-    """Returns the memory available without swapping: the minimum of machine, cgroups and resource limit [bytes]."""
+    """Returns the memory [bytes] available without swapping: the least that the machine, cgroups and rlimit allow."""
     # Cached, because a query takes half a millisecond, as long as a short run.
     return _available(int(time.monotonic() / _FRESH_S))
 
@@ -50,12 +50,12 @@ def _available(_when: int) -> int:
 
 
 def _machine() -> int:
-    """Returns the memory of the machine that is available without swapping [bytes]."""
+    """Returns the machine's memory [bytes] that is available without swapping."""
     try:
         with Path("/proc/meminfo").open(encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):
-        # Import only here, because Linux does not need it.
+        # Imported here because Linux does not need it.
         import psutil
 
         return psutil.virtual_memory().available

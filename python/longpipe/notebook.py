@@ -21,7 +21,7 @@ _APART_S: Final = 0.2
 
 def escape(text: str) -> str:
     """Returns a text with the special characters of HTML escaped."""
-    # Import only here, because the table of entities takes 2 ms.
+    # Imported here because the table of entities takes 2 ms.
     from html import escape as escaped
 
     return escaped(text)
@@ -91,7 +91,7 @@ class Bar:
         text = escape(f"{self._name}: {words or f'{fraction:.0%}'}{left}")
         shown = f'<progress value="{fraction:.4f}" max="1"></progress> {text}'
         if self._display is None:
-            # Import only here, because the kernel has already loaded it.
+            # Imported here because the kernel has already loaded it.
             ipython = import_module("IPython.display")
             self._html = ipython.HTML
             self._display = ipython.display(self._html(shown), display_id=True)

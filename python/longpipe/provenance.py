@@ -25,7 +25,7 @@ def code_digest() -> str:
 
 def software() -> dict[str, str]:
     """Returns the versions of longpipe, Python, and the libraries that affect results."""
-    # Import only here, because it loads the e-mail parser.
+    # Imported here because it loads the e-mail parser.
     from importlib.metadata import version
 
     found = {"longpipe": version("longpipe"), "Python": platform.python_version()}

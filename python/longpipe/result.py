@@ -438,7 +438,7 @@ class Result:
         return trunk_after_vbr(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
 
     def _most_payload_bps(self, on_wire_bps: float) -> float:
-        """Returns the maximum payload rate of the flows within a rate on the trunk's wire [bit/s]."""
+        """Returns the maximum payload rate [bit/s] of the flows for a given rate on the trunk's wire."""
         seconds = self.measured_s
         offered = offers(self.scenario.resolved, self.columns)
         return 8 * attainable_bytes(on_wire_bps * seconds / 8, offered) / seconds
@@ -487,7 +487,7 @@ class Result:
         if not self.demands_differ:
             flows = zip(self._throughputs_bps, self._demands_bps, strict=True)
             return metrics.fairness(x for x, demand in flows if not math.isnan(demand))
-        # Import only here, because most runs contain only greedy flows.
+        # Imported here because most runs contain only greedy flows.
         from longpipe.analysis import shares
 
         left_bps = None if self._trunk is None else self._trunk.left_bps

@@ -150,7 +150,7 @@ def _isolated(
     modules, stacks = modules_of(scenario.resolved), own_stacks_of(scenario.resolved)
     if not modules and not stacks:
         return None
-    # Import only here, because few scenarios contain such code.
+    # Imported here because few scenarios contain such code.
     from longpipe import own_stacks
     from longpipe.controls import isolation
     from longpipe.controls.names import name_of

@@ -24,7 +24,7 @@ def installed() -> Path | None:
 
 
 def _load_linux(version: str, programs: list[dict[str, str]]) -> None:
-    """Registers the kernel, and checks the programs that it runs, by the settings of their flows."""
+    """Registers the kernel, and checks the programs it runs against their flows' settings."""
     from longpipe import linux_end
 
     linux_end.register(version)

@@ -40,7 +40,7 @@ class Dimension:
     other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
-        """Returns number and canonical unit. Raises ValueError with the value and the accepted units."""
+        """Returns the number and the canonical unit. Raises ValueError with the value and the accepted units."""
         return _split(self, text)
 
     def parse(self, text: str) -> int:

@@ -25,7 +25,7 @@ export interface View {
     sequence: number;
 }
 
-/** Minimum, maximum and latest value in each interval; nan without a value. */
+/** Minimum, maximum and latest value in each interval, or nan if it has no value. */
 export interface Course {
     low: Float64Array;
     high: Float64Array;

@@ -76,7 +76,7 @@ export function bufferOf(field: string, text: string, framing: string, pipe: Pip
     return { unit: "packets", limit: packets };
 }
 
-/** Returns the window for "auto" [bytes]: twice the sum of BDP and largest buffer, within the bounds of RFC 7323. */
+/** Returns the window [bytes] for "auto": twice the sum of the BDP and the largest buffer, within RFC 7323's bounds. */
 export function autoWindow(packet: Packet, links: JsonTable[], there: number[], back: number[]): bigint {
     const of = (k: number): JsonTable => links[k] as JsonTable;
     const delay = [...there, ...back].reduce((sum, k) => sum + (of(k)["delay_ps"] as bigint), 0n);

@@ -74,7 +74,7 @@ class Answer:
 
     @cached_property
     def means(self) -> Numbers:
-        """Mean of each measure, shape (alternatives, measures); nan without runs, or if a run has no value."""
+        """Mean of each measure, shape (alternatives, measures); nan if there are no runs, or if a run has no value."""
         return np.array([rows.mean(axis=0) if len(rows) else np.full(rows.shape[1], math.nan) for rows in self.rows])
 
     def half(self, alternative: int, measure: int) -> float:
@@ -142,7 +142,7 @@ class Answer:
 
     @cached_property
     def cost(self) -> float:
-        """Upper bound, at the stated confidence, of the loss of the choice compared with the best alternative.
+        """Upper bound, at the stated confidence, of how much worse the choice is than the best alternative.
 
         The one-sided intervals of all differences are simultaneous (Bonferroni). The result is nan if there is no
         choice, or if a difference has fewer than two replications and so no interval.
@@ -221,7 +221,7 @@ class Answer:
 
     @cached_property
     def by_situation(self) -> list[tuple[dict[str, object], int | None, float]]:
-        """For each situation, the best alternative within the limits, and the loss of the choice compared with it.
+        """For each situation, the best alternative within the limits, and how much worse the chosen one is.
 
         Both are computed from means over the replications of the situation.
         """

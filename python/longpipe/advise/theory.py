@@ -153,7 +153,7 @@ def _shared(resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _round_trip_s(resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> float:
-    """Returns the median round-trip propagation delay of the flows [s]."""
+    """Returns the median round-trip propagation delay [s] of the flows."""
     links = resolved["links"]
     ways = ([*flow["route"], *flow["return_route"]] for flow in flows)
     return float(statistics.median(sum(links[number]["delay_ps"] for number in way) for way in ways)) / 1e12

@@ -70,7 +70,7 @@ class Anova:
 
     @cached_property
     def standard_error(self) -> float:
-        """Residual standard deviation s_e of one observation; nan without error degrees of freedom."""
+        """Residual standard deviation s_e of one observation, or nan if there are no error degrees of freedom."""
         if self.error_df == 0:
             return float("nan")
         return float(np.sqrt(self._error / self.error_df))

@@ -263,7 +263,7 @@ def _may_mark(link: Mapping[str, Any]) -> bool:
 
 
 def _longest_packets(resolved: Resolved) -> dict[int, int]:
-    """Returns the length of the longest TCP segment over each link that has any [bytes]."""
+    """Returns the length [bytes] of the longest TCP segment over each link that carries any."""
     found: dict[int, int] = {}
     for flow in resolved["flows"]:
         if flow["traffic"]["kind"] in OVER_TCP:

@@ -46,7 +46,7 @@ def pftk_bps(mss_bytes: float, rtt_s: float, loss: float, timeout_s: float, acke
 
 
 def md1_wait_s(load: float, service_s: float) -> float:
-    """Returns the mean wait of Poisson arrivals with constant service times (Pollaczek and Khinchine) [s]."""
+    """Returns the mean wait [s] of Poisson arrivals with constant service times (Pollaczek and Khinchine)."""
     return load * service_s / (2 * (1 - load))
 
 

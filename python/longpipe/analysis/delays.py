@@ -18,7 +18,7 @@ def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[
     The values are exact, for all packets that departed at or after `begin_s`: a quantile is the smallest delay that is
     not exceeded by at least this share of the packets. They are nan if no packet left.
     """
-    # Import only here, because few runs record delays.
+    # Imported here because few runs record delays.
     import numpy as np
 
     late = np.asarray(trace["time_s"]) >= begin_s

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
-    """Returns the mean rate at which each flow's application had data to send, in the measured part of the run [bit/s].
+    """Returns the mean rate [bit/s] at which each flow's application had data to send, in the measured part of the run.
 
     It is infinite for a greedy flow, and excludes a warm-up.
 
@@ -34,7 +34,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
 
 
 def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the data that servers, applications with a rate and arriving flows wrote, by flow [bytes].
+    """Returns, for each flow, the data [bytes] that servers, applications with a rate and arriving flows wrote.
 
     For random bursts, the mean fraction of time in bursts is used.
     """
@@ -56,7 +56,7 @@ def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, f
 
 
 def _stop_s(flow: Mapping[str, Any], start_s: float) -> float:
-    """Returns the time at which a flow stops writing [s]."""
+    """Returns the time [s] at which a flow stops writing."""
     stop = flow.get("stop")
     if stop is None:
         return math.inf

@@ -84,7 +84,7 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
-    # Import only here, because loading takes half a second and 60 MB, and balanced designs do not need it.
+    # Imported here because loading takes half a second and 60 MB, and balanced designs do not need it.
     from statsmodels.regression.linear_model import WLS
 
     x, blocks = _model_matrix(cells, terms)

@@ -154,7 +154,7 @@ class _Wire:
 
 
 def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) -> float:
-    """Returns the payload of segments shorter than the MSS, for runs stored before it was counted [bytes].
+    """Returns the payload [bytes] of segments shorter than the MSS, for runs stored before it was counted.
 
     In a file, only the last segment is short; it counts once per transmission. With other traffic, all data may have
     been in short segments; `store.engines` repeats such runs.

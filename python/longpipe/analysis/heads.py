@@ -50,7 +50,7 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
 
 
 def _stack(traffic: Resolved) -> str:
-    """Returns name and version of a real stack, and its congestion control if that is a setting."""
+    """Returns the name and version of a real stack, and its congestion control if that is a setting."""
     control = dict(traffic["settings"]).get("congestion")
     version = traffic["version"][:12] if is_own(traffic["version"]) else traffic["version"]
     return f"{traffic['stack']} {version}{f' with {control}' if control else ''}"

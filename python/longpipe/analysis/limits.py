@@ -62,12 +62,12 @@ _OF_COUNTER: Final[Mapping[str, Limit]] = {"discarded": "buffer", "injected": "r
 SIZED_BY_BUFFER: Final = frozenset({"tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"})
 # Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_injected", "_lost_errors")
-# Thresholds from which a link counts as busy and a window as full.
+# Thresholds at and above which a link counts as busy and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
 # Utilization of a window above which it is the limit in a run without losses, which has few other causes.
 MOSTLY: Final = 0.5
-# Share of lost ACKs, of lost datagrams, or of time, from which it counts as large.
+# Share of lost ACKs, of lost datagrams, or of time, at and above which the share is considered large.
 MUCH: Final = 0.05
 # Share of the written data that arrived. Below it, the application was faster than the network.
 SERVED: Final = 0.95
@@ -316,7 +316,7 @@ class _Ports:
         }
 
     def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
-        """Returns the mean queueing delay at a port, without the packet's own transmission [s]."""
+        """Returns the mean queueing delay [s] at a port, without the packet's own transmission."""
         i = self._names[port]
         queue, left = self._columns[f"mean_queue_{self._unit}"][i], self._columns[f"{self._unit}_out"][i]
         if queue is None or math.isnan(queue) or not left:

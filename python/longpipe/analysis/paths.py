@@ -90,7 +90,7 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
 
 
 def _segment(resolved: Resolved, tcp: Mapping[str, Any]) -> tuple[int, int, int, float]:
-    """Returns a connection's MSS, and on the wire: a full segment, an ACK and the receiver window [bytes]."""
+    """Returns a connection's MSS, and the lengths of a full segment, an ACK and a window on the wire [bytes]."""
     timestamps, mss = tcp["timer"].get("timestamps", False), tcp["mss_bytes"]
     data, ack = (wire_bytes(resolved, payload, timestamps) for payload in (mss, 0))
     return mss, data, ack, tcp["receiver_window_bytes"] / mss * data
@@ -104,7 +104,7 @@ def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:
 
 
 def max_memory_bytes(resolved: Resolved) -> float:
-    """Returns the memory of a run with all windows full of segments [bytes].
+    """Returns the memory [bytes] of a run with all windows full of segments.
 
     More is needed for retransmissions and traces, and in runs with an event per cell.
     """
@@ -166,7 +166,7 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
 
 
 def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
-    """Returns the larger windows, or the number of flows, that fill a port's BDP and preferably its buffer [bytes]."""
+    """Returns the larger windows, or the number of flows, that fill a port's BDP and, if possible, its buffer."""
     largest = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
     if pipe + buffer <= len(own) * largest:
         return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"

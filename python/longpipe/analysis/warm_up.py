@@ -41,7 +41,7 @@ _TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "we
 
 
 def begin_s(columns: Columns) -> float:
-    """Returns the time from which a result's means and counters are computed [s]."""
+    """Returns the time [s] from which a result's means and counters are computed."""
     found = columns.get("warm_up", {}).get("begin_s", ())
     return float(found[0]) if len(found) else 0.0
 

@@ -36,7 +36,7 @@ def waiting(files: pd.DataFrame, duration_s: float) -> dict[str, Any]:
 
 
 def _quantile(waited_s: pd.Series, done: pd.Series, share: float) -> float:
-    # Import only here, because SciPy's statistics take half a second to load.
+    # Imported here because SciPy's statistics take half a second to load.
     from scipy.stats import CensoredData, ecdf
 
     if not done.any():

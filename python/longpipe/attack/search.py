@@ -30,7 +30,7 @@ def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[floa
     It ends when a population has converged or after GENERATIONS; `scores` ends it earlier by an exception. Equal
     arguments and scores give equal populations.
     """
-    # Import only here, because SciPy's optimizers take a third of a second to load.
+    # Imported here because SciPy's optimizers take a third of a second to load.
     from scipy.optimize import Bounds, differential_evolution
     from scipy.stats import qmc
 

@@ -159,7 +159,7 @@ def advise(
     All alternatives run with the same seeds until all but one are eliminated. Each run is stored as soon as it is
     complete: without --no-store, the same command continues after an interruption.
     """
-    # Import only here, because designs, the database and pandas take a second to load.
+    # Imported here because designs, the database and pandas take a second to load.
     from longpipe.advise.advise import advise as ask
     from longpipe.advise.answer import Answer
     from longpipe.advise.budget import Budget

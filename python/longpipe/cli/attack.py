@@ -127,7 +127,7 @@ def attack(
     The answer is a minimal scenario. Each run is stored as soon as it is complete: the same command continues after an
     interruption.
     """
-    # Import only here, because the database and pandas take a second to load.
+    # Imported here because the database and pandas take a second to load.
     from longpipe.advise.budget import Budget
     from longpipe.attack import template
     from longpipe.attack.attack import Attack

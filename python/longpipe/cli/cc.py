@@ -42,7 +42,7 @@ def build(
     Needs a C compiler (cc, gcc, clang, or $CC), but no kernel sources. Use the result in a scenario as tcp.congestion =
     {kind = "module", file = "FILE.so"}.
     """
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.controls.compiler import build as compiled
     from longpipe.files import check_file, write_bytes
 

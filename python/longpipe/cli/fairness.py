@@ -69,7 +69,7 @@ def fairness(
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
-    # Import only here, because designs, the database and pandas take a second to load.
+    # Imported here because designs, the database and pandas take a second to load.
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.design.means import FEW
     from longpipe.cli.progress import Bar

@@ -33,7 +33,7 @@ def fields(
     ] = None,
 ) -> None:
     """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.cli.safe import Console
     from longpipe.scenario.reference import all_fields
 

@@ -26,7 +26,7 @@ def fit(
         str,
         typer.Argument(
             metavar="FILE",
-            help="Capture of a TCP transfer at its sender, or a file of ss, iperf3, flent, qlog or ndt7.",
+            help="Capture of a TCP transfer at its sender, or an output file from ss, iperf3, flent, qlog or ndt7.",
         ),
     ],
     output: Annotated[

@@ -49,7 +49,7 @@ def init(
 
 def _configuration(name: str) -> str:
     """Returns the scenario of a paper's configuration as TOML text, from "PAPER: NAME"."""
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.errors import nearest
     from longpipe.papers import IDS, PAPERS
 
@@ -67,7 +67,7 @@ def _configuration(name: str) -> str:
 
 
 def _all_fields() -> str:
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.scenario import Scenario
 
     return commented_toml(Scenario(name="lan"))

@@ -44,7 +44,7 @@ def check_path(option: str, field: str) -> None:
     """Raises ScenarioError, which contains the full path, for a field name without its path ("recovery")."""
     if "." in field:
         return
-    # Import only here, because it loads all scenario models.
+    # Imported here because it loads all scenario models.
     from longpipe.scenario.reference import all_fields
 
     names = dict.fromkeys(one.name for one in all_fields())

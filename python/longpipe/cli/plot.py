@@ -278,7 +278,7 @@ def _options(
 
 
 def _save(figure: Figure, title: str | None, output: Path) -> None:
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.pictures.saving import save_as
     from longpipe.pictures.style import title_of
 

@@ -110,7 +110,7 @@ class Bar(_Shown):
 
     def update(self, now: "Progress") -> None:
         """Shows the progress of the campaign."""
-        # Imported only here, because at this point the caller of a campaign has already loaded studies.
+        # Imported here because at this point the caller of a campaign has already loaded studies.
         from longpipe.study.remaining import Remaining
 
         if self._remaining is None:
@@ -133,7 +133,7 @@ class Bar(_Shown):
         return since_s > REPORT_S or (is_long and since_s > FIRST_REPORT_S)
 
     def _runs(self, now: "Progress") -> str:
-        # Imported only here, because at this point the caller of a campaign has already loaded studies.
+        # Imported here because at this point the caller of a campaign has already loaded studies.
         from longpipe.design.cost import duration_text
 
         bound = f"{now.bound} " if now.bound else ""

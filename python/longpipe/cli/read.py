@@ -26,7 +26,7 @@ def read(
         str,
         typer.Argument(
             metavar="FILE",
-            help="pcap, pcapng, or the output of another tool in docs/measured.md; may be compressed with gzip.",
+            help="pcap, pcapng, or the output of any tool listed in docs/measured.md; may be gzip-compressed.",
         ),
     ],
     output: Annotated[
@@ -43,7 +43,7 @@ def read(
         if output.suffix not in PICTURES:
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.measured import read as read_measured
 
     found = read_measured(file)

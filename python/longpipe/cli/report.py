@@ -65,7 +65,7 @@ def report(
     output = output or (Path("report.html") if is_study else results / "report.html")
     check_file("--output", output)
     papers = names or _reproduced(results)
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.cli.progress import Waiting
 
     with Waiting(f"reporting on {', '.join(papers)}"):
@@ -74,7 +74,7 @@ def report(
     echo(f"Report: {output}")
 
 
-# Import only here, because pandas, Matplotlib and the papers take a second to load.
+# Imported here because pandas, Matplotlib and the papers take a second to load.
 
 
 def _reproduced(results: Path) -> list[str]:

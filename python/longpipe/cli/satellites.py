@@ -99,7 +99,7 @@ def satellites(
             if file.suffix not in accepted:
                 raise ScenarioError(f"{option}: {str(file)!r}; {nearest(file.suffix, accepted)}")
             check_file(option, file)
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.cli.progress import RunBar
     from longpipe.satellites import round_trips
 

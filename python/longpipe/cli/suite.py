@@ -77,7 +77,7 @@ def suite(
     """
     if name not in IDS:
         raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")
-    # Import only here, because designs, the database and pandas take a second to load.
+    # Imported here because designs, the database and pandas take a second to load.
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import Bar
     from longpipe.study import Runner

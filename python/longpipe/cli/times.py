@@ -5,7 +5,7 @@ import typer
 
 def seconds(text: str) -> float:
     """Returns a time in seconds: "10", "10 s" or "250 ms"."""
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.units import TIME
 
     try:

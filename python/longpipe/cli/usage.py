@@ -70,7 +70,7 @@ def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Conte
     """Returns the clause that sets a field of the scenario, if the option is named like one and `--set` is accepted."""
     if not any("--set" in param.opts for param in context.command.params):
         return ""
-    # Import only here, because the fields are needed by this error alone.
+    # Imported here because only this error needs the fields.
     from longpipe.scenario.reference import all_fields
 
     word = option.lstrip("-").replace("-", "_")

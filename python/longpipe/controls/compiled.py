@@ -39,7 +39,7 @@ class compiled:  # noqa: N801 - a decorator
         if instance is None:
             return self
 
-        def call(record: Any) -> _core.Grant:  # noqa: ANN401 - of any hook
+        def call(record: Any) -> _core.Grant:  # noqa: ANN401 - each hook has its own type
             grant = _core.Grant(record.window, getattr(record, "ssthresh", None))
             self.function(instance.state, record, grant)
             return grant
@@ -50,7 +50,7 @@ class compiled:  # noqa: N801 - a decorator
         return type(self), (self.function,), {"name": self.name}
 
     def address(self, state: np.dtype[Any]) -> int:
-        """Returns the address of the compiled hook for a state; 0 without Numba."""
+        """Returns the address of the compiled hook for a state, or 0 if Numba is not installed."""
         if find_spec("numba") is None:
             return 0
         key = str(state)
@@ -84,6 +84,6 @@ def record_type(record: type[Any]) -> np.dtype[Any]:
     return np.dtype([*((name, "f8") for name in numbers), *((name, "?") for name in flags)], align=True)
 
 
-def state_type(fields: Any) -> np.dtype[Any]:  # noqa: ANN401 - of the class
+def state_type(fields: Any) -> np.dtype[Any]:  # noqa: ANN401 - depends on the class
     """Returns the layout of a class's state."""
     return np.dtype([(name, "f8") for name in fields or ("unused",)])

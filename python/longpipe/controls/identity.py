@@ -102,7 +102,7 @@ class _Digest:
             types.MethodType: lambda what: _hash("method", self.of(what.__func__), self.of(what.__self__)),
         }
 
-    def _of_container(self, what: Any) -> bytes:  # noqa: ANN401 - of the four kinds
+    def _of_container(self, what: Any) -> bytes:  # noqa: ANN401 - one of four types
         if isinstance(what, dict):
             return _hash("dict", *(self.of(key) + self.of(value) for key, value in what.items()))
         parts = [self.of(one) for one in what]

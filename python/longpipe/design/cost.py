@@ -37,7 +37,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def simulated_s(scenario: Scenario) -> float:
-    """Returns the simulated time of one run [s]."""
+    """Returns the simulated time [s] of one run."""
     return float(scenario.resolved["duration_ps"]) / 1e12
 
 

@@ -27,7 +27,7 @@ def example(name: str) -> str:
     """Returns the TOML text of an example. Raises ScenarioError, which lists the examples, for an unknown name."""
     if name not in EXAMPLES:
         raise ScenarioError(f"example: {name!r}; {nearest(name, EXAMPLES)}")
-    # Import only here, because this module loads zipfile.
+    # Imported here because this module loads zipfile.
     from importlib import resources
 
     return (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ class Executor(Protocol):
 
 
 def run_job(job: Job, memory: str | None = None) -> Outcome:
-    """Executes one run in a worker with a memory limit [bytes]."""
+    """Executes one run in a worker whose memory is limited [bytes]."""
     try:
         began = time.perf_counter()
         result = simulate(*job, memory=memory)

@@ -45,7 +45,7 @@ class Hypothesis:
     # Rates over time at the bottleneck, as (time [s], rate); empty if the rate is constant.
     steps: tuple[tuple[float, float], ...] = ()
 
-    def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - of the fields' types
+    def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - the fields' types vary
         """Returns a copy of the hypothesis with changed fields."""
         return replace(self, **changes)
 

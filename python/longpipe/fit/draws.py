@@ -26,7 +26,7 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
 
     1. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
     2. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
-    3. The loss probability has the posterior distribution of its prior (above) and a Poisson number of losses.
+    3. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
     """
     network: Any = scenario.network
     if network.kind != "dumbbell":

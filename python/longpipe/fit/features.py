@@ -102,7 +102,7 @@ def features(seen: ObservedFlow) -> PathFeatures:
 
 
 def _fastest(seen: ObservedFlow) -> float:
-    """Returns the highest rate of delivery over any minimum RTT, in bits of IP packets per second."""
+    """Returns the highest delivery rate over any interval of one minimum RTT, in bits of IP packets per second."""
     times, delivered = seen.ack_s, seen.ack_delivered.astype(float)
     width = max(float(seen.rtt.min()), 0.02)
     before = np.searchsorted(times, times - width, side="right") - 1
@@ -115,7 +115,7 @@ def _fastest(seen: ObservedFlow) -> float:
 
 
 def _rates_at(over_time: list[tuple[float, float]], times_s: Numbers) -> Numbers:
-    """Returns the rate at each time [bit/s]."""
+    """Returns the rate [bit/s] at each time."""
     at, rates = (np.array(column) for column in zip(*over_time, strict=True))
     found: Numbers = rates[np.maximum(np.searchsorted(at, times_s, side="right") - 1, 0)]
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longpipe.fit.search import PathFit
     from longpipe.scenario import Scenario
 
-# Number of rates over time from which on other traffic at the bottleneck is a likely cause.
+# Number of rates over time at and above which other traffic at the bottleneck is a likely cause.
 MANY_STEPS: Final = 8
 # Largest buffer of a path whose queue never overflowed, in bandwidth-delay products.
 _MOST_PRODUCTS: Final = 4.0

@@ -69,7 +69,7 @@ def simulated(result: Result, duration_s: float) -> FlowSeries:
 
 
 def points(duration_s: float) -> Numbers:
-    """Returns the times at which series are compared [s]."""
+    """Returns the times [s] at which series are compared."""
     return np.linspace(duration_s / POINTS, duration_s, POINTS, dtype=np.float64)
 
 

@@ -48,7 +48,7 @@ def _aurora(actions: Array) -> Array:
 
 
 def _orca(actions: Array) -> Array:
-    """Returns the factors of Orca's map_action: 4^a in hundredths, from 0.25 to 4."""
+    """Returns the factors of Orca's map_action: 4^a truncated to hundredths, from 0.25 to 4."""
     return np.asarray(np.trunc(100 * np.power(4.0, actions)) / 100)
 
 

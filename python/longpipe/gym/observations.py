@@ -27,7 +27,7 @@ class Observation:
         return int(self.of(blank(1)).shape[1])
 
     def of(self, features: Features) -> Array:
-        """Returns the columns of one step, within their bounds."""
+        """Returns one step's observation columns, clipped to their bounds."""
         found = np.asarray(self.function(features), dtype=np.float64)
         rows = len(features.now)
         if found.ndim != 2 or len(found) != rows:
@@ -47,7 +47,7 @@ class Observation:
 
 
 def _receive_rate(features: Features) -> Array:
-    """Returns PCC-RL's delivery rate, which excludes one packet [bit/s]."""
+    """Returns PCC-RL's delivery rate [bit/s], which excludes one packet."""
     return np.where(features.duration > 0, ratio(8 * (features.delivered - features.mss), features.duration, 0.0), 0.0)
 
 

@@ -86,7 +86,7 @@ class LinkVecEnv(VecEnv):
         """Returns an attribute, which all environments share."""
         return [getattr(self, attr_name)] * self._count(indices)
 
-    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:  # noqa: ANN401 - of any type
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:  # noqa: ANN401 - any type
         """Sets an attribute, which all environments share."""
         setattr(self, attr_name, value)
 

@@ -68,7 +68,7 @@ def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 -
 
     Integers of more than 64 bits become floats; NaN and infinities are rejected, as in RFC 8259.
     """
-    # Import only here, because it takes 20 ms and most commands do not need it.
+    # Imported here because it takes 20 ms and most commands do not need it.
     import orjson
 
     text = decode(where, content, needs)

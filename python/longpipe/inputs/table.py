@@ -19,7 +19,7 @@ _HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
 
 
 def head_parts(head: str) -> tuple[str, str]:
-    """Returns name and unit from a column's header: "rate" and "Mbit/s" of "rate [Mbit/s]"; the unit may be ""."""
+    """Returns the name and unit in a column's header: "rate" and "Mbit/s" for "rate [Mbit/s]"; the unit may be ""."""
     found = _HEAD.fullmatch(head) if len(head) <= _LONGEST_HEAD else None
     return (found[1], found[2]) if found else (head, "")
 

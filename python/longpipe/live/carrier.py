@@ -32,7 +32,7 @@ class Settings:
     as_user: bool = False
     # Time for which the thread spins instead of sleeping [s].
     spin_s: float = 50e-6
-    # Lateness from which packets count as late [s].
+    # Lateness [s] at and above which packets count as late.
     limit_s: float = 1e-3
     # Use SCHED_FIFO if it is permitted.
     real_time: bool = True

@@ -29,7 +29,7 @@ class Certificate:
     overrun: int
     # Packets that a kernel did not accept when they were due.
     refused: int
-    # Quantiles of the lateness of packets; None without packets.
+    # Quantiles of the lateness of packets, or None if there were none.
     lateness_s: dict[str, float | None]
     # Maximum time by which a packet was early.
     earliest_s: float

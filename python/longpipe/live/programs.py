@@ -58,7 +58,7 @@ def receive(port: str) -> None:
 
 
 def send(host: str, port: str, seconds: str, control: str = "") -> None:
-    """Sends over TCP for `seconds`; prints the goodput acknowledged by the other end's kernel [bit/s]."""
+    """Sends over TCP for `seconds`; prints the goodput [bit/s] acknowledged by the other end's kernel."""
     with _connected(host, int(port), control) as connection:
         began, chunk = time.monotonic(), bytes(_CHUNK)
         until = began + float(seconds)
@@ -143,7 +143,7 @@ def schedule(host: str, port: str, folder: str) -> None:
 
 
 def stamp(port: str, folder: str) -> None:
-    """Writes number and arrival time in the kernel [ns] of each datagram to `arrivals.csv`, until terminated."""
+    """Writes each datagram's number and kernel arrival time [ns] to `arrivals.csv` until terminated."""
     with (
         (Path(folder) / "arrivals.csv").open("w", buffering=1) as file,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there,

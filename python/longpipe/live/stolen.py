@@ -18,13 +18,13 @@ def stolen_s(statistics: Path = STATISTICS) -> float | None:
 
 
 def stolen_since(before_s: float | None, statistics: Path = STATISTICS) -> float | None:
-    """Returns the increase of the steal time from `before_s` [s]."""
+    """Returns the increase [s] of the steal time since it was `before_s`."""
     now_s = stolen_s(statistics)
     return None if before_s is None or now_s is None else now_s - before_s
 
 
 def shown(taken_s: float | None, elapsed_s: float) -> str:
-    """Returns a clause about the steal time; None if there was none."""
+    """Returns a clause about the steal time, or an empty string if there was none."""
     if not taken_s or elapsed_s <= 0:
         return ""
     return f"; the host took {taken_s * 1e3:.0f} ms of their time, {100 * taken_s / elapsed_s:.1f} % of one"

@@ -17,7 +17,7 @@ Lines = list[tuple[int, str]]
 
 @dataclass(frozen=True)
 class Times:
-    """Whether a log has times, and the first one as Unix time [ns]."""
+    """Whether a log has times, and the first of these as Unix time [ns]."""
 
     known: bool
     begin_ns: int | None
@@ -61,7 +61,7 @@ def _time(line: str) -> int | None:
 
 
 def span(snapshots: list[tuple[float, Lines]]) -> float:
-    """Returns the time between the first and the last snapshot [s]."""
+    """Returns the time [s] between the first and the last snapshot."""
     return snapshots[-1][0] - snapshots[0][0] if snapshots else 0.0
 
 

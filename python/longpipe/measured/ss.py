@@ -69,7 +69,7 @@ def read(content: Content) -> Recording:
 
 
 def _sockets(file: str, lines: list[tuple[int, str]]) -> Iterator[tuple[str, Items]]:
-    """Yields name and items of each socket: on the line of the socket (-O), or on the next one, which is indented."""
+    """Yields each socket's name and items: on the line of the socket (-O), or on the next one, which is indented."""
     name = None
     for number, line in lines:
         where = f"{file}:{number}"

@@ -23,7 +23,7 @@ def full_segments_bps(result: Result) -> float:
 
 
 def _vbr_bps(network: Dumbbell) -> float:
-    """Returns the long-term mean rate of the VBR over a dumbbell's trunk [bit/s]."""
+    """Returns the long-term mean rate [bit/s] of the VBR traffic over a dumbbell's trunk."""
     if network.vbr is None:
         return 0.0
     slowest = min(RATE.parse(network.access_rate), RATE.parse(network.trunk_rate))

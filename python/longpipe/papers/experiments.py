@@ -38,7 +38,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Variant:
-    """Other settings of an open parameter: dotted scenario fields, for experiments with the levels in `only`."""
+    """Alternative values of an open parameter, as dotted scenario fields, for experiments with the levels in `only`."""
 
     name: str
     changes: Mapping[str, object]

@@ -65,7 +65,7 @@ def freeze(folder: Path) -> None:
     """Writes the sensitivity results of a folder, or the runs of `--today`, into their package."""
     records = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     if "today" in records:
-        # Import only here, because it imports this module.
+        # Imported here because it imports this module.
         from longpipe.papers.today import results
 
         results.freeze(folder, records["today"])

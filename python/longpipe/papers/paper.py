@@ -35,7 +35,7 @@ class Findings:
     show: Callable[[Console], None]
     # Description of the folder's contents, for the last line on the terminal.
     contents: str
-    # Data of the figures, which are drawn in a separate process; None without figures.
+    # Data of the figures, which are drawn in a separate process; None if there are none.
     drawn: object = None
     # Command that gives more information, if any.
     hint: str = ""
@@ -85,7 +85,7 @@ class Paper(ABC):
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Returns the number of replications of the extension; None without an extension."""
+        """Returns the number of replications of the extension, or None if there is no extension."""
         return None
 
     @abstractmethod

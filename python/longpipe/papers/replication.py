@@ -58,7 +58,7 @@ class Replication(Paper):
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Returns the number of replications of the extension; None without an extension."""
+        """Returns the number of replications of the extension, or None if there is no extension."""
         return self.beyond.seeds if self.beyond else None
 
     def published(self) -> pd.DataFrame:

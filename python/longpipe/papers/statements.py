@@ -28,7 +28,7 @@ class Statement:
     place: str
     text: str
     claims: tuple[str, ...]
-    # Claims under other settings than the document's: their verdicts are shown but do not count.
+    # Claims under settings other than the document's: their verdicts are shown but do not count.
     beside: tuple[str, ...]
     reason: str
 

@@ -134,7 +134,7 @@ def _phases_of_window(run: Run, flow: str, span_s: tuple[float, float]) -> pd.Da
 
 
 def _stages(run: Run, flow: str) -> pd.DataFrame | None:
-    """Returns the changes of a stage, without value after Careful Resume; None without stages."""
+    """Returns the changes of a stage, without a value after Careful Resume, or None if there are no stages."""
     if "control" not in run.traces:
         return None
     rows = of_flow(trace(run, "control"), flow)

@@ -130,7 +130,7 @@ def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Se
 
 
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:
-    """Returns the selected time span, otherwise the whole run [s]."""
+    """Returns the selected time span [s], or the whole run if none is selected."""
     return span_s or (0.0, duration_s(run.scenario))
 
 

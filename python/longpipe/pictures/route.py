@@ -13,7 +13,7 @@ PS: Final = 1e12
 
 
 def routes(flow: Mapping[str, Any], way: str = "route") -> list[tuple[float, list[int]]]:
-    """Returns a resolved flow's routes, each with the time from which it is used [s]."""
+    """Returns a resolved flow's routes, each with the time [s] from which it is used."""
     changes = flow.get("rerouting", {}).get("changes", ())
     return [(0.0, flow[way]), *((change["at_ps"] / PS, change[way]) for change in changes)]
 

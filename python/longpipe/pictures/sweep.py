@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longpipe.study import Study
 
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
-# Ratio of levels from which the axis is logarithmic.
+# Ratio of levels at and above which the axis is logarithmic.
 _WIDE: Final = 8
 # Measures between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
@@ -66,7 +66,7 @@ def sweep_means(
 
 
 def _check_study(study: Study) -> None:
-    # Import only here, for the start-up time of other pictures.
+    # Imported here so that other pictures start faster.
     from longpipe.study import Study
 
     check_kind("study", study, Study, "a Study; draw a frame of runs with pandas or Matplotlib")

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def decisive(claim: Mapping[str, Any]) -> str:
-    """Returns the decisive condition, the first one with the claim's verdict, as text with its interval."""
+    """Returns the text, with its interval, of the decisive condition: the first whose verdict equals the claim's."""
     lines: list[str] = claim["evidence"].split("; ")
     chosen = [i for i, condition in enumerate(claim["conditions"]) if condition["verdict"] == claim["verdict"]]
     if len(lines) != len(claim["conditions"]) or not chosen:

@@ -15,7 +15,7 @@ from longpipe.errors import ScenarioError, shown
 if TYPE_CHECKING:
     from longpipe.satellites.satellite import Elements
 
-# Age of elements from which SGP4's positions of low satellites are wrong by tens of kilometres (Vallado et al. 2006,
+# Age of elements above which SGP4's positions of low satellites are wrong by tens of kilometres (Vallado et al. 2006,
 # AIAA 2006-6753).
 OLD_DAYS: Final = 14
 _DAY_S: Final = 86_400.0

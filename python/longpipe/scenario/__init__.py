@@ -332,7 +332,7 @@ class Scenario(Model):
 
     def _repr_html_(self) -> str:
         """Returns the text that `longpipe run` prints, with all fields in a collapsed section, for notebooks."""
-        # Import only here, because it is needed only in notebooks.
+        # Imported here because it is needed only in notebooks.
         from longpipe.analysis.heads import heads
         from longpipe.notebook import folded, paragraph
 
@@ -415,7 +415,7 @@ def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
 @cache
 def _chosen_by_kind() -> frozenset[str]:
     """Returns the names of the fields that accept the name of a kind."""
-    # Import only here, because few scenarios need it.
+    # Imported here because few scenarios need it.
     from longpipe.scenario.reference import kind_of, parts, places
 
     return frozenset(

@@ -36,7 +36,7 @@ class ThroughputRule(Model):
 
     kind: Literal["throughput"] = "throughput"
     chunks: int = Field(
-        default=5, ge=1, le=1000, description="Number of chunks in the mean; Yin et al., SIGCOMM 2015, section 7"
+        default=5, ge=1, le=1000, description="Number of chunks in the mean (Yin et al., SIGCOMM 2015, section 7)"
     )
     safety: Annotated[float, Field(gt=0, le=10)] = Field(
         default=0.9, description="Part of the mean that the bitrate may use; dash.js, bandwidthSafetyFactor"
@@ -54,11 +54,11 @@ class AdaptiveVideo(Model):
         default=("300 kbit/s", "750 kbit/s", "1200 kbit/s", "1850 kbit/s", "2850 kbit/s", "4300 kbit/s"),
         min_length=1,
         max_length=50,
-        description="Bitrates of the video, ascending [bit/s]; Mao et al., SIGCOMM 2017",
+        description="Bitrates of the video, ascending [bit/s] (Mao et al., SIGCOMM 2017)",
     )
-    chunk: ChunkTime = Field(default="4 s", description="Playing time of a chunk [time]; Mao et al., SIGCOMM 2017")
+    chunk: ChunkTime = Field(default="4 s", description="Playing time of a chunk [time] (Mao et al., SIGCOMM 2017)")
     buffer: PlayingTime = Field(
-        default="60 s", description="Maximum playing time in the player's buffer [time]; Mao et al., SIGCOMM 2017"
+        default="60 s", description="Maximum playing time in the player's buffer [time] (Mao et al., SIGCOMM 2017)"
     )
     request: SegmentSize = Field(default="300 B", description="Payload of a request [bytes]")
     rule: Rule = Field(

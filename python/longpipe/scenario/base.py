@@ -251,7 +251,7 @@ def _check_buffer(value: object) -> str:
     return BUFFER.canonical(text)
 
 
-# Length from which the text of a quantity is normalized before it is cached.
+# Length at and above which the text of a quantity is normalized before it is cached.
 LONGEST_QUANTITY: Final = 64
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12

@@ -71,7 +71,7 @@ def buffer(field: str, text: str, framing: Framing, pipe: Pipe, largest: Packet)
 
 
 def bytes_of(buffer: Mapping[str, Any], packet_bytes: int) -> int:
-    """Returns the size of a resolved buffer [bytes], filled with packets of this length [bytes]."""
+    """Returns the size [bytes] of a resolved buffer that is filled with packets of this length [bytes]."""
     return int(buffer["limit"]) * {"cells": CELL_BYTES, "packets": packet_bytes, "bytes": 1}[buffer["unit"]]
 
 

@@ -135,7 +135,10 @@ def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
-    """Raises ScenarioError for arriving flows in cells, over routes that change, or resumed from earlier flows."""
+    """Checks flows that arrive dynamically.
+
+    Raises ScenarioError if they are carried in ATM cells, use changing routes, or resume from earlier flows.
+    """
     own = _fields_of_flows(network, "traffic")
     for flow in resolved["flows"]:
         if flow["traffic"]["kind"] != "flow-arrivals":

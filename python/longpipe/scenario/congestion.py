@@ -73,7 +73,7 @@ class Cubic(Variant):
     reno_friendly: bool = Field(default=True, description="Grow at least as fast as Reno; RFC 9438 section 4.3")
     hystart: Literal["none", "linux", "plus-plus", "search"] = Field(
         default="linux",
-        description="End of slow start without a loss: none, long RTTs and ACK trains as in Linux (Ha and Rhee 2011), "
+        description="How slow start ends before a loss: none, long RTTs and ACK trains as in Linux (Ha and Rhee 2011), "
         "HyStart++ (RFC 9406), or SEARCH (draft-chung-ccwg-search-09)",
     )
     rules: Literal["rfc-9438", "linux"] = Field(
@@ -148,7 +148,7 @@ class LinuxReno(Variant):
     kind: Literal["linux-reno"] = "linux-reno"
     hystart: Annotated[Literal["none", "plus-plus", "search"], LATER] = Field(
         default="none",
-        description="End of slow start without a loss: none, HyStart++ (RFC 9406), or SEARCH "
+        description="How slow start ends before a loss: none, HyStart++ (RFC 9406), or SEARCH "
         "(draft-chung-ccwg-search-09)",
     )
 

@@ -81,7 +81,7 @@ def with_copies(resolved: Row, network: Dumbbell, start: Start, duration: str) -
 
 
 def _step_ps(start: Start) -> int:
-    """Returns the time from the start of a flow to that of the next one [ps]."""
+    """Returns the time [ps] from the start of a flow to the start of the next."""
     return TIME.parse(start.interval) if isinstance(start, StaggeredStart) else 0
 
 

@@ -136,7 +136,7 @@ def core_datagrams(traffic: Datagrams) -> dict[str, Any]:
 
 
 def longest_bytes(core: dict[str, Any]) -> int:
-    """Returns the length of the longest IP packet of a resolved datagram flow [bytes]."""
+    """Returns the length [bytes] of the longest IP packet of a resolved datagram flow."""
     if core["kind"] == "arrivals":
         return HEADERS + max((payload for _, payload in core["sent_ps"]), default=0)
     return HEADERS + int(core["payload_bytes"])

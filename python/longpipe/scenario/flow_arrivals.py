@@ -99,6 +99,6 @@ def core_flow_arrivals(
 
 
 def wire_bytes(sizes: Sizes, tcp: Mapping[str, Any]) -> float:
-    """Returns the mean length of a flow's packets, without retransmissions [bytes]."""
+    """Returns the mean length [bytes] of a flow's packets, without retransmissions."""
     size, segments = sizes.means(tcp["mss_bytes"])
     return size + segments * packet_bytes(0, tcp["timer"].get("timestamps", False))

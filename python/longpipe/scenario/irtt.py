@@ -25,7 +25,10 @@ def is_of_irtt(file: str) -> bool:
 
 
 def knots(file: str, longest_ps: int) -> Points:
-    """Returns times since the first request and half of each RTT [ps], without lost probes. Raises ScenarioError."""
+    """Returns, for each probe that was not lost, its time since the first request and half its RTT [ps].
+
+    Raises ScenarioError if the file is invalid.
+    """
     requests = _requests(file)
     if not 1 <= len(requests) <= MOST_STEPS:
         raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MOST_STEPS}")

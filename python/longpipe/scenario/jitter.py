@@ -134,7 +134,7 @@ def _normal() -> tuple[int, ...]:
 @cache
 def _unbounded_normal() -> tuple[int, ...]:
     """Computes steps of 5e-5 standard deviations, each in the cell of the distribution function that contains it."""
-    # Import only here, because few scenarios need it.
+    # Imported here because few scenarios need it.
     from statistics import NormalDist
 
     cumulative, cells = NormalDist().cdf, [0.0] * (FINE + 1)

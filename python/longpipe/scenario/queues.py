@@ -28,13 +28,13 @@ class Red(Model):
 
     kind: Literal["red"] = "red"
     min: float = Field(
-        default=5, gt=0, le=1e12, description="Average queue below which RED drops nothing [unit]; Floyd 1997"
+        default=5, gt=0, le=1e12, description="Average queue below which RED drops nothing [unit] (Floyd 1997)"
     )
     max: float = Field(
         default=15,
         gt=0,
         le=1e12,
-        description="Average queue from which RED drops everything; twice that if gentle [unit]",
+        description="Average queue [unit] at and above which RED drops everything; twice that if gentle",
     )
     unit: Literal["packets", "bytes", "cells"] = Field(
         default="packets",
@@ -44,7 +44,7 @@ class Red(Model):
         default=0.002,
         description="Weight w_q of a new sample in the average queue; 1 - exp(-1/C) suits a link of C packets/s",
     )
-    max_p: PositiveShare = Field(default=0.1, description="Drop probability at 'max'; Floyd 1997")
+    max_p: PositiveShare = Field(default=0.1, description="Drop probability at 'max' (Floyd 1997)")
     gentle: bool = Field(
         default=True, description="Raise the probability linearly from max_p at 'max' to 1 at twice 'max'"
     )
@@ -129,12 +129,14 @@ class Blue(Model):
 
     kind: Literal["blue"] = "blue"
     increment: PositiveShare = Field(
-        default=0.02, description="Increase of the probability at an overflow; Feng et al. 1999 d1"
+        default=0.02, description="Increase of the probability at an overflow (Feng et al. 1999 d1)"
     )
     decrement: PositiveShare = Field(
-        default=0.002, description="Decrease of the probability when idle; Feng et al. 1999 d2"
+        default=0.002, description="Decrease of the probability when idle (Feng et al. 1999 d2)"
     )
-    freeze: QueueTime = Field(default="100 ms", description="Minimum time between two changes [time]; Feng et al. 1999")
+    freeze: QueueTime = Field(
+        default="100 ms", description="Minimum time between two changes [time] (Feng et al. 1999)"
+    )
     ecn: Ecn = False
 
 

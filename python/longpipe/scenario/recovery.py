@@ -125,7 +125,7 @@ class Rfc6675(Variant):
     fack: Annotated[bool, LATER] = Field(
         default=False,
         description="Forward acknowledgment: declare all holes below the highest SACKed byte lost, and start recovery "
-        "when they exceed three segments; Mathis and Mahdavi 1996",
+        "when they exceed three segments (Mathis and Mahdavi 1996)",
     )
 
 

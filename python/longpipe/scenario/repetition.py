@@ -133,7 +133,7 @@ def _unlike(flows: Sequence[Flow], tcps: Sequence[Tcp]) -> list[int]:
 
 
 def _write_ps(stream: Stream, mss: str) -> int:
-    """Returns the time between two writes, rounded down [ps]."""
+    """Returns the time [ps] between two writes, rounded down."""
     return 8 * SIZE.parse(stream.write or mss) * 10**12 // RATE.parse(stream.rate)
 
 

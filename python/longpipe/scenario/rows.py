@@ -84,7 +84,7 @@ class Column:
         return round(number * self.dimension.units[unit] / self.divisor)
 
     def span(self) -> str:
-        """Returns name and range of the values read, for a note."""
+        """Returns the name and range of the values read, for a note."""
         if self.least_read is None or self.most_read is None:
             return f"{self.head} empty"
         low, high = (self.dimension.format(value) for value in (self.least_read, self.most_read))
@@ -183,7 +183,10 @@ class Times:
 
 @dataclass
 class SeriesTable:
-    """A table with a column of times and other named columns: `columns` by name, `at` their index in a row."""
+    """A table with a column of times and other named columns.
+
+    `columns` maps names to columns; `at` maps names to indices in a row.
+    """
 
     table: Table
     times: Times

@@ -88,7 +88,7 @@ class Ramp(Model):
     )
     max: Delay = Field(
         default="1200 us",
-        description="Delay from which every packet is marked [time]; RFC 9332 appendix A.1, minTh + range",
+        description="Delay [time] at and above which every packet is marked; RFC 9332 appendix A.1, minTh + range",
     )
 
 

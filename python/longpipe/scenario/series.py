@@ -44,7 +44,7 @@ class Series:
 
 
 def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
-    """Returns the mean rate of a resolved service over a run, without outages [bit/s]."""
+    """Returns the mean rate [bit/s] of a resolved service over a run, without outages."""
     if service["kind"] == "opportunities":
         instants = service["instants_ps"]
         turns, rest = divmod(duration_ps, instants[-1])

@@ -199,7 +199,7 @@ def core_stack(stack: Stack) -> dict[str, Any]:
 
 
 def _version(name: str) -> str:
-    """Returns the version of a stack, which is that of this machine's kernel for Linux."""
+    """Returns a stack's version; for Linux, this is the running kernel's version."""
     if name != LINUX:
         return VERSIONS[name]
     from longpipe.linux_end import version
@@ -249,7 +249,7 @@ def stack_tcp_of(mtu: int, window: int | None) -> Tcp:
 
 
 def stacks_of(resolved: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns name and version of the stacks that a resolved scenario uses, other than the user's own."""
+    """Returns the name and version of each stack that a resolved scenario uses, except the user's own."""
     traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
     stacks = {(one["stack"], one["version"]) for one in traffics if one["kind"] == "stack"}
     return sorted((name, version) for name, version in stacks if not is_own(version))

@@ -14,7 +14,9 @@ class OnOff(Model):
     )
     phase: VbrPhase = Field(default="0 s", description="Start of the first burst [time]")
     rate: Rate | None = Field(
-        default=None, description="Rate of a burst [bit/s]; if absent, the rate of its slowest link, ATM Forum/97-0424"
+        default=None,
+        description="Rate within a burst [bit/s]; defaults to the rate of the slowest link on the "
+        "path; ATM Forum/97-0424",
     )
 
 

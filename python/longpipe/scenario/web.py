@@ -40,8 +40,8 @@ class Web(Model):
     )
     requests_mean: Mean = Field(
         default=5,
-        description="Mean number of requests per batch, Poisson-distributed before it is restricted; ATM Forum/98-0876 "
-        "section 5.3",
+        description="Mean of the Poisson-distributed number of requests per batch, before truncation; ATM "
+        "Forum/98-0876 section 5.3",
     )
     requests_most: int = Field(
         default=9, ge=1, le=1000, description="Maximum number of requests per batch; ATM Forum/98-0876 section 5.3"

@@ -11,17 +11,17 @@ from longpipe.units import SIZE
 
 # Maximum of the window field without RFC 7323.
 SMALLEST: Final = SIZE.parse("64 KiB")
-# Factor on the BDP: one BDP of data is in flight, and another one is sent above the hole during the RTT in which a loss
-# is repaired.
+# Multiple of the BDP: one BDP of data is in flight, and another BDP is sent above the hole during the RTT in which a
+# loss is repaired.
 TIMES_PATH: Final = 2
 
 Links = Sequence[Mapping[str, Any]]
 
 
 def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
-    """Returns each flow's TCP with a window in bytes; "auto" becomes twice the sum of BDP and largest buffer.
+    """Returns each flow's TCP with a window in bytes; "auto" becomes twice the sum of the BDP and the largest buffer.
 
-    An unlimited buffer counts as one BDP. The window is between 64 KiB and 1 GiB. `links` are resolved.
+    An unlimited buffer counts as one BDP. The window is clamped to 64 KiB to 1 GiB. `links` must already be resolved.
     """
     found: dict[tuple[int, int], Tcp] = {}
     fitted = []

@@ -232,7 +232,7 @@ def _write_ahead(engine: sa.Engine) -> None:
 
 
 def _is_on_network(path: Path) -> bool:
-    # Import only here, because only new stores need it.
+    # Imported here because only new stores need it.
     import psutil
 
     there = path.resolve()

@@ -24,9 +24,9 @@ _MOST_PROCESSES: Final = 2**31
 
 
 class Leases:
-    """The leases of a campaign, released at the end of its context; until then, leases of finished runs have no effect.
+    """A campaign's leases, released when the context manager exits; until then, leases of finished runs have no effect.
 
-    `write` begins a transaction that writes; `alone` means that no other process can see the store.
+    `write` begins a write transaction; `alone` means that no other process can see the store.
     """
 
     def __init__(self, write: Transaction, engine_version: str, *, alone: bool) -> None:

@@ -23,7 +23,7 @@ _BATCH: Final = 500
 
 
 def version(connection: sa.Connection) -> int | None:
-    """Returns the version of a database's tables; None without tables, FOREIGN for other databases."""
+    """Returns the version of a database's tables, None if it has no tables, or FOREIGN for other databases."""
     tables = set(sa.inspect(connection).get_table_names())
     if schema.LONGPIPE.name in tables:
         return _version(connection)

@@ -127,7 +127,7 @@ def put(
 
 
 def overview(store: Store) -> list[Overview]:
-    """Returns all studies of a store, the latest changed first."""
+    """Returns all studies of a store, most recently changed first."""
 
     def count(table: sa.Table) -> sa.ColumnElement[int]:
         return sa.func.count(table.c.digest)

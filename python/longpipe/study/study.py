@@ -62,7 +62,7 @@ class Study:
     _read: Design | None = None
 
     def __init__(self, design: Design, store: Store | str | Path | None = None, name: str | None = None) -> None:
-        # Import only here, for the start-up time of commands that open studies.
+        # Imported here so that commands that open studies start faster.
         from longpipe.design import Design
 
         check_kind(
@@ -138,7 +138,7 @@ class Study:
         """
         if self.engine != engine_version():
             self._put(self.design)
-        # Import only here, because these modules take a second to load.
+        # Imported here because these modules take a second to load.
         from longpipe.notebook import Bar, in_notebook
         from longpipe.study.completion import complete_study
 

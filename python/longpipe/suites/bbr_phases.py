@@ -107,13 +107,13 @@ def probes(result: "Result") -> float:
 
 
 def longest_probe_rounds(result: "Result") -> float:
-    """Round trips from the first to the last packet that waits during the longest probe; nan without a probe."""
+    """Round trips from the first to the last packet that waits during the longest probe, or nan without probes."""
     seen = _observed(result)
     return max(((end - begin) / seen.round_trip_s for begin, end in _probes(seen)), default=np.nan)
 
 
 def _probe_rtts(seen: _Seen) -> Floats:
-    """Returns the ends of the periods of at least 200 ms in which less than the link's rate arrives [s]."""
+    """Returns the ends [s] of the periods of at least 200 ms in which less than the link's rate arrives."""
     ends, rates = seen.rates(_PROBE_RTT_S)
     low = ends[(rates < _DRAINS) & (ends > _STEADY_S)]
     return low[np.concatenate([[True], np.diff(low) > 1.0])] if low.size else low

@@ -39,7 +39,7 @@ class OverTime:
 
 def figures(part: SuitePart, base: Scenario, runner: Runner) -> Iterator[OverTime]:
     """Yields a figure of the whole run of `base` for each combination of levels, other than intervals and controls."""
-    # Import only here, because Matplotlib takes half a second to load.
+    # Imported here because Matplotlib takes half a second to load.
     from longpipe.pictures.saving import describe, to_svg
 
     factors = [list(levels.items()) for name, levels in part.factors.items() if name not in (PHASE, CONTROL)]

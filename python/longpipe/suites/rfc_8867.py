@@ -84,7 +84,7 @@ def _ends(reference_bps: float, steps: dict[int, float], end_s: int) -> "Levels"
 
 
 def _capacities(rows: pd.DataFrame) -> pd.Series:
-    """Returns the capacity of each row's phase [bit/s]."""
+    """Returns the capacity [bit/s] of each row's phase."""
     phases = rows.index.get_level_values("phase")
     return pd.Series([float(str(phase).split(", ")[1].split()[0]) * MBITS for phase in phases], index=rows.index)
 

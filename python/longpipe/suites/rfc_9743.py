@@ -49,7 +49,7 @@ QUEUES: Final[dict[str, Any]] = {
 
 
 def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
-    """Returns name and value of a control: "module:FILE", "python:CLASS", or the name of one of longpipe's own.
+    """Returns the name and value of a control: "module:FILE", "python:CLASS", or the name of one of longpipe's own.
 
     For any other text, raises ScenarioError that names `option`.
     """

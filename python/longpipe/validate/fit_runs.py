@@ -174,7 +174,7 @@ def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> No
 
 
 def _windows(found: LinuxRun) -> str:
-    """Returns the congestion windows at equal intervals [segments]."""
+    """Returns the congestion windows [segments] at equal intervals."""
     series = found.of(0)["cwnd"].to_numpy()
     places = np.linspace(0, len(series) - 1, WINDOWS + 1).round().astype(int)[1:]
     return " ".join(str(int(one)) for one in series[places])

@@ -175,12 +175,12 @@ class LinuxRun:
     pcap: bytes | None = None
 
     def goodput(self, begin_s: float, end_s: float, flow: int = 0) -> float:
-        """Returns the goodput between two times, multiples of 100 ms, from acknowledged bytes [bit/s]."""
+        """Returns the goodput [bit/s] between two times (multiples of 100 ms), computed from acknowledged bytes."""
         acked = self.of(flow)["bytes_acked"]
         return float(acked.loc[end_s] - acked.loc[begin_s]) * 8 / (end_s - begin_s)
 
     def median_srtt(self, begin_s: float, end_s: float, flow: int = 0) -> float:
-        """Returns the median SRTT between two times [s]."""
+        """Returns the median SRTT [s] between two times."""
         srtt = self.of(flow)["srtt_us"]
         return float(srtt[(srtt.index > begin_s) & (srtt.index <= end_s)].median()) / 1e6
 

@@ -96,7 +96,7 @@ DELAYED: Final = tuple(
         "duplicate": "duplicate 10% 30%",
     }.items()
 )
-# TCP over a policed path of 20 Mbit/s: the policer's rate, its burst [bytes] and the flow.
+# TCP over a policed 20 Mbit/s path: the policer's rate, its burst [bytes] and the flow.
 TCP: Final = tuple(
     LinuxCase(
         rate="20 Mbit/s",

@@ -181,7 +181,7 @@ def module_transfers(tell: Tell) -> Files:
 
 
 def phases(tell: Tell) -> Files:
-    """Runs BBR with several random phases, and CUBIC, over two paths of 10 Mbit/s, 60 s."""
+    """Runs BBR with several random phases, and CUBIC, over two 10 Mbit/s paths for 60 s."""
     rows = []
     for path in PHASES_OVER:
         draws: tuple[tuple[LinuxControl, int], ...] = (("bbr", PHASES), ("cubic", 1))

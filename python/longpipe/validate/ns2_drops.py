@@ -67,7 +67,7 @@ class DropCase(Model):
 
     @cached_property
     def packet_bytes(self) -> int:
-        """Returns the length of a full packet on the wire [bytes]."""
+        """Returns the length [bytes] of a full packet on the wire."""
         return SIZE.parse(self.mss) + HEADER_BYTES
 
     def scenario(self) -> Scenario:
@@ -159,7 +159,7 @@ class Comparison:
 
     @property
     def differs(self) -> pd.Series:
-        """Returns whether the segments differ, by order of transmission."""
+        """Returns, for each segment in order of transmission, whether it differs."""
         return (self.sent["longpipe_segment"] != self.sent["ns2_segment"]).fillna(True).astype(bool)
 
     @property

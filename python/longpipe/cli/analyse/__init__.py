@@ -10,7 +10,7 @@ from longpipe.files import check_directory, check_file
 
 
 def analyse(
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row per run, a header, a column per factor.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Header, a row per run, a column per factor.")],
     response: Annotated[
         str,
         typer.Option(
@@ -73,7 +73,7 @@ def analyse(
     Shows the allocation of variation to factors and interactions, the effect of each level, and checks of the
     assumptions. The output of --json and --csv is in the unit of the column.
     """
-    # Import only here, because pandas, SciPy and statsmodels take a second to load.
+    # Imported here because pandas, SciPy and statsmodels take a second to load.
     from longpipe.cli.analyse import answer
 
     question = answer.Question(

@@ -76,7 +76,7 @@ def design(
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
-    # Import only here, because the database, pandas and SciPy take a second to load.
+    # Imported here because the database, pandas and SciPy take a second to load.
     from longpipe.cli.design.plan import plan, run, show_plan
     from longpipe.study.until import parse_until
 

@@ -129,7 +129,7 @@ def run(
     is exceeded.
     """
     check_machine()
-    # Import only here, because loading the engine is slow.
+    # Imported here because loading the engine is slow.
     from longpipe.cli.run import scenario_with
     from longpipe.live import Settings
     from longpipe.live import plan as planned

@@ -118,7 +118,7 @@ def reproduce(
         if part is Part.REPRODUCTION and not fresh and _show_stored(paper, asked, folder, json):
             continue
         with opened_store(store, no_store=no_store) as kept, repeatable(kept):
-            # Import only here, because the database, pandas and SciPy take a second to load.
+            # Imported here because the database, pandas and SciPy take a second to load.
             from longpipe.cli.reproduce import parts
             from longpipe.study import Runner
 

@@ -88,7 +88,7 @@ def run(
 
     The result is stored. The next run of the same scenario and seed reads it from the store.
     """
-    # Import only here, for the start-up time of other commands.
+    # Imported here so that other commands start faster.
     from longpipe.cli.console import print_written, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
@@ -144,7 +144,7 @@ def _check_outputs(json: str | None, csv: Path | None, qlog: Path | None, perfet
 
 def _traces(qlog: Path | None, perfetto: Path | None) -> list[str]:
     """Returns the traces that qlog and Perfetto need."""
-    # Import only here, because few runs are written in these formats.
+    # Imported here because few runs are written in these formats.
     wanted: list[str] = []
     if qlog is not None:
         from longpipe import qlog as written_as_qlog

@@ -45,7 +45,7 @@ def run(
     store: StoreOption = None,
 ) -> None:
     """Run the missing runs of a study, after an interruption or to add replications."""
-    # Import only here, because the database and pandas take a second to load.
+    # Imported here because the database and pandas take a second to load.
     from longpipe.cli.study import actions
 
     actions.run(name, store, replications, executor=executor, workers=workers, memory=memory, fresh=fresh)

@@ -44,7 +44,7 @@ def run(
             study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
         console = terminal()
         _show_status(study, console)
-        # Import only here, because pandas is slow to load and inspection does not need it.
+        # Imported here because pandas is slow to load and inspection does not need it.
         from longpipe.cli.design.means import limits_by_point, means
 
         console.print()

@@ -32,7 +32,7 @@ def kernel(
 
     The exit status is 1 if the goodput or the mean queue of a control differs by more than its tolerance. Linux only.
     """
-    # Import only here, because pandas and the engine take a second to load.
+    # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.live.path import check_machine
     from longpipe.cli.run import change
     from longpipe.validate.kernel import Both, available, compare

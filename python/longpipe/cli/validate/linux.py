@@ -85,7 +85,7 @@ def linux(
         capture=pcap is not None,
         flows=_flows(control or ["cubic"], start or [], size or []),
     )
-    # Import only here, because pandas and the engine take a second to load.
+    # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.run import change
     from longpipe.cli.validate import linux_shown
     from longpipe.validate.linux_compare import compare

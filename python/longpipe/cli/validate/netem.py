@@ -30,7 +30,7 @@ def netem(
     The exit status is 1 if delays or losses of a case differ by more than chance. Needs Debian's package
     user-mode-linux, and the rights that `longpipe live` needs.
     """
-    # Import only here, because NumPy and the engine take a second to load.
+    # Imported here because NumPy and the engine take a second to load.
     from longpipe.cli.live.path import check_machine
     from longpipe.errors import ScenarioError, nearest
     from longpipe.validate.netem import CASES, compare, lost_share, spread_ms

@@ -33,7 +33,7 @@ def ns2(
     """
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
-    # Import only here, because SciPy and Matplotlib take a second to load.
+    # Imported here because SciPy and Matplotlib take a second to load.
     from longpipe.cli.validate import transfers
 
     chosen = transfers.chosen(tcp, w_star, buffer)

@@ -76,7 +76,7 @@ def ns2_drops(
 
 
 def _draw(comparison: Comparison, path: Path) -> list[Path]:
-    # Import only here, because Matplotlib takes a second to load.
+    # Imported here because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe.validate import ns2_figures
 

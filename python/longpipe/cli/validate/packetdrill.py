@@ -22,7 +22,7 @@ def packetdrill(
     The sender is that of Linux 6, except for what a script sets. Handshakes are assumed to have taken place. A
     statement that longpipe cannot interpret is reported with its line. The exit status is 1 unless all scripts pass.
     """
-    # Import only here, because the engine takes a while to load.
+    # Imported here because the engine takes a while to load.
     from longpipe.validate.packetdrill import run_script
 
     outcomes = [run_script(path, shown) for path, shown in _files(scripts)]

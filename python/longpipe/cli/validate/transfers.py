@@ -79,7 +79,7 @@ def _agree(table: pd.DataFrame) -> bool:
 
 
 def _draw(found: TransferComparison, path: Path) -> list[Path]:
-    # Import only here, because Matplotlib takes a second to load.
+    # Imported here because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe.validate import ns2_figures
 

@@ -15,7 +15,7 @@ from longpipe.papers.reproduction import Reproduction
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
-# Markers that distinguish the lines in grey.
+# Markers that keep the lines distinguishable in greyscale.
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 MARKERS: Final = ("o", "s", "^", "D", "v")
 # Efficiency below which a flavor's maximum is not a useful target.

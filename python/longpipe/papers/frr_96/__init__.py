@@ -126,7 +126,7 @@ def _zero_loss() -> list[Experiment]:
 
 
 def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: float) -> list[Experiment]:
-    """Yields the configurations of Vanilla TCP under one policy with other settings, as parts without a table."""
+    """Yields the configurations of Vanilla TCP under one policy with alternative settings, as parts without a table."""
     found = []
     for network, sources in product(NETWORKS, SOURCES):
         for buffer, (part, changes) in product(BUFFERS_CELLS[network], parts.items()):

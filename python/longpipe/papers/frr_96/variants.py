@@ -1,4 +1,4 @@
-"""Other settings of parameters that ATM Forum/96-1761 leaves open, one at a time.
+"""Alternative values of the parameters that ATM Forum/96-1761 leaves open, varied one at a time.
 
 A variant is a name, dotted scenario fields, and a condition; each one added here gets a row in the sensitivity table.
 """

@@ -21,7 +21,7 @@ from longpipe.units import RATE
 
 FloatArray = npt.NDArray[np.float64]
 
-# Markers that distinguish the levels in grey.
+# Markers that keep the levels distinguishable in greyscale.
 COLOURS: Final = (BLUE, VERMILION, GREEN)
 MARKERS: Final = ("o", "s", "^")
 FACTORS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP flavor"}

@@ -1,4 +1,4 @@
-"""Other settings of parameters that ATM Forum/97-0424 leaves open, one at a time."""
+"""Alternative values of the parameters that ATM Forum/97-0424 leaves open, varied one at a time."""
 
 from collections.abc import Mapping
 from typing import Final

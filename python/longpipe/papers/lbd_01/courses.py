@@ -86,7 +86,7 @@ class Course:
 
     @property
     def second_loss_s(self) -> float:
-        """Returns the time of the first drop after the first overflow; nan without one."""
+        """Returns the time of the first drop after the first overflow, or nan if there was none."""
         later = self.lost["s"].iloc[len(self.first_overflow) :]
         return float(later.iloc[0]) if len(later) else float("nan")
 
@@ -106,7 +106,7 @@ class Course:
 
     @property
     def estimate_packets(self) -> float:
-        """Returns the threshold estimated from the first ACKs; nan without an estimate."""
+        """Returns the threshold estimated from the first ACKs, or nan if there is no estimate."""
         thresholds = self.result.traces["cwnd"]["ssthresh_bytes"]
         finite = thresholds[np.isfinite(thresholds)]
         return float(finite.iloc[0]) / MSS if len(finite) else float("nan")
@@ -126,7 +126,7 @@ class Course:
         return pd.DataFrame({"s": edges[:-1] + step_s / 2, "throughput": share})
 
     def avoidance_s(self) -> tuple[float, float]:
-        """Returns start and end of the congestion avoidance that first fills the pipe, or else lasts to the end."""
+        """Returns the start and end of the congestion avoidance that first fills the pipe, or else lasts to the end."""
         trace = self.result.traces["cwnd"]
         windows = trace["cwnd_bytes"].to_numpy() / MSS
         thresholds, times = trace["ssthresh_bytes"].to_numpy() / MSS, trace["time_s"].to_numpy()

@@ -15,7 +15,7 @@ from longpipe.papers.names import NAMES
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import ASH, BLUE, GREEN, PURPLE, SKY, VERMILION, plain
 
-# Markers that distinguish the flavors in grey.
+# Markers that keep the flavors distinguishable in greyscale.
 COLOURS: Final = {"reno": VERMILION, "newreno": BLUE, "sack": GREEN, "tahoe": ASH, "vegas": PURPLE}
 MARKERS: Final = {"reno": "o", "newreno": "s", "sack": "^", "tahoe": "v", "vegas": "D"}
 # From the smallest to the largest W*.

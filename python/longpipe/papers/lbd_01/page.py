@@ -59,7 +59,7 @@ def grids(results: Results) -> tuple[Grid, ...]:
 
 
 def variants(results: Tables) -> Grid:
-    """Returns the numbers under other settings."""
+    """Returns the numbers under alternative settings."""
     found = results.frame("sensitivity")
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Numbers that the paper prints.")
 

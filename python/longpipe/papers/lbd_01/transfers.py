@@ -24,7 +24,8 @@ PACKET_BYTES: Final = 640
 SEGMENTS: Final = 12_500
 MSS: Final = PACKET_BYTES - HEADER_BYTES
 
-# Behaviour of ns-2 in 2000, which the paper used, and access links that reproduce the times of its section 4.2.
+# The behaviour of the version of ns-2 (2000) used in the paper, and access links that reproduce the times in the
+# paper's section 4.2.
 BASE: Final = Scenario().with_(
     **{
         "framing": "ip",

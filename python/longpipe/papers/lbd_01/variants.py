@@ -1,4 +1,4 @@
-"""Effects of the open parameters of lbd-01: published numbers under other settings."""
+"""Effects of the open parameters of lbd-01: the published numbers under alternative settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TransferVariant:
-    """Other settings: dotted scenario fields, for each transfer."""
+    """Alternative settings to try, as dotted scenario fields; each applies to every transfer."""
 
     name: str
     changes: Callable[[Transfer], Mapping[str, object]]

@@ -11,7 +11,7 @@ from longpipe.papers.rfc_9438.connections import NAMES
 from longpipe.papers.rfc_9438.reproduction import TableReproduction
 from longpipe.pictures.style import ASH, BLUE, GREEN, SKY, VERMILION, plain
 
-# Markers that distinguish the controllers in grey.
+# Markers that keep the controllers distinguishable in greyscale.
 STYLES: Final = {
     "reno": (VERMILION, "o"),
     "highspeed": (ASH, "v"),

@@ -28,7 +28,7 @@ def grids(results: Results) -> tuple[Grid, ...]:
 
 
 def variants(results: Tables) -> Grid:
-    """Returns the mean windows of Table 1 under other settings."""
+    """Returns the mean windows of Table 1 under alternative settings."""
     found = results.frame("sensitivity")
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Mean windows [segment] of Table 1.", digits=4)
 

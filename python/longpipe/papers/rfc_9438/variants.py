@@ -1,4 +1,4 @@
-"""Effects of parameters that RFC 9438 leaves open: mean windows under other settings, one at a time."""
+"""Effects of the parameters that RFC 9438 leaves open: mean windows with alternative values, varied one at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WATCHED: Final = ((1e-3, "reno"), (1e-4, "reno"), (1e-4, "highspeed"), (1e-3, "c
 
 @dataclass(frozen=True)
 class ConnectionVariant:
-    """Other settings: dotted scenario fields, for each connection."""
+    """Alternative settings to try, as dotted scenario fields; each applies to every connection."""
 
     name: str
     changes: Callable[[Connection], Mapping[str, object]]

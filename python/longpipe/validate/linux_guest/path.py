@@ -138,7 +138,7 @@ def set_delay(case: dict[str, Any], delay_s: float, verb: str = "change") -> Non
 
 
 def _bucket(rate: int) -> str:
-    """Returns the token bucket of a rate [bit/s]."""
+    """Returns the token bucket for a rate [bit/s]."""
     return f"tbf rate {rate}bit burst {max(BURST_BYTES, int(rate * BURST_S / 8))} limit {UNLIMITED}"
 
 
