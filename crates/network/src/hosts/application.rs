@@ -23,15 +23,15 @@ pub(crate) enum Application {
     Bulk,
     /// Writes data over time.
     Stream(Box<Writer>),
-    /// Sends files in response to requests of the receiving host.
+    /// Sends files in response to requests from the receiving host.
     Web(Box<Requests>),
-    /// Starts flows that arrive over time, in the slots of `Hosts::arriving` with this index.
+    /// Starts flows that arrive over time, using the slots at this index in `Hosts::arriving`.
     Arrivals(usize),
     /// Transfers the data of arriving flows, one after another.
     ConnectionSlot(ConnectionSlot),
     /// Sends datagrams instead of TCP segments.
     Datagrams(Box<Datagrams>),
-    /// Programs outside the simulation, whose packets enter it.
+    /// Programs outside the simulation, whose packets enter the simulated network.
     External(Box<ExternalPackets>),
 }
 
@@ -98,7 +98,8 @@ impl Application {
 }
 
 impl Connection {
-    /// Returns whether the application still acts at `time`, so that a write, request or datagram can be scheduled.
+    /// Returns whether the application is still active at `time`, so that a write, request or datagram can be
+    /// scheduled.
     pub(super) fn is_active_at(&self, time: Time) -> bool {
         self.stop.get().is_none_or(|stop| time < stop)
     }
@@ -133,7 +134,7 @@ impl<P: Probe> Hosts<P> {
         self.clock.set(Actor::Start(flow), time.min(stop), START);
     }
 
-    /// Starts a flow's application, or performs the action that it has scheduled.
+    /// Starts a flow's application, or performs the action that the application has scheduled.
     pub fn on_clock<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.clear_next_action(Circuit::of_data(flow));
         let now = self.clock.now;

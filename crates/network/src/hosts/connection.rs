@@ -24,8 +24,8 @@ use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 #[repr(align(64))]
 struct CacheLine;
 
-/// A connection. The fields of the sending host come first, then the fields of the receiving host; in each half, the
-/// most frequently used fields come first.
+/// A connection. The sending host's fields come first, followed by the receiving host's; in each half, the most
+/// frequently used fields come first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
@@ -39,7 +39,7 @@ pub struct Connection {
     pub(crate) application: Application,
     /// Data in transit.
     pub data: InTransit<DataSegment>,
-    /// Total data of the application [byte]; `GREEDY` while unlimited.
+    /// Total amount of data [byte] of the application; `GREEDY` while it is unlimited.
     pub size: u64,
     /// Start time of the application.
     pub start: Time,
@@ -126,7 +126,8 @@ impl Connection {
         (self.sender_armed, self.receiver_armed) = (MaybeTime::NONE, MaybeTime::NONE);
     }
 
-    /// Returns the effects of the sender's window reductions until the flow was complete, or until `now`, by cause.
+    /// Returns the effects of the sender's window reductions until the flow was complete, or until `now` if it is not,
+    /// by cause.
     pub fn reductions(&self, now: Time) -> Totals {
         self.sender.reductions(self.completion.unwrap_or(now))
     }
@@ -185,8 +186,8 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Creates end points whose coarse clock ticks for the first time at `phase`. Without shortcuts, as in the
-    /// reference engine, all their segments take the slow path.
+    /// Creates end points whose coarse clock first ticks at `phase`. Without shortcuts, as in the reference engine, all
+    /// their segments take the slow path.
     pub fn new(tcp: &TcpConfig, phase: Span, takes_shortcuts: bool) -> Ends {
         let (mut sender, mut receiver) = (Sender::new(tcp, phase), Receiver::new(tcp));
         if !takes_shortcuts {
@@ -224,7 +225,8 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             sender.open_passively();
         }
         if let TrafficConfig::AdaptiveVideo(_) = flow.traffic {
-            // On the slow path, every arrival of data arms the host's timer, by which a player requests its next chunk.
+            // On the slow path, every arrival of data arms the host's timer, which makes a player request its next
+            // chunk.
             receiver.disable_shortcuts();
         }
         if let Some(requests) = application.requests_mut().filter(|_| !scenario.takes_shortcuts()) {
@@ -255,7 +257,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
     flows
 }
 
-/// Creates the application of flow `entity`, whose coarse clock has its first tick at `phase`.
+/// Creates the application of flow `entity`, whose coarse clock first ticks at `phase`.
 fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
     if flow.foreign {
         return Application::External(Box::default());
@@ -293,7 +295,7 @@ fn stop(config: Option<StopConfig>, start: u64) -> MaybeTime {
     })
 }
 
-/// Returns the time at which a coarse clock ticks for the first time.
+/// Returns the time at which a coarse clock first ticks.
 pub(super) fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
     let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
         return Span(0);

@@ -4,8 +4,8 @@
 //! host has a single input, only its timers and the starts of its applications can occur before the arrival. Its
 //! packets are therefore delivered to TCP when they leave the last shared port, each with its arrival time, after the
 //! host's earlier timers and starts. Results equal those of events in order. Probes would see events out of order, so
-//! only untraced runs use this. No packet is delivered early beyond the time up to which a caller advances the run,
-//! because the caller may act then.
+//! only untraced runs use early delivery. No packet is delivered early beyond the time up to which a caller advances
+//! the run, because the caller may act then.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -15,13 +15,14 @@ use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Link};
 use longpipe_events::{Entity, Key, Order, Time, Tournament};
 
-/// Hosts to which packets may be delivered early, and the next spontaneous actions (timers, starts) of their end points.
+/// Hosts to which packets may be delivered early, and the next spontaneous actions (timers and starts) of the hosts'
+/// end points.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyDelivery {
-    /// For each link, the host with early delivery of which it is the only input, if any.
+    /// For each link, the host with early delivery whose only input is this link, if any.
     hosts: Vec<Option<Host>>,
-    /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
-    /// None for hosts without early delivery.
+    /// For each circuit on which an end point sends: the link into the end point's host, and the number of the end
+    /// point there. None for hosts without early delivery.
     places: Vec<Option<(Link, Entity)>>,
     /// Whether an early delivery is in progress; packets sent in response are then not delivered early.
     pub delivering_early: bool,
@@ -58,7 +59,8 @@ impl EarlyDelivery {
 }
 
 impl<P: Probe> Hosts<P> {
-    /// Prepares a host for a packet that arrives over `link` at `time`. Returns whether the packet may be delivered early.
+    /// Prepares a host for a packet that arrives over `link` at `time`. Returns whether the packet may be delivered
+    /// early.
     #[inline(never)]
     pub(crate) fn prepare_for_arrival<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) -> bool {
         let known = self.early_delivery.hosts.get(link.index()).is_some_and(Option::is_some);
@@ -72,7 +74,7 @@ impl<P: Probe> Hosts<P> {
         true
     }
 
-    /// Delivers the packets that still wait for their events.
+    /// Delivers the packets that still wait for their arrival events.
     fn deliver_waiting<M: Medium>(&mut self, medium: &mut M, link: Link) {
         self.clock.cancel(Actor::Link(link));
         while let Some(time) = medium.first_waiting(link) {

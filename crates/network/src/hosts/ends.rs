@@ -208,8 +208,8 @@ impl<P: Probe> Hosts<P> {
         proven
     }
 
-    /// Sends further ACKs that are due. Only delayed ACKs can be due at the same time, and lookahead does not apply to
-    /// them.
+    /// Sends further ACKs that are due. Several ACKs can be due at the same time only if they are delayed, and
+    /// lookahead does not apply to delayed ACKs.
     #[inline(never)]
     fn send_further_acks<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         while let Some(mut ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
@@ -246,7 +246,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Returns the time at which a packet that the host at the start of a link sends now reaches its interface.
+    /// Returns the time at which a packet sent now by the host at the start of a link reaches the host's interface.
     #[inline(always)]
     pub fn ready(&mut self, link: Link) -> Time {
         let now = self.clock.now;

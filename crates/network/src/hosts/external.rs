@@ -1,5 +1,5 @@
-//! External packets, which belong to real programs: they enter at one host and leave at another, without simulated end
-//! points.
+//! External packets, which belong to real programs: they enter the network at one host and leave it at another, without
+//! simulated end points.
 
 pub(crate) mod ends;
 
@@ -13,15 +13,15 @@ use longpipe_events::Time;
 /// An external packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalPacket {
-    /// Identifier outside the simulation.
+    /// Identifier that the program outside the simulation assigned to the packet.
     pub id: u64,
     /// Length of the IP packet [byte].
     pub bytes: u16,
     /// Whether the packet is ECN-capable (RFC 3168 section 5).
     pub capable: bool,
-    /// Whether the packet carries ECT(1), of scalable congestion controls (RFC 9331), and not ECT(0).
+    /// Whether the packet carries ECT(1), as used by scalable congestion controls (RFC 9331), instead of ECT(0).
     pub scalable: bool,
-    /// Whether the packet carried CE before it entered.
+    /// Whether the packet already carried CE when it entered the simulated network.
     pub marked: bool,
 }
 
@@ -81,7 +81,8 @@ pub(crate) struct ExternalPackets {
 }
 
 impl ExternalPackets {
-    /// Returns the frame number of a packet on its circuit. Its contents are kept here unless they travel with the frame.
+    /// Returns the frame number of a packet on its circuit. Stores the packet's contents here unless they travel with
+    /// the frame.
     pub fn number(&mut self, vc: Circuit, travels: bool, packet: ExternalPacket) -> u32 {
         self.circuits[vc.way()].number(travels, packet)
     }
@@ -91,7 +92,7 @@ impl ExternalPackets {
         self.circuits[vc.way()].get(frame)
     }
 
-    /// Removes and returns the packet of a frame, and removes earlier ones, which were lost.
+    /// Removes and returns the packet of a frame. Also removes earlier packets, which were lost.
     pub fn take(&mut self, vc: Circuit, frame: u32) -> ExternalPacket {
         let way = vc.way();
         self.lost[way].extend(self.circuits[way].before(frame).map(|packet| packet.id));

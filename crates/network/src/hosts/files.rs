@@ -1,4 +1,4 @@
-//! Files of web traffic in the results.
+//! Files of web traffic, as they appear in the results.
 
 use longpipe_events::Time;
 
@@ -11,7 +11,7 @@ pub struct File {
     pub bytes: u64,
     /// Time of the request.
     pub requested: Time,
-    /// Time at which the whole request had reached the server, which then writes the file.
+    /// Time at which the whole request had reached the server; the server then writes the file.
     pub answered: Option<Time>,
     /// Time at which the client had received the whole file and all earlier data.
     pub completed: Option<Time>,

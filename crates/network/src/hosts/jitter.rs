@@ -20,7 +20,7 @@ impl HostJitter {
     }
 }
 
-/// Returns the jitter of each node (None for nodes without jitter), or an empty list if no node has any.
+/// Returns the jitter of each node (None for nodes without jitter), or an empty list if no node has jitter.
 pub(crate) fn of_hosts(scenario: &Scenario, seed: u64) -> Vec<Option<HostJitter>> {
     if scenario.nodes.iter().all(|node| node.send_jitter_ps == 0) {
         return Vec::new();

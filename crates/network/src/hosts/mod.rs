@@ -38,13 +38,13 @@ use longpipe_events::{Span, Time};
 pub(crate) struct Hosts<P: Probe> {
     pub clock: Clock,
     pub flows: Vec<Connection>,
-    /// Jitter by node; empty without jitter.
+    /// Jitter of each node; empty if no node has jitter.
     pub jitter: Vec<Option<HostJitter>>,
     /// First node of each link.
     pub origins: Vec<u32>,
     pub early_delivery: EarlyDelivery,
     pub probe: P,
-    /// Arriving flows; empty without them.
+    /// Arriving flows; empty if there are none.
     pub arriving: Vec<Arriving>,
     /// Fates of external packets that have not been collected yet.
     pub outcomes: Vec<Outcome>,
@@ -59,7 +59,7 @@ impl<P: Probe> Hosts<P> {
 }
 
 /// Creates the hosts of a scenario at time zero; `entries` are the starts of the circuits. `interval` is the typical
-/// time between scheduling an event and its occurrence.
+/// time between the scheduling of an event and its occurrence.
 pub(crate) fn hosts<P: Probe>(
     (scenario, slots): (&Scenario, Vec<ConnectionSlots>),
     topology: &Topology,

@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct Player {
     config: AdaptiveVideoConfig,
-    /// Playing time in the buffer at `updated` [ps].
+    /// Playing time [ps] in the buffer at `updated`.
     buffered_ps: u64,
     updated: Time,
     /// Index in the ladder of the latest request; None before the first one.
     rung: Option<usize>,
-    /// Seconds per bit of the latest chunks, which the throughput rule averages.
+    /// Seconds per bit for each of the latest chunks; the throughput rule averages them.
     recent: VecDeque<f64>,
-    /// Time of the next request, if none is waiting for its chunk.
+    /// Time of the next request; None while a chunk that was requested has not arrived.
     next: MaybeTime,
     phase: Phase,
     /// Whether playback has stopped because the buffer is empty.
@@ -43,16 +43,16 @@ enum Phase {
 pub struct Playback {
     /// Time of playback.
     pub played: Span,
-    /// Time without playback since playback began.
+    /// Time without playback since playback first began.
     pub stalled: Span,
     /// Number of times that the buffer became empty.
     pub stalls: u64,
-    /// Time at which the first chunk had arrived.
+    /// Time at which the first chunk had arrived completely.
     pub began: Option<Time>,
 }
 
 impl Player {
-    /// Creates a player that has requested nothing.
+    /// Creates a player that has not requested anything.
     pub fn new(config: &AdaptiveVideoConfig) -> Player {
         Player {
             config: config.clone(),
@@ -67,12 +67,12 @@ impl Player {
         }
     }
 
-    /// Returns the time of the next request; none before the chunk of the latest request has arrived.
+    /// Returns the time of the next request; None until the chunk of the latest request has arrived.
     pub(super) fn next_request(&self) -> MaybeTime {
         self.next
     }
 
-    /// Returns the request of a chunk, whose class is the index of its bitrate in the ladder.
+    /// Returns the request for a chunk; the request's class is the index of the chunk's bitrate in the ladder.
     pub(super) fn request_chunk(&mut self, now: Time) -> Request {
         self.play_until(now);
         self.next = MaybeTime::NONE;
@@ -90,7 +90,8 @@ impl Player {
         }
     }
 
-    /// Invoked when a chunk of `bytes`, requested at `requested`, has arrived. Sets the time of the next request.
+    /// Invoked when a chunk of `bytes` bytes that was requested at `requested` has arrived. Sets the time of the next
+    /// request.
     pub(super) fn on_chunk(&mut self, now: Time, requested: Time, bytes: u64) {
         self.play_until(now);
         if let BitrateRule::Throughput { chunks, .. } = self.config.rule {
@@ -115,14 +116,14 @@ impl Player {
         self.phase = Phase::Ending;
     }
 
-    /// Returns the times of playback and stalls up to `now`.
+    /// Returns the times spent in playback and in stalls up to `now`.
     pub(crate) fn playback(&self, now: Time) -> Playback {
         let mut player = self.clone();
         player.play_until(now);
         player.playback
     }
 
-    /// Plays the buffer from the latest update to `now`.
+    /// Advances playback from the latest update to `now`.
     fn play_until(&mut self, now: Time) {
         let elapsed = now.since(self.updated).0;
         self.updated = now;
@@ -136,8 +137,8 @@ impl Player {
         }
     }
 
-    /// Returns the choice of BBA-0. Its map f rises linearly from the lowest bitrate at the reservoir to the highest one
-    /// at the end of the cushion; rates are compared as multiples of 1/`cushion_ps`.
+    /// Returns the bitrate that BBA-0 selects. Its map f rises linearly from the lowest bitrate at the reservoir to the
+    /// highest one at the end of the cushion; rates are compared as multiples of 1/`cushion_ps`.
     fn rung_by_buffer(&self, reservoir_ps: u64, cushion_ps: u64) -> usize {
         let ladder = &self.config.ladder_bps;
         let (last, cushion) = (ladder.len() - 1, u128::from(cushion_ps));
@@ -160,7 +161,8 @@ impl Player {
         }
     }
 
-    /// Returns the highest bitrate of at most `safety` times the mean throughput; the lowest one before the first chunk.
+    /// Returns the highest bitrate that is at most `safety` times the mean throughput; before the first chunk, the
+    /// lowest bitrate.
     fn rung_by_throughput(&self, safety: f64) -> usize {
         if self.recent.is_empty() {
             return 0;
@@ -200,7 +202,8 @@ mod tests {
         Time(tenths * SECOND / 10)
     }
 
-    /// Requests a chunk and receives it `tenths` later. Returns its index in the ladder and the time.
+    /// Requests a chunk, which is received `tenths` later. Returns the index of its bitrate in the ladder, and the
+    /// time.
     fn next_chunk(player: &mut Player, now: Time, tenths: u64) -> (u32, Time) {
         let request = player.request_chunk(now);
         let arrival = now + Span(tenths * SECOND / 10);
@@ -216,21 +219,23 @@ mod tests {
         let mut player = by_buffer();
         let rungs: Vec<u32> = (0..5).map(|_| next_chunk(&mut player, at(0), 0).0).collect();
         assert_eq!(rungs, [0, 0, 1, 4, 4]);
-        // The buffer of 20 s is full; after the playing time of one chunk there is room for another.
+        // The buffer of 20 s is full. After the playing time of one chunk, it has room for another.
         assert_eq!(player.next_request(), at(40).into());
     }
 
     #[test]
     fn the_buffer_rule_is_algorithm_1_of_bba_0() {
         for (tenths, previous, next) in [
-            // f = 2.05 Mbit/s exceeds the next higher bitrate, the highest one below f.
+            // f = 2.05 Mbit/s exceeds the next higher bitrate, so the highest bitrate below f is selected.
             (61, 0, 1),
-            // f = 1.95 Mbit/s lies between the next lower and the next higher bitrate of 1 and of 2 Mbit/s.
+            // f = 1.95 Mbit/s lies between the next lower bitrate of 1 Mbit/s and the next higher one of 2 Mbit/s, so
+            // the bitrate is kept.
             (59, 0, 0),
             (59, 1, 1),
-            // f = 1.95 Mbit/s is below the bitrate next lower than 3 Mbit/s; the lowest bitrate above f is 2 Mbit/s.
+            // f = 1.95 Mbit/s is below the next lower bitrate than 3 Mbit/s, so the lowest bitrate above f is selected,
+            // which is 2 Mbit/s.
             (59, 2, 1),
-            // f = 4.95, 4.05 and 3.95 Mbit/s, with the highest bitrate before.
+            // f is 4.95, 4.05 and 3.95 Mbit/s; the previous bitrate is the highest.
             (119, 4, 4),
             (101, 4, 4),
             (99, 4, 3),
@@ -244,8 +249,8 @@ mod tests {
         }
     }
 
-    /// Chunks of 4 Mbit in 2 s, 4 Mbit in 1 s and 8 Mbit in 1 s have 2, 4 and 8 Mbit/s: harmonic means of 2, 2.67 and 3.43
-    /// Mbit/s, and 5.33 Mbit/s of the latest two.
+    /// Chunks of 4 Mbit in 2 s, 4 Mbit in 1 s and 8 Mbit in 1 s arrive at 2, 4 and 8 Mbit/s. The harmonic means are 2,
+    /// 2.67 and 3.43 Mbit/s; that of the latest two chunks is 5.33 Mbit/s.
     #[test]
     fn the_throughput_rule_averages_the_latest_chunks() {
         for (chunks, places) in [(5, [0, 0, 1, 2]), (2, [0, 0, 1, 3])] {
@@ -262,7 +267,8 @@ mod tests {
         }
     }
 
-    /// Chunks of 4 s arrive at 1, 7 and 11 s: playback from 1 to 5 and from 7 on, and no further chunk after 11 s.
+    /// Chunks of 4 s arrive at 1, 7 and 11 s: playback runs from 1 to 5 s and from 7 s on, and no further chunk arrives
+    /// after 11 s.
     #[test]
     fn stalls_are_times_without_data_since_playback_began() {
         let mut player = by_buffer();

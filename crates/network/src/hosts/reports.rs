@@ -23,7 +23,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Reports a lost packet; `transmission` is its number in the order of transmission.
+    /// Reports a lost packet; `transmission` is the packet's position in the order of transmission.
     pub fn report_loss(&mut self, dropped: &Dropped, transmission: u64) {
         self.note_loss(dropped, transmission);
         self.probe.dropped(dropped);
@@ -45,7 +45,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Enables the recording of events at the sender of every flow of the scenario, if the probe requests it.
+    /// Enables the recording of events at the sender of every flow of the scenario, if the probe requests this.
     pub fn record_events(&mut self) {
         if self.probe.wants_events() {
             let own = self.own_flows();

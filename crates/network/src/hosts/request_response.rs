@@ -1,4 +1,4 @@
-//! Clients and servers of web traffic and of videos: clients send requests, servers answer with files.
+//! Clients and servers of web traffic and of videos: clients send requests, and servers answer with files.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -8,7 +8,7 @@ use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Flow};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// Handles the time of a client's next request.
+/// Processes a client's next request, which is due now.
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
     if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
@@ -60,7 +60,7 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
     send_requests(hosts, medium, flow);
 }
 
-/// Handles a timer of the client: of its sender of requests, or of a player's next request.
+/// Handles a client timer: either the timer of the sender that carries requests, or that of a player's next request.
 pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
     let state = &mut hosts.flows[flow.index()];
@@ -72,7 +72,7 @@ pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
     }
 }
 
-/// Handles a timer of the requests' receiver, the server.
+/// Handles a timer of the receiver of requests at the server.
 pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
         requests.receiver.on_timeout(hosts.clock.now);

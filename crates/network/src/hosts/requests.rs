@@ -83,7 +83,7 @@ impl Requests {
         self.receiver.disable_shortcuts();
     }
 
-    /// Requests a file. Returns the time of the next request if it does not depend on the arrival of the file.
+    /// Requests a file. Returns the time of the next request if that time does not depend on the arrival of the file.
     pub(super) fn request_file(&mut self, now: Time) -> MaybeTime {
         let (request, next) = match &mut self.client {
             ClientApplication::Web(client) => {

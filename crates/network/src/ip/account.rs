@@ -57,7 +57,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         .map(|end| end.node as usize + 1)
         .max()
         .unwrap_or(0);
-    // Packets and bytes that arrived at each router over its wires, and that its ports counted.
+    // Packets and bytes that arrived at each router over its wires, and those that its ports counted.
     let mut arrived = vec![(0, 0); nodes];
     let mut counted = arrived.clone();
     let in_flight = in_flight(ip);

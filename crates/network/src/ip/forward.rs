@@ -44,8 +44,8 @@ pub(crate) struct ProvenAck {
 
 impl Ip {
     /// Sends a packet from a host's interface over a circuit that starts with the given link and step. Returns the
-    /// packet if it is an ACK of data that left their trunk (`lookahead/acks.rs`) at `left_trunk`, its order is proven,
-    /// and the caller must forward it.
+    /// packet if the caller must forward it; the packet is then an ACK whose order is proven, of data that left their
+    /// trunk (`lookahead/acks.rs`) at `left_trunk`.
     #[inline(always)]
     pub(super) fn transmit<P: Probe>(
         &mut self,
@@ -73,7 +73,8 @@ impl Ip {
                 hosts.clock.end,
             )
         {
-            // The options are built again, because copying recently written options would stall the processor.
+            // The options are built again rather than copied, because copying recently written options would stall the
+            // processor.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(ProvenAck { next, options });
         }
@@ -126,7 +127,8 @@ impl Ip {
         (after < ack_lookahead.0) & (arrival <= end) & self.lanes.have_no_ack()
     }
 
-    /// Handles the first packet of all lanes if it precedes all other events and the end of the run. Returns whether it did.
+    /// Handles the earliest packet of all lanes if it precedes all other events and the end of the run. Returns whether
+    /// it did so.
     #[inline(always)]
     pub(super) fn advance_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
@@ -162,7 +164,7 @@ impl Ip {
         self.forward(hosts, (next.arrival, next.packet), &options, false);
     }
 
-    /// Handles the first packet of the lanes if another event may be simultaneous with it or precede it.
+    /// Handles the earliest packet of the lanes if another event may precede it or be simultaneous with it.
     #[inline(never)]
     fn advance_tied<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
@@ -242,8 +244,8 @@ impl Ip {
         self.forward(hosts, (next.arrival, next.packet), options, delivering_early);
     }
 
-    /// Processes a packet's arrival at a router, and advances it, as well as an ACK with proven order that it causes, as far
-    /// as possible.
+    /// Processes a packet's arrival at a router. Advances the packet as far as possible, and also any ACK with proven
+    /// order that it causes.
     #[inline(always)]
     fn forward<P: Probe>(
         &mut self,

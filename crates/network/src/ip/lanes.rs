@@ -13,9 +13,9 @@ const REACH: u64 = 32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketLanes {
     packets: lanes::Lanes<OnWire, 2>,
-    /// For each lane, the options of its packets.
+    /// Options of each lane's packets.
     options: [QueuedOptions; 2],
-    /// For each lane, the latest arrival time so far [ps].
+    /// Latest arrival time [ps] in each lane so far.
     last: [u64; 2],
     /// Number of ACKs that wait for their arrival event at a shared port outside the lanes.
     pub acks_elsewhere: u64,
@@ -33,7 +33,7 @@ impl PacketLanes {
         appended
     }
 
-    /// Like `append`, but for a packet whose only option is a timestamp, if it has any.
+    /// Like `append`, but for a packet whose only option, if any, is a timestamp.
     #[inline(always)]
     pub fn append_stamped(&mut self, next: OnWire, stamp: MaybeTime) -> bool {
         let lane = next.packet.vc().way();

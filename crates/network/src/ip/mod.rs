@@ -49,7 +49,7 @@ pub(crate) struct Ip {
 }
 
 impl Ip {
-    /// Creates idle routers and wires of a scenario.
+    /// Creates the routers and wires of a scenario, all idle.
     pub fn new(
         scenario: &Scenario,
         topology: &Topology,
@@ -66,7 +66,7 @@ impl Ip {
         }
     }
 
-    /// Returns the typical time between scheduling an event and its occurrence.
+    /// Returns the typical time between the scheduling of an event and its occurrence.
     pub fn interval(scenario: &Scenario, topology: &Topology) -> Span {
         usual_interval(scenario, topology, false)
     }

@@ -1,4 +1,4 @@
-//! Results of a run of IP packets for each port.
+//! Results of each port for a run with IP packets.
 
 use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
@@ -19,7 +19,7 @@ pub struct TimeVaryingReport {
     pub bytes_lost_on_wire: u64,
     /// Reordering on the wire.
     pub overtakings: Overtakings,
-    /// Whether the line was fast enough to send all bits that left.
+    /// Whether the line was fast enough to have sent all bits that left.
     pub(crate) within_capacity: bool,
 }
 
@@ -49,13 +49,13 @@ pub struct PacketReport {
     pub host: bool,
     /// Packets that arrived.
     pub packets_in: u64,
-    /// Packets that arrived twice; each counts as one in `packets_in`.
+    /// Packets that arrived twice; each counts once in `packets_in`.
     pub packets_duplicated: u64,
     /// Bytes of the packets that arrived twice.
     pub bytes_duplicated: u64,
     /// Packets that left a router, or arrived at the end of a host's link.
     pub packets_out: u64,
-    /// Packets for which the buffer had too little room.
+    /// Packets for which the buffer did not have enough room.
     pub lost_overflow: u64,
     /// Packets that a policy or a queue discipline dropped or removed for any cause other than overflow.
     pub lost_aqm: u64,
@@ -79,7 +79,7 @@ pub struct PacketReport {
     pub peak_packets: u64,
     /// Maximum number of bytes held; 0 for hosts.
     pub peak_bytes: u64,
-    /// Time average of the number of packets held; None for hosts.
+    /// Time-averaged number of packets held; None for hosts.
     pub mean_packets: Option<f64>,
     /// Fraction of the line's capacity that was used.
     pub utilization: f64,
@@ -143,9 +143,9 @@ impl PacketReport {
         }
     }
 
-    /// Returns whether all packets and bytes are accounted for, and whether a line of this rate can have sent the bits
-    /// that left by `now`. For `Interface` and `Router` the first condition holds by construction; the balance per
-    /// router (`account.rs`) checks them.
+    /// Returns whether all packets and bytes are accounted for, and whether a line of this rate could have sent, by
+    /// `now`, all bits that left. For `Interface` and `Router` the first condition holds by construction; the balance
+    /// per router (`account.rs`) checks them.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held

@@ -1,4 +1,4 @@
-//! Routes of IP packets. Circuits over the same links share their hops, so that few cache lines hold them all.
+//! Routes of IP packets. Circuits over the same links share their list of hops, so that few cache lines hold all hops.
 
 use crate::packets::{Circuit, Link, Packet};
 use crate::scenario::rerouting::RerouteInFlight;
@@ -22,7 +22,7 @@ pub(crate) struct Routes {
 #[derive(Clone, Debug)]
 struct ReroutedCircuit {
     in_flight: RerouteInFlight,
-    /// Start of validity and first hop of each route, in order.
+    /// First hop of each route and the time from which the route is valid, in order.
     routes: Vec<(Time, u32)>,
 }
 
@@ -84,8 +84,8 @@ impl Routes {
         self.hops[packet.step() as usize - 1]
     }
 
-    /// Returns a packet advanced from the router at which it arrived over `link` at `now`; None if no route continues from
-    /// there.
+    /// Returns a packet advanced past the router at which it arrived over `link` at `now`; None if no route continues
+    /// from there.
     pub fn next_hop(&self, topology: &Topology, link: Link, now: Time, packet: Packet) -> Option<Packet> {
         let Some(changing) = self.changing.get(&packet.vc()) else {
             return Some(packet);

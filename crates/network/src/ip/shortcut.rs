@@ -36,7 +36,7 @@ impl Ip {
             self.take_ack_on_fast_path(hosts, arrival, packet);
         } else {
             let next = OnWire { arrival, packet };
-            // As `deliver_early`, but without a further call.
+            // Like `deliver_early`, but inlined, so that no further call is needed.
             if !(hosts.early_delivery.in_order && self.take_in_order(hosts, next, options, left_trunk)) {
                 self.deliver_early_in_full(hosts, next, options, left_trunk);
             }
@@ -124,7 +124,7 @@ impl Ip {
         }
     }
 
-    /// Delivers a packet by the fast path for data in order, if it applies.
+    /// Delivers a packet by the fast path for in-order data, if it applies.
     #[inline(never)]
     fn deliver_early_in_order<P: Probe>(
         &mut self,

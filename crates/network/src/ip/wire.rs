@@ -22,7 +22,7 @@ use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Rate, Ring, Span, Time};
 
-/// A directed link: an output port with its wire. The fields that most packets use fit into two cache lines; a size
+/// A directed link: an output port with its wire. The fields that most packets use fit into two cache lines, and a size
 /// that is a power of two makes indexing fast.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -35,11 +35,11 @@ pub struct Wire {
     pub(crate) port: Port,
     /// Check of packets at the end of the wire; None if all are delivered.
     pub(crate) verdict: Option<Box<DeliveryCheck>>,
-    /// Packets that wait for their arrival events.
+    /// Packets that are waiting for their arrival events.
     pub(crate) waiting: Box<PendingArrivals>,
 }
 
-/// Packets on a wire that wait for their arrival events, in order.
+/// Packets on a wire that are waiting for their arrival events, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingArrivals {
     pub packets: Ring<OnWire>,
@@ -62,7 +62,7 @@ pub(crate) struct DeliveryCheck {
 }
 
 impl Wire {
-    /// Returns the treatment of a packet that arrives uncorrupted.
+    /// Returns how a packet that arrives uncorrupted is treated.
     #[inline(always)]
     pub fn end(&self) -> End {
         match (&self.verdict, self.line.end) {
@@ -125,7 +125,8 @@ impl Wire {
         }
     }
 
-    /// Adds a packet that waits for its arrival event, with its `options` if it has any. Returns whether it is the first.
+    /// Adds a packet that waits for its arrival event, with its `options` if it has any. Returns whether the packet is
+    /// the first in the list.
     #[inline(always)]
     pub fn push(&mut self, next: OnWire, options: &Options) -> bool {
         self.line.earliest_event = Time::ZERO;
@@ -180,7 +181,7 @@ pub(crate) enum Port {
     Router(Box<Router>),
     /// `Interface` or `Router`, on a link on which only the delay varies over time.
     Delayed(Box<Delayed>),
-    /// FIFO queue with drops by occupancy only, and a time-varying transmitter.
+    /// FIFO queue that drops by occupancy only, with a time-varying transmitter.
     TimeVarying(Box<TimeVaryingPort>),
     /// Queue discipline that decides at dequeue, with a constant-rate transmitter.
     ConstantRate(Box<ConstantRatePort>),
@@ -189,8 +190,8 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// Sends a packet that is ready at its host or arrives at a port of constant rate. Returns its departure time, or
-    /// None if it is lost.
+    /// Sends a packet that is ready at its host, or that arrives at a constant-rate port. Returns its departure time,
+    /// or None if it is lost.
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
@@ -208,7 +209,7 @@ impl Port {
             Port::Router(router) => Some((now, router.cause_of_loss())),
             Port::Delayed(delayed) => delayed.port.take_loss(now),
             Port::TimeVarying(time_varying) => time_varying.take_loss(),
-            // Egress queues keep a list of drops, because they also drop packets that arrived earlier.
+            // Egress queues keep a list of drops, because they may also drop packets that arrived earlier.
             Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
@@ -249,7 +250,7 @@ impl Port {
         }
     }
 
-    /// Adds a packet to an egress queue, after all actions due. Returns it if its transmission starts at once.
+    /// Adds a packet to an egress queue, after all due actions. Returns the packet if its transmission starts at once.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -309,8 +310,9 @@ impl Port {
     }
 }
 
-/// Returns the idle port at the beginning of a link, and whether its line may transmit packets without calling the
-/// port. If `queueless`, no packet ever waits there; if `late`, the port may process starts of transmissions late.
+/// Returns the port at the beginning of a link, in its idle state, and whether its line may transmit packets without
+/// calling the port. If `queueless`, no packet ever waits there; if `late`, the port may process starts of
+/// transmissions late.
 fn port(
     scenario: &Scenario,
     index: usize,
@@ -417,7 +419,7 @@ pub(crate) fn wires(
         let vcs = topology.vcs_of_link[index][0] as usize;
         let (port, repeats) = port(scenario, index, (queueless[index], late), (vcs, seed));
         let mut line = Line::new(Span(link.guarantees().min_delay), seen, repeats);
-        // A packet that passes through a router without meeting others may always be forwarded at once.
+        // A packet that passes through a router without meeting other packets may always be forwarded at once.
         if seen == End::Through {
             line.earliest_event = Time(scenario.duration_ps);
         }

@@ -40,7 +40,7 @@ impl Aqm {
         Some(Box::new(Aqm { kind, ecn, stream }))
     }
 
-    /// Decides on an arrival. If a packet would be marked but is not ECN-capable, it is dropped.
+    /// Decides on an arriving packet. If the packet would be marked but is not ECN-capable, it is dropped.
     #[inline(always)]
     pub fn decide(&mut self, arrival: &Arrival) -> Verdict {
         let Aqm { kind, ecn, stream } = self;
@@ -49,7 +49,7 @@ impl Aqm {
             Algorithm::Red(red) => red.decide(arrival, draw),
             Algorithm::Pie(pie) => pie.decide(arrival, draw),
             Algorithm::StepMarking(step) => step.decide(arrival),
-            // A copy, so that `arrival` stays in registers for the other algorithms.
+            // This is a copy, so that `arrival` stays in registers for the other algorithms.
             Algorithm::Blue(blue) => blue.decide(&{ *arrival }, draw),
         };
         match verdict {
@@ -59,7 +59,7 @@ impl Aqm {
     }
 
     /// Returns whether packets that arrive at an idle line are certain to be admitted unmarked and to leave the state
-    /// unchanged, provided that the previous packet was transmitted at once.
+    /// unchanged, provided that the previous packet was transmitted without waiting.
     pub fn ignores_idle_arrivals(&self) -> bool {
         match &self.kind {
             Algorithm::Red(red) => red.ignores_idle_arrivals(),

@@ -24,7 +24,7 @@ impl Epd {
         occupancy.held as f64 > self.threshold
     }
 
-    /// Returns the value of `refuses` for all queue lengths from `min` to `max`, or None if it differs between them.
+    /// Returns the value of `refuses` if it is the same for all queue lengths from `min` to `max`; otherwise None.
     pub fn decides(&self, min: u64, max: u64) -> Option<bool> {
         let above = |held: u64| held as f64 > self.threshold;
         (above(min) == above(max)).then(|| above(max))

@@ -1,4 +1,4 @@
-//! Enqueue policies: buffer policies, which depend only on the occupancy, the treatment of damaged frames, and active
+//! Enqueue policies: buffer policies, which depend only on the occupancy; the treatment of damaged frames; and active
 //! queue management, which keeps state.
 
 pub mod aqm;
@@ -16,14 +16,14 @@ mod verdict;
 use crate::scenario::{PolicyConfig, QueueUnit};
 pub use verdict::{Arrival, Verdict};
 
-/// Occupancy of a port when the first cell of a frame, or a packet, arrives, in cells, packets or bytes (`QueueUnit`).
+/// Occupancy of a port when the first cell of a frame, or a packet, arrives; in cells, packets or bytes (`QueueUnit`).
 #[derive(Clone, Copy, Debug)]
 pub struct Occupancy {
     /// X: amount held, including the cell or packet in transmission.
     pub held: u64,
     /// X_i: amount held of the arriving frame's VC or flow.
     pub vc_held: u64,
-    /// N_a: number of VCs or flows with held cells or packets.
+    /// N_a: number of VCs or flows that have cells or packets in the buffer.
     pub active_vcs: u64,
 }
 
@@ -44,7 +44,7 @@ pub enum AfterLoss {
 pub enum Policy {
     /// Drops only at a full buffer.
     TailDrop,
-    /// Accepts all new frames, and discards the rest of a damaged one.
+    /// Accepts all new frames, and discards the rest of a damaged frame.
     PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard),
     /// Early Packet Discard.
     Epd(epd::Epd),
@@ -94,7 +94,8 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new frame is dropped, or None if this differs between queue lengths from `min` to `max`.
+    /// Returns whether a new frame is dropped, or None if the answer is not the same for all queue lengths from `min`
+    /// to `max`.
     #[inline]
     pub fn decides(&self, min: u64, max: u64) -> Option<bool> {
         match self {
@@ -105,7 +106,7 @@ impl Policy {
         }
     }
 
-    /// Returns the largest X up to which no frame is dropped, at most the capacity.
+    /// Returns the largest X, at most the capacity, up to which no frame is dropped.
     pub fn no_refusal_up_to(&self, capacity: u64) -> u64 {
         let (mut accepted, mut too_much) = (0, capacity.saturating_add(1));
         while too_much - accepted > 1 {
@@ -186,7 +187,7 @@ mod tests {
             },
             1000,
         );
-        // With X = 950 the allowed ratio is 0.8 · 100/50 = 1.6, so X_i may be up to 304 of 950 with 5 VCs.
+        // With X = 950, the allowed ratio is 0.8 · 100/50 = 1.6, so with 5 VCs X_i may be up to 304 of 950.
         assert!(!policy.refuses(occupancy(950, 304, 5)));
         assert!(policy.refuses(occupancy(950, 305, 5)));
         // With X = 1000 the allowed ratio is 0.8.

@@ -9,16 +9,16 @@ const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
 /// Queueing delay above which each update adds at least 2 % to the probability (Linux: `pie_calculate_probability`).
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
-/// Maximum increase of a probability of at least 0.1 per update (RFC 8033 section 5.5).
+/// Maximum increase per update of a probability that is at least 0.1 (RFC 8033 section 5.5).
 const MAX_STEP: f64 = 0.02;
 /// Maximum probability at which ECN-capable packets are marked instead of dropped (RFC 8033 section 5.1).
 const MAX_MARK_PROBABILITY: f64 = 0.1;
-/// Bounds of the accumulated probability: no drop below the lower bound, always a drop above the upper one
-/// (derandomization, RFC 8033 section 5.4).
+/// Bounds on the accumulated probability: below the lower bound no packet is dropped, and above the upper bound every
+/// packet is dropped (derandomization, RFC 8033 section 5.4).
 const NONE_BELOW: f64 = 0.85;
 const SURE_FROM: f64 = 8.5;
-/// Minimum backlog at which the departure rate is measured, and the bytes of one measurement (RFC 8033 section 5.2,
-/// DQ_THRESHOLD).
+/// Minimum backlog at which the departure rate is measured, and the number of bytes in one measurement (RFC 8033
+/// section 5.2, DQ_THRESHOLD).
 const MEASURED_BYTES: u64 = 16_384;
 /// Byte count with which ns-3 represents the absence of a measurement cycle.
 const DQCOUNT_INVALID: u64 = u64::MAX;
@@ -27,14 +27,14 @@ const TIME_WEIGHT: f64 = 0.25;
 /// Time without congestion after which ns-3 allows another burst [ps].
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
-/// Value for a start of transmission that is not known yet.
+/// Placeholder for a transmission start that is not known yet.
 const UNKNOWN: Time = Time(u64::MAX);
 
 /// A packet whose transmission has not started.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     arrival: Time,
-    /// Start of its transmission, or `UNKNOWN`.
+    /// Time at which its transmission starts, or `UNKNOWN`.
     begins: Time,
     bytes: u64,
 }
@@ -47,12 +47,13 @@ enum Burst {
     Protected,
 }
 
-/// Estimator of the departure rate, which uses measurement cycles.
+/// Estimator of the departure rate, based on measurement cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Start of the measurement cycle, and the bytes that have departed since then (ns-3: `m_dqStart`, `m_dqCount`).
+    /// Start of the measurement cycle, and the number of bytes that have departed since then (ns-3: `m_dqStart`,
+    /// `m_dqCount`).
     cycle: Option<(Time, u64)>,
-    /// Average rate [byte/s], or average time of `MEASURED_BYTES` [ps].
+    /// Average rate [byte/s], or average time [ps] in which `MEASURED_BYTES` depart.
     mean: Option<f64>,
 }
 
@@ -94,7 +95,7 @@ impl Departures {
         }
     }
 
-    /// Counts a departure. Returns the length of the cycle [ps] and its bytes if the departure ends it.
+    /// Counts a departure. If it ends the cycle, returns the cycle's length [ps] and its bytes.
     fn cycle_after(&mut self, packet: &Waiting) -> Option<(u64, u64)> {
         let (since, bytes) = self.cycle.as_mut()?;
         *bytes = bytes.wrapping_add(packet.bytes);
@@ -121,7 +122,7 @@ pub struct Pie {
     last_departure: Option<Time>,
     departures: Departures,
     waiting: Ring<Waiting>,
-    /// Number of packets at the end of `waiting` whose start of transmission is not known.
+    /// Number of packets at the end of `waiting` whose transmission start is not known.
     unscheduled: u64,
     bytes_waiting: u64,
 }
@@ -172,8 +173,8 @@ impl Pie {
     }
 
     /// Returns whether packets that find the line idle leave the state unchanged, provided that the packet before them
-    /// was transmitted at once. In this state no packet waits, so each packet only confirms a delay of zero, as RFC
-    /// 8033 computes it.
+    /// was transmitted without waiting. In this state no packet waits, so each packet only confirms the delay of zero
+    /// that RFC 8033's estimate yields.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;
         delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
@@ -196,7 +197,7 @@ impl Pie {
         }
     }
 
-    /// Records an admitted packet whose start of transmission `begin_service` will report.
+    /// Records an admitted packet; a later call of `begin_service` will report the start of its transmission.
     pub fn enqueue(&mut self, arrival: &Arrival) {
         self.bytes_waiting += arrival.bytes;
         self.unscheduled += 1;
@@ -207,7 +208,7 @@ impl Pie {
         });
     }
 
-    /// Records the start of transmission of the oldest packet for which it is not known.
+    /// Records the transmission start of the oldest packet for which it is not known.
     pub fn begin_service(&mut self, begins: Time) {
         let number = self.waiting.tail() - self.unscheduled;
         self.unscheduled -= 1;
@@ -222,7 +223,7 @@ impl Pie {
         }
     }
 
-    /// Removes the packets that an outage drops: all whose transmission has not started at `now`.
+    /// Removes the packets that an outage drops: all packets whose transmission has not started at `now`.
     pub fn purge(&mut self, now: Time) {
         while let Some(&packet) = self.waiting.last().filter(|packet| packet.begins > now) {
             self.waiting.pop_last();
@@ -295,7 +296,7 @@ impl Pie {
         }
     }
 
-    /// Updates the queueing delay, or its estimate, with the departure of a packet.
+    /// Updates the queueing delay, or its estimate, when a packet departs.
     fn depart(&mut self, packet: &Waiting) {
         let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
         match self.config.delay {
@@ -360,7 +361,7 @@ impl Pie {
         self.delay_before = delay;
     }
 
-    /// Returns the change of the probability, scaled down for small probabilities (RFC 8033 section 4.2).
+    /// Returns the change in the probability, scaled down for small probabilities (RFC 8033 section 4.2).
     fn step(&self) -> f64 {
         let seconds = |span: Span| span.0 as f64 / PS_PER_SECOND as f64;
         let PieConfig { alpha, beta, .. } = self.config;

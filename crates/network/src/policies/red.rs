@@ -4,7 +4,7 @@ use super::{Arrival, Verdict};
 use crate::scenario::{QueueUnit, RedConfig, RedGap};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
-/// Minimum and maximum max_p of adaptive RED, and its steps (Floyd, Gummadi and Shenker 2001).
+/// Minimum and maximum of max_p in adaptive RED, and the steps by which it changes (Floyd, Gummadi and Shenker 2001).
 const MAX_P_BOTTOM: f64 = 0.01;
 const MAX_P_TOP: f64 = 0.5;
 const MAX_STEP: f64 = 0.01;
@@ -18,17 +18,18 @@ pub struct Red {
     config: RedConfig,
     /// Average queue at and above which all arrivals are dropped.
     largest: f64,
-    /// Weight of the old average after one arrival, 1 - w_q.
+    /// Weight of the old average after one arrival: 1 - w_q.
     kept: f64,
-    /// Transmission time of a packet of mean size [ps].
+    /// Transmission time [ps] of a packet of mean size.
     packet_time: f64,
     average: f64,
     max_p: f64,
-    /// Time of the last step of max_p.
+    /// Time at which max_p was last changed.
     moved: Time,
     /// Packets or bytes since the last drop or mark; None while the average is below `min`.
     count: Option<u64>,
-    /// Random number in [0, 1), if the gap is drawn in advance: the next drop occurs when p times the count reaches it.
+    /// Random number in [0, 1), if the gap is drawn in advance: the next drop occurs when p times the count reaches
+    /// this number.
     drawn: f64,
 }
 
@@ -57,7 +58,7 @@ impl Red {
         self.config.unit == QueueUnit::Bytes
     }
 
-    /// Returns the average queue [packet or byte].
+    /// Returns the average queue, in packets or bytes.
     pub fn average(&self) -> f64 {
         self.average
     }
@@ -156,7 +157,7 @@ impl Red {
         power(self.kept, (idle as f64 / self.packet_time) as u64 + 1)
     }
 
-    /// Changes max_p so that the average approaches the middle between the thresholds (adaptive RED).
+    /// Changes max_p so that the average moves towards the middle between the thresholds (adaptive RED).
     #[cold]
     fn adapt(&mut self, now: Time) {
         let RedConfig { min, max, .. } = self.config;
@@ -175,15 +176,15 @@ impl Red {
     fn probability(&self) -> f64 {
         let RedConfig { min, max, max_p, .. } = self.config;
         if self.average >= max {
-            // Gentle RED increases the probability from max_p at `max` to 1 at twice `max`; as in ns-2, with the
-            // initial max_p.
+            // Gentle RED increases the probability from max_p at `max` to 1 at twice `max`. Like ns-2, it uses the
+            // initial max_p for this.
             ((1.0 - max_p) / max * self.average + 2.0 * max_p - 1.0).min(1.0)
         } else {
             (self.average - min) / (max - min) * self.max_p
         }
     }
 
-    /// Returns p_a, which also depends on the packets since the last drop or mark.
+    /// Returns p_a, which also depends on the number of packets since the last drop or mark.
     #[inline(always)]
     fn spaced(&self, counted: u64, bytes: u64) -> f64 {
         let p = self.probability();

@@ -1,4 +1,4 @@
-//! Step marking: marks packets that find a queue longer than K (RFC 8257 section 3.1).
+//! Step marking: marks packets that find a queue of at least K (RFC 8257 section 3.1).
 
 use super::{Arrival, Verdict};
 use crate::scenario::{QueueUnit, StepMarkingConfig};

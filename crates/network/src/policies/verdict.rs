@@ -13,19 +13,19 @@ pub enum Verdict {
     Refuse,
 }
 
-/// An arriving packet, and the queue that it finds, excluding the packet in transmission.
+/// An arriving packet, and the queue that it finds, which excludes the packet in transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
     /// Time of the arrival.
     pub now: Time,
-    /// Length, headers included [byte].
+    /// Length [byte], including headers.
     pub bytes: u64,
     /// Whether the packet is ECN-capable.
     pub capable: bool,
     /// Number of waiting packets.
     pub packets_waiting: u64,
-    /// Total length of the waiting packets [byte].
+    /// Total length [byte] of the waiting packets.
     pub bytes_waiting: u64,
-    /// Start of the idle time of the line; None while a packet is in transmission.
+    /// Time since which the line has been idle; None while a packet is in transmission.
     pub idle_since: Option<Time>,
 }

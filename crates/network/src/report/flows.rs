@@ -13,11 +13,11 @@ pub struct DatagramReport {
     pub flow: usize,
     /// Number of datagrams that the application sent.
     pub sent: u64,
-    /// Payload of the datagrams sent [byte].
+    /// Payload [byte] of the datagrams sent.
     pub sent_bytes: u64,
     /// Number of datagrams that the receiver received.
     pub received: u64,
-    /// Payload of the datagrams received [byte].
+    /// Payload [byte] of the datagrams received.
     pub received_bytes: u64,
     /// Number of datagrams missing up to the highest sequence number received (RFC 3550 section 6.4.1).
     pub lost: u64,
@@ -40,9 +40,9 @@ impl DatagramReport {
 pub struct VideoReport {
     /// Flow index.
     pub flow: usize,
-    /// Requested chunks, in order; the class of each is the index of its bitrate in the ladder.
+    /// Requested chunks, in order; the class of each request is the index of its bitrate in the ladder.
     pub chunks: Vec<File>,
-    /// Times of playback and stalls.
+    /// Time spent in playback and in stalls.
     pub playback: Playback,
 }
 
@@ -53,18 +53,18 @@ pub struct ArrivedFlow {
     pub arrived: Time,
     /// Size [byte].
     pub bytes: u64,
-    /// Time at which its last byte was delivered, if it was.
+    /// Time at which its last byte was delivered; None if it was not.
     pub completed: MaybeTime,
 }
 
 /// Results of arriving flows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivedReport {
-    /// Index of the flow of the scenario.
+    /// Index of the flow in the scenario.
     pub flow: usize,
     /// Number of flows whose start was delayed because `most_active` flows were active.
     pub waited: u64,
-    /// Maximum number of flows that were active at one time.
+    /// Maximum number of simultaneously active flows.
     pub peak: u64,
     /// All flows that arrived, in order.
     pub flows: Vec<ArrivedFlow>,
@@ -77,14 +77,14 @@ pub struct ProxyReport {
     pub flow: usize,
     /// Index of the flow that empties the buffer.
     pub forwarded_over: usize,
-    /// Mean occupancy over time [byte].
+    /// Time-averaged occupancy [byte].
     pub mean_bytes: f64,
     /// Maximum occupancy [byte].
     pub peak_bytes: u64,
-    /// Occupancy at the end [byte].
+    /// Occupancy [byte] at the end of the run.
     pub held_bytes: u64,
     /// Number of ACKs that were pure window updates.
     pub window_updates: u64,
-    /// Number of zero-window probes of the sender (RFC 9293 section 3.8.6.1).
+    /// Number of zero-window probes that the sender sent (RFC 9293 section 3.8.6.1).
     pub window_probes: u64,
 }

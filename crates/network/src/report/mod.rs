@@ -34,7 +34,7 @@ pub struct WebReport {
     pub flow: usize,
     /// Bytes that the server has written.
     pub scheduled_bytes: u64,
-    /// Counters of the requests' sender.
+    /// Counters of the TCP sender that carries the requests.
     pub requests: SenderCounters,
     /// Requested files, in order.
     pub files: Vec<File>,
@@ -57,35 +57,35 @@ pub struct PortReport {
     pub lost_discarded: u64,
     /// Cells of frames removed by the link's injected losses.
     pub lost_injected: u64,
-    /// Cells dropped by an outage, on arrival or in the buffer.
+    /// Cells dropped because of an outage, either on arrival or from the buffer.
     pub lost_outage: u64,
     /// Cells lost on the wire because of an outage; they do not count as departed.
     pub lost_on_wire: u64,
-    /// Cells in the buffer at the end.
+    /// Cells in the buffer at the end of the run.
     pub held: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
-    /// Frames admitted that lost a cell.
+    /// Frames that were admitted but lost a cell.
     pub frames_damaged: u64,
-    /// Maximum queue [cell]; 0 for hosts, whose queues are not measured, and for ports that cannot queue.
+    /// Maximum queue length [cell]; 0 for hosts, whose queues are not measured, and for ports that cannot queue.
     pub peak_queue: u64,
-    /// Mean queue over time [cell]; None if the peak is not measured.
+    /// Time-averaged queue length [cell]; None if the maximum is not measured.
     pub mean_queue: Option<f64>,
     /// Fraction of the slots that carried a cell.
     pub utilization: f64,
-    /// Frames that would have been complete without bit errors of this link.
+    /// Frames that would have been complete without this link's bit errors.
     pub frames_corrupted: u64,
 }
 
 impl PortReport {
-    /// Returns the number of cells lost, for all reasons.
+    /// Returns the number of cells lost from all causes.
     pub(crate) fn lost(&self) -> u64 {
         let at_the_port = self.lost_overflow + self.lost_aqm + self.lost_discarded + self.lost_injected;
         at_the_port + self.lost_outage + self.lost_on_wire
     }
 }
 
-/// Results of a service class's queue at a switch port.
+/// Results of the queue of one service class at a switch port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassReport {
     /// Link index.
@@ -94,9 +94,9 @@ pub struct ClassReport {
     pub class: Class,
     /// Counters of the queue.
     pub counters: QueueCounters,
-    /// Cells in the buffer at the end.
+    /// Cells in the buffer at the end of the run.
     pub held: u64,
-    /// Mean queue over time [cell]; None if the port cannot queue.
+    /// Time-averaged queue length [cell]; None if the port cannot queue.
     pub mean_queue: Option<f64>,
 }
 
@@ -120,21 +120,21 @@ pub struct SourceReport {
 pub struct Report {
     /// Results by flow.
     pub flows: Vec<FlowReport>,
-    /// Results by flow with web traffic.
+    /// Results of each flow with web traffic.
     pub web: Vec<WebReport>,
-    /// Results by flow with adaptive video.
+    /// Results of each flow with adaptive video.
     pub videos: Vec<VideoReport>,
     /// Results of arriving flows.
     pub arrived: Vec<ArrivedReport>,
-    /// Results by datagram flow.
+    /// Results of each datagram flow.
     pub datagrams: Vec<DatagramReport>,
     /// Results of the flows whose data a proxy forwards over another flow.
     pub proxies: Vec<ProxyReport>,
-    /// Results by link, for AAL5.
+    /// Results of each link that carries AAL5 cells.
     pub ports: Vec<PortReport>,
-    /// Results by link, for IP packets.
+    /// Results of each link that carries IP packets.
     pub packet_ports: Vec<PacketReport>,
-    /// Results by switch port and class, for classes that have circuits at the port.
+    /// Results of each class at each switch port, for classes that have circuits at the port.
     pub classes: Vec<ClassReport>,
     /// Results by VBR source.
     pub sources: Vec<SourceReport>,

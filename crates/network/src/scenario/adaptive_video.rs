@@ -10,7 +10,7 @@ const MAX_BITRATES: usize = 50;
 /// Maximum number of chunks over which the throughput is averaged.
 const MAX_CHUNKS: u32 = 1000;
 
-/// A video, and the player that requests its chunks.
+/// A video and the player that requests its chunks.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveVideoConfig {
@@ -32,7 +32,7 @@ pub struct AdaptiveVideoConfig {
 pub enum BitrateRule {
     /// Buffer-based selection: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).
     Buffer {
-        /// Playing time up to which the lowest bitrate is requested [ps].
+        /// Reservoir [ps]: buffered playing time up to which the lowest bitrate is requested.
         reservoir_ps: u64,
         /// Range [ps] of playing time above the reservoir over which the bitrate rises to the highest.
         cushion_ps: u64,

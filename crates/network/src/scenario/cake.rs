@@ -14,9 +14,9 @@ pub struct CakeConfig {
     pub overhead: i32,
     /// Encapsulation.
     pub framing: CakeFraming,
-    /// Minimum length of a packet with its overhead [byte].
+    /// Minimum length [byte] of a packet, including its overhead.
     pub mpu: u32,
-    /// Round-trip time for which COBALT is configured [ps].
+    /// Round-trip time [ps] for which COBALT is configured.
     pub rtt_ps: u64,
     /// Mapping of DSCPs to tins.
     pub tins: CakeTins,
@@ -29,7 +29,7 @@ pub struct CakeConfig {
     pub ingress: bool,
 }
 
-/// Encapsulation of packets on the line.
+/// Encapsulation of packets on the wire.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeFraming {
@@ -111,7 +111,7 @@ impl CakeConfig {
         })
     }
 
-    /// Returns the length of a packet on the line, with overhead and framing [byte].
+    /// Returns the length [byte] of a packet on the wire, including overhead and framing.
     pub fn line_bytes(&self, bytes: u64) -> u64 {
         let length = (bytes as i64 + i64::from(self.overhead)).max(i64::from(self.mpu)) as u64;
         match self.framing {
@@ -144,8 +144,8 @@ impl CakeTins {
         }
     }
 
-    /// Returns for each tin the rate up to which it has priority at a shaper of the given rate, and its quantum for use
-    /// without a shaper.
+    /// Returns, for each tin, the rate up to which it has priority if the shaper has the given rate, and its quantum if
+    /// there is no shaper.
     pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {
         let shifted = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
         match self {

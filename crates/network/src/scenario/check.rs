@@ -135,7 +135,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Returns a field that a time-varying link does not support, and the accepted values.
+/// If a time-varying link sets a field that it does not support, returns the field and the accepted values.
 fn unsupported_with_time_variation(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
     if framing == Framing::Aal5 {
         let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
@@ -276,7 +276,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         }
     }
     if flow.traffic.has_requests() {
-        // Requests that wait for the window may be sent in one segment.
+        // Requests that wait for the window may be sent together in one segment.
         ack = data;
     }
     for (back, bytes) in [(false, data), (true, ack)] {

@@ -24,9 +24,9 @@ pub enum ConditionerConfig {
     Tbf(TbfConfig),
     /// An additional delay on the wire, drawn for each packet.
     Jitter(JitterConfig),
-    /// Reordering: packets that skip the delay of the jitter.
+    /// Reordering: some packets skip the jitter delay.
     Reordering(ReorderingConfig),
-    /// Duplication: packets that arrive twice.
+    /// Duplication: some packets arrive twice.
     Duplication(DuplicationConfig),
     /// A transmitter that sends packets in batches.
     Aggregation(AggregationConfig),
@@ -39,17 +39,17 @@ pub struct AggregationConfig {
     /// Batches begin at multiples of this interval [ps]; if absent, they begin whenever the transmitter is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ps: Option<u64>,
-    /// Time before each batch in which nothing is sent [ps].
+    /// Idle time [ps] before each batch.
     pub overhead_ps: u64,
-    /// Additional length of each packet of a batch [byte].
+    /// Additional length [byte] of each packet in a batch.
     pub packet_overhead_bytes: u32,
-    /// Maximum number of packets of a batch.
+    /// Maximum number of packets per batch.
     pub max_packets: u32,
     /// Maximum length of a batch [byte].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size_bytes: Option<u64>,
-    /// Maximum duration of a batch, excluding its overhead, at the link rate at its start [ps]; if absent, the rest of
-    /// the interval.
+    /// Maximum duration [ps] of a batch, excluding its overhead, computed at the link rate when the batch starts; if
+    /// absent, a batch may take the rest of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_ps: Option<u64>,
 }
@@ -70,9 +70,10 @@ pub struct DuplicationConfig {
 pub struct JitterConfig {
     /// Mean additional delay [ps].
     pub delay_ps: u64,
-    /// Scale of the deviation from the mean [ps].
+    /// Scale [ps] of the deviation from the mean.
     pub jitter_ps: u64,
-    /// Inverse of the distribution function of the deviation, in units of 2⁻¹³ of the jitter; uniform if absent.
+    /// Inverse of the deviation's distribution function, in units of 2⁻¹³ of the jitter; if absent, the deviation is
+    /// uniform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Vec<i16>>,
     /// Correlation: weight of the previous draw.
@@ -89,8 +90,8 @@ pub struct ReorderingConfig {
     pub probability: f64,
     /// Correlation: weight of the previous draw.
     pub correlation: f64,
-    /// A packet is a candidate for skipping the delay if at least `gap` - 1 packets were delayed since the last one
-    /// that skipped it.
+    /// A packet is a candidate for skipping the delay if at least `gap` - 1 packets have been delayed since the last
+    /// one that skipped it.
     pub gap: u32,
 }
 
@@ -187,7 +188,7 @@ fn bucket_problem(rate_bps: u64, burst_bytes: u64, peak_bps: Option<u64>, mtu_by
         })
 }
 
-/// Returns an invalid combination of a link's conditioners, and the accepted ones.
+/// If a link's conditioners cannot be combined, returns the invalid combination and the accepted ones.
 pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static str, &'static str)> {
     let count = |is: fn(&ConditionerConfig) -> bool| configs.iter().filter(|&config| is(config)).count();
     let shapers = count(|config| matches!(config, ConditionerConfig::Tbf(_)));
@@ -221,7 +222,7 @@ fn probability_problem(name: &'static str, value: f64) -> Option<Problem> {
 impl JitterConfig {
     /// Maximum additional delay [ps].
     pub(crate) fn max_ps(&self) -> u64 {
-        // Entries of a table are below 4 times the jitter.
+        // An entry of the distribution table is at most 4 times the jitter.
         self.delay_ps + 4 * self.jitter_ps
     }
 
@@ -302,7 +303,7 @@ impl LinkConfig {
         self.conditioners.iter().any(aggregation)
     }
 
-    /// Returns whether the link's transmitter or wire varies over time, per packet or per batch.
+    /// Returns whether the transmitter's rate or the delay on the wire varies, over time or from packet to packet.
     pub(crate) fn varies(&self) -> bool {
         self.motion.is_some() || self.jitter().is_some() || self.aggregates()
     }

@@ -7,11 +7,11 @@ use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Datagrams of one length at a constant rate.
+/// Fixed-length datagrams at a constant rate.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CbrConfig {
-    /// Rate of the IP packets, including headers [bit/s].
+    /// Rate [bit/s] of the IP packets, including headers.
     pub rate_bps: u64,
     /// Payload of each datagram [byte].
     pub payload_bytes: u32,
@@ -21,7 +21,7 @@ pub struct CbrConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {
-    /// Rate of the IP packets while on, including headers [bit/s].
+    /// Rate [bit/s] of the IP packets while on, including headers.
     pub rate_bps: u64,
     /// Payload of each datagram [byte].
     pub payload_bytes: u32,
@@ -61,7 +61,7 @@ pub struct BurstsConfig {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Times {
-    /// Every time equals the mean.
+    /// Every duration equals the mean.
     Fixed {},
     /// Exponential distribution.
     Exponential {},
@@ -72,11 +72,11 @@ pub enum Times {
     },
 }
 
-/// Datagrams of one length with exponential intervals (a Poisson process).
+/// Fixed-length datagrams at exponentially distributed intervals (a Poisson process).
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PoissonConfig {
-    /// Mean rate of the IP packets, including headers [bit/s].
+    /// Mean rate [bit/s] of the IP packets, including headers.
     pub rate_bps: u64,
     /// Payload of each datagram [byte].
     pub payload_bytes: u32,
@@ -86,7 +86,7 @@ pub struct PoissonConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {
-    /// Mean rate of the frames' payload [bit/s].
+    /// Mean rate [bit/s] of the frames' payload.
     pub rate_bps: u64,
     /// Mean interval between frames [ps].
     pub frame_ps: u64,
@@ -102,7 +102,7 @@ pub struct VideoConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
-    /// Send time after the start [ps], ascending, and payload [byte] of each datagram.
+    /// Send time [ps], relative to the start and ascending, and payload [byte] of each datagram.
     pub sent_ps: Vec<(u64, u32)>,
 }
 
@@ -113,7 +113,7 @@ const MAX_PAYLOAD: u32 = 65_000;
 /// Minimum interval between frames [ps].
 const MIN_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
 
-/// Returns the problem of a rate or a payload, if any.
+/// Returns the problem with a rate or a payload, if any.
 fn rate_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {
     refuse_unless(
         RATES.contains(&rate_bps),
@@ -199,7 +199,7 @@ impl ArrivalsConfig {
 }
 
 impl super::TrafficConfig {
-    /// Returns whether the traffic is datagrams instead of TCP.
+    /// Returns whether the traffic consists of datagrams instead of a TCP stream.
     pub fn is_datagrams(&self) -> bool {
         self.largest_datagram_bytes().is_some()
     }
@@ -212,7 +212,7 @@ impl super::TrafficConfig {
         )
     }
 
-    /// Returns the length of the longest datagram as an IP packet [byte]; None for other traffic.
+    /// Returns the length [byte] of the IP packet that carries the longest datagram; None for other traffic.
     pub fn largest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
             super::TrafficConfig::Greedy {}
@@ -231,10 +231,10 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
-    /// Returns the length of the shortest possible datagram as an IP packet [byte]; None for other traffic.
+    /// Returns the length [byte] of the IP packet that carries the shortest possible datagram; None for other traffic.
     pub fn shortest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
-            // The last datagram of a frame may hold one byte.
+            // The last datagram of a frame may carry only one byte.
             super::TrafficConfig::Video(_) => 1,
             super::TrafficConfig::Arrivals(list) => list.sent_ps.iter().map(|sent| sent.1).min().unwrap_or(1),
             _ => return self.largest_datagram_bytes(),
@@ -242,7 +242,7 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
-    /// Returns the first problem of the datagrams' parameters, if any.
+    /// Returns the first problem with the datagrams' parameters, if any.
     pub(super) fn datagram_problem(&self) -> Option<Problem> {
         match self {
             super::TrafficConfig::Greedy {}

@@ -68,7 +68,7 @@ pub enum SizesConfig {
 pub(crate) const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;
 /// Maximum number of flows at one time.
 const MAX_ACTIVE: u32 = 100_000;
-/// The share of all flows, in parts per billion.
+/// All flows, the unit of shares in parts per billion.
 pub(crate) const ALL_FLOWS: u64 = 1_000_000_000;
 
 impl FlowArrivalsConfig {
@@ -171,7 +171,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
 pub(crate) struct ConnectionSlots {
     /// Index of the flow whose arriving flows use the slots.
     pub owner: usize,
-    /// Indices of the flows of the slots.
+    /// Flow index of each slot.
     pub flows: Range<usize>,
 }
 
@@ -199,16 +199,16 @@ fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     }
 }
 
-/// Returns the memory that the flows of all slots occupy in a scenario, excluding the heap memory of their lists and
-/// strings [byte].
+/// Returns the memory [byte] that the flows of all slots occupy in a scenario, excluding the heap memory of their lists
+/// and strings.
 pub(crate) fn connection_slot_bytes(all: &[ConnectionSlots]) -> u64 {
     memory::bytes::<FlowConfig>(all.iter().map(|slots| slots.flows.len()).sum::<usize>())
 }
 
 impl Scenario {
-    /// Returns the scenario with a flow for each slot of its arriving flows, after its other flows. Their `connection_slot_bytes`
-    /// are counted for the memory limit before they are allocated; the caller subtracts them when it drops the
-    /// scenario.
+    /// Returns the scenario with a flow for each slot of its arriving flows, after its other flows. Their
+    /// `connection_slot_bytes` are counted for the memory limit before they are allocated; the caller subtracts them
+    /// when it drops the scenario.
     ///
     /// # Errors
     /// Returns an error if a setting of the arriving flows is invalid, for example the number of slots.

@@ -66,7 +66,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
             None => break,
         }
     }
-    // With a smaller buffer, the window would never open by a segment while another segment is in flight.
+    // With a smaller buffer, the window could never open by a whole segment while another segment is in flight.
     let min = 2 * u64::from(flow.tcp.mss_bytes);
     if !(min..=1 << 40).contains(&onward.buffer_bytes) {
         return refuse(

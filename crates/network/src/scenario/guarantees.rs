@@ -13,7 +13,7 @@ pub(crate) struct LinkGuarantees {
     pub departs_as_begun: bool,
     /// The departure time of a packet is known when it is admitted.
     pub departs_as_admitted: bool,
-    /// Packets arrive in the order of departure.
+    /// Packets arrive in the order in which they departed.
     pub keeps_order: bool,
     /// Every packet that has left the port arrives.
     pub loses_none_on_wire: bool,
@@ -28,7 +28,7 @@ pub(crate) struct LinkGuarantees {
 /// Guarantees of a host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostGuarantees {
-    /// Packets of its end points reach its interface without delay.
+    /// The host passes its end points' packets to its interface without delay.
     pub sends_at_once: bool,
 }
 
@@ -109,7 +109,7 @@ impl LinkConfig {
 }
 
 impl Scenario {
-    /// Returns whether the host at the start of a link has more than an interface with an unlimited FIFO.
+    /// Returns whether the interface of the host at the start of a link is anything other than an unlimited FIFO.
     pub(crate) fn has_queue_at_host(&self, link: &LinkConfig) -> bool {
         let plain = link.policy == (PolicyConfig::TailDrop {}) && link.buffer.is_none() && link.conditioners.is_empty();
         self.is_host(link.from) && !plain
@@ -133,7 +133,7 @@ impl FlowConfig {
         }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
-            // Streams and arriving flows act at times that they choose, and players also when a chunk has arrived.
+            // Streams and arriving flows act at times of their own, and players also act when a chunk has arrived.
             TrafficConfig::Stream(_)
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)

@@ -1,4 +1,5 @@
-//! The resolved scenario: every field is present, and every quantity is an integer in the unit that its name ends with.
+//! The resolved scenario: every field is present, and every quantity is an integer in the unit given by the suffix of
+//! its name.
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
@@ -59,17 +60,17 @@ use web::WebConfig;
 pub struct Scenario {
     /// Engine of the run.
     pub engine: Engine,
-    /// Payload of links: ATM cells or IP packets.
+    /// What the links carry: ATM cells or IP packets.
     pub framing: Framing,
     /// Length of the run [ps].
     pub duration_ps: u64,
-    /// Order of cells that reach a switch at the same time.
+    /// Order in which a switch processes cells that reach it at the same time.
     pub ties: Ties,
-    /// Offset of a switch's output slots from the slots in which cells arrive, as a fraction of a cell time [0, 1).
+    /// Offset of a switch's output slots from the slots in which cells arrive, as a fraction of a cell time in [0, 1).
     pub slot_phase: f64,
     /// Hosts and switches.
     pub nodes: Vec<NodeConfig>,
-    /// Directed links, each with the output port that feeds it.
+    /// Directed links, each including the output port that feeds it.
     pub links: Vec<LinkConfig>,
     /// TCP connections.
     pub flows: Vec<FlowConfig>,
@@ -86,11 +87,11 @@ pub struct Scenario {
 pub enum Engine {
     /// Every arrival and departure of a cell or packet at every port is processed.
     Reference,
-    /// The fast engine, which takes shortcuts; trains of cells are one of them.
+    /// The fast engine, which takes shortcuts, such as processing whole trains of cells.
     Trains,
 }
 
-/// Payload of links: ATM cells or IP packets.
+/// What the links carry: ATM cells or IP packets.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -101,7 +102,7 @@ pub enum Framing {
     Ip,
 }
 
-/// Order of cells or packets that reach a switch at the same time.
+/// Order in which a switch or router processes cells or packets that reach it at the same time.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -122,7 +123,7 @@ pub struct NodeConfig {
     pub name: String,
     /// Kind of the node.
     pub kind: NodeKind,
-    /// Upper bound of the uniformly distributed delay that a host adds to each packet [ps]; 0 on switches.
+    /// Upper bound [ps] of the uniformly distributed delay that a host adds to each packet; 0 on switches.
     pub send_jitter_ps: u64,
 }
 
@@ -145,7 +146,7 @@ pub struct LinkConfig {
     pub from: usize,
     /// Index of the downstream node.
     pub to: usize,
-    /// Bit rate, counting 53 bytes per cell, or whole IP packets [bit/s].
+    /// Bit rate [bit/s], which counts 53 bytes per cell, or whole IP packets.
     pub rate_bps: u64,
     /// Propagation delay [ps].
     pub delay_ps: u64,
@@ -213,7 +214,8 @@ pub enum LossConfig {
     },
     /// Each frame is lost independently, with a probability that changes over time.
     OverTime {
-        /// Times [ps], ascending, each with the loss probability from then on; 0 before the first.
+        /// Times [ps], ascending, each with the loss probability from then on; the probability is 0 before the first
+        /// time.
         steps_ps: Vec<(u64, f64)>,
     },
     /// A loss probability that depends on a good and a bad state with exponential durations.
@@ -284,11 +286,11 @@ pub struct FlowConfig {
     /// Class of the flow's packets at ports with classes, in both directions; 0 is the first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub class: u32,
-    /// Whether ECN-capable packets have ECT(1), because the congestion control is scalable (RFC 9331).
+    /// Whether ECN-capable packets carry ECT(1), because the congestion control is scalable (RFC 9331).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scalable: bool,
-    /// Whether real programs replace the flow's end points. Then `traffic` and `start` are not used, and the MSS bounds the
-    /// packets.
+    /// Whether real programs replace the flow's end points. If so, `traffic` and `start` are not used, and the MSS
+    /// limits the packet length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
     /// Forwarding of delivered data over another flow that starts where this one ends; None without a proxy.
@@ -297,7 +299,7 @@ pub struct FlowConfig {
     /// Whether the flow forwards the data of another flow. Both then have equal traffic and start times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
-    /// Route changes; None means constant routes.
+    /// Route changes; None means that the routes are constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerouting: Option<Box<ReroutingConfig>>,
 }
@@ -308,7 +310,7 @@ pub struct FlowConfig {
 pub struct ForwardingConfig {
     /// Index of the forwarding flow.
     pub flow: usize,
-    /// Buffer for data that were received and not yet acknowledged on the forwarding flow [byte].
+    /// Buffer [byte] for data that have been received but not yet acknowledged on the forwarding flow.
     pub buffer_bytes: u64,
 }
 
@@ -322,7 +324,7 @@ fn is_zero(class: &u32) -> bool {
 pub struct OnOffConfig {
     /// Name in reports, unique among VBR sources.
     pub name: String,
-    /// Links from the source to its sink, in order; the first carries nothing else.
+    /// Links from the source to its sink, in order; the first link carries no other traffic.
     pub route: Vec<usize>,
     /// Rate of cells while on [bit/s].
     pub peak_bps: u64,
@@ -358,13 +360,13 @@ pub enum TrafficConfig {
     Cbr(CbrConfig),
     /// Datagrams in bursts.
     OnOff(OnOffDatagramsConfig),
-    /// Datagrams with exponential intervals.
+    /// Datagrams at exponentially distributed intervals.
     Poisson(PoissonConfig),
     /// Datagrams of video frames.
     Video(VideoConfig),
     /// Datagrams from a list.
     Arrivals(ArrivalsConfig),
-    /// Traffic of a real protocol stack's application; its flow is external.
+    /// Traffic of an application on a real protocol stack; its flow is external.
     Stack(StackConfig),
 }
 
@@ -378,7 +380,7 @@ pub enum StartConfig {
         /// Start time [ps].
         at_ps: u64,
     },
-    /// Uniformly distributed in an interval, from the flow's own random stream.
+    /// Uniformly distributed over an interval; drawn from the flow's own random stream.
     Random {
         /// Start of the interval [ps].
         from_ps: u64,

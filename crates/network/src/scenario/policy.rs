@@ -71,11 +71,11 @@ pub enum PolicyConfig {
     #[serde(rename = "dualpi2")]
     #[strum(serialize = "dualpi2")]
     DualPi2(DualPi2Config),
-    /// ACK filter: ACKs replace redundant earlier ones.
+    /// ACK filter: an arriving ACK replaces earlier ACKs that it makes redundant.
     AckFilter {},
-    /// Drop from front: a packet that finds the buffer full replaces the oldest packets.
+    /// Drop from front: a packet that finds the buffer full displaces the oldest packets.
     HeadDrop {},
-    /// CAKE: a shaper, tins and fair queueing of hosts and flows with COBALT.
+    /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
     Cake(CakeConfig),
 }
 
@@ -102,7 +102,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Returns whether the policy only drops, and depends only on the occupancy.
+    /// Returns whether the policy never marks, and decides by the occupancy alone.
     pub fn depends_on_occupancy_only(&self) -> bool {
         matches!(
             self,
@@ -110,7 +110,7 @@ impl PolicyConfig {
         )
     }
 
-    /// Returns whether the policy depends only on the occupancy and treats frames as a whole.
+    /// Returns whether the policy decides by the occupancy alone and treats frames as a whole.
     pub fn drops_whole_frames(&self) -> bool {
         matches!(
             self,
@@ -128,19 +128,20 @@ impl PolicyConfig {
             )
     }
 
-    /// Returns whether the policy admits, unmarked, every packet at a port where no packet ever waits. Such a port needs no
-    /// policy (`queueless`).
+    /// Returns whether the policy admits every packet unmarked at a port where no packet ever waits. Such a port needs
+    /// no policy (`queueless`).
     pub fn is_inert_without_queue(&self) -> bool {
         match self {
             PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => true,
-            // Selective Drop and FBA drop only above a positive share of the buffer, and the buffer is empty.
+            // Selective Drop and FBA drop only while the occupancy is above a positive fraction of the buffer, and here
+            // the buffer is empty.
             PolicyConfig::Epd { .. } | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => true,
-            // The average stays at zero, and `min` is positive.
+            // The average queue stays at zero, and `min` is positive.
             PolicyConfig::Red(red) => red.min > 0.0,
             // A backlog of zero is never above `least_backlog_bytes`.
             PolicyConfig::Pie(_) => true,
             PolicyConfig::StepMarking(step) => step.threshold > 0,
-            // Only an overflow raises the probability from zero.
+            // The probability rises from zero only at an overflow.
             PolicyConfig::Blue(_) => true,
             // When the queue behind a packet is empty, the backlog is below `least_backlog_bytes`, so the target has no
             // effect.
@@ -157,7 +158,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Returns whether the policy may hold packets back from a free transmitter.
+    /// Returns whether the policy may withhold packets from an idle transmitter.
     pub fn shapes(&self) -> bool {
         matches!(self, PolicyConfig::Cake(cake) if cake.rate_bps.is_some())
     }
@@ -171,7 +172,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Returns the first problem of the parameters, if any.
+    /// Returns the first problem with the parameters, if any.
     pub fn problem(&self) -> Option<Problem> {
         match self {
             PolicyConfig::TailDrop {}

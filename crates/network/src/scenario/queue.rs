@@ -24,7 +24,7 @@ pub struct RedConfig {
     pub adaptive: bool,
     /// Distribution of the gaps between drops.
     pub gap: RedGap,
-    /// Mean length of a packet [byte].
+    /// Mean packet length [byte].
     pub mean_packet_bytes: u32,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -67,19 +67,19 @@ pub struct PieConfig {
     pub update_ps: u64,
     /// Burst allowance (MAX_BURST) [ps].
     pub burst_ps: u64,
-    /// Gain of the deviation of the delay from the target [1/s].
+    /// Gain [1/s] for the deviation of the delay from the target.
     pub alpha: f64,
-    /// Gain of the change of the delay [1/s].
+    /// Gain [1/s] for the change in the delay.
     pub beta: f64,
     /// Backlog up to which PIE neither drops nor marks [byte].
     pub least_backlog_bytes: u64,
     /// Estimator of the delay.
     pub delay: PieDelay,
-    /// Specification or implementation whose rules for bursts and for extreme probabilities apply.
+    /// Specification or implementation whose rules for bursts and for extreme probabilities are followed.
     pub rules: PieRules,
     /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
     pub derandomize: bool,
-    /// Whether ECN-capable packets are marked instead of dropped while the probability is at most .1.
+    /// Whether ECN-capable packets are marked instead of dropped while the probability is at most 0.1.
     pub ecn: bool,
 }
 
@@ -87,15 +87,16 @@ pub struct PieConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
-    /// Sojourn time of the packet that left last.
+    /// Sojourn time of the packet that departed most recently.
     Sojourn,
     /// Queue length divided by the mean departure rate, as in ns-3.
     DepartureRate,
-    /// Queue length times the mean time in which 2^14 bytes departed (RFC 8033 section 5.2, appendix A).
+    /// Queue length times the mean time that 2^14 bytes took to depart, divided by 2^14 bytes (RFC 8033 section 5.2,
+    /// appendix A).
     DepartureTime,
 }
 
-/// Rules of PIE for bursts and for extreme probabilities, by their source.
+/// PIE's rules for bursts and for extreme probabilities, by their source.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieRules {
@@ -123,11 +124,11 @@ pub struct StepMarkingConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BlueConfig {
-    /// Increase of the probability at an overflow.
+    /// Increase in the probability at an overflow.
     pub increment: f64,
-    /// Decrease of the probability when the link is idle.
+    /// Decrease in the probability when the link is idle.
     pub decrement: f64,
-    /// Minimum time between changes [ps].
+    /// Minimum time [ps] between changes of the probability.
     pub freeze_ps: u64,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
@@ -141,7 +142,7 @@ pub struct CodelConfig {
     pub target_ps: u64,
     /// Time for which the delay may exceed the target (INTERVAL) [ps].
     pub interval_ps: u64,
-    /// Backlog behind a packet up to which the packet is never dropped [byte].
+    /// Backlog [byte] behind a packet up to which the packet is never dropped.
     pub least_backlog_bytes: u64,
     /// Arithmetic of times.
     pub arithmetic: CodelArithmetic,
@@ -170,7 +171,7 @@ pub struct FqCodelConfig {
     pub target_ps: u64,
     /// Time for which the delay may exceed the target (INTERVAL) [ps].
     pub interval_ps: u64,
-    /// Backlog behind a packet up to which the packet is never dropped [byte].
+    /// Backlog [byte] behind a packet up to which the packet is never dropped.
     pub least_backlog_bytes: u64,
     /// Arithmetic of times.
     pub arithmetic: CodelArithmetic,
@@ -178,9 +179,9 @@ pub struct FqCodelConfig {
     pub ecn: bool,
     /// Bytes that a queue may send per turn.
     pub quantum_bytes: u32,
-    /// Number of queues over which a hash spreads the flows; None means one per flow.
+    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
     pub queues: Option<u32>,
-    /// Specification or implementation whose rules for the backlog and for queues that become empty apply.
+    /// Specification or implementation whose rules for the backlog and for queues that become empty are followed.
     pub rules: FqCodelRules,
 }
 
@@ -188,17 +189,19 @@ pub struct FqCodelConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum FqCodelRules {
-    /// RFC 8290: CoDel uses the backlog of the flow's queue; a new queue that empties moves to the old ones.
+    /// RFC 8290: CoDel uses the backlog of the flow's own queue; a new queue that becomes empty moves to the list of
+    /// old queues.
     #[serde(rename = "rfc-8290")]
     Rfc8290,
-    /// Linux: CoDel uses the backlog of all queues; a new queue that empties moves to the old ones only if there are any.
+    /// Linux: CoDel uses the backlog of all queues; a new queue that becomes empty moves to the list of old queues only
+    /// if that list is not empty.
     Linux,
 }
 
-/// Minimum update interval [ps]: 10 us, because shorter ones would dominate a run.
+/// Minimum update interval [ps]: 10 us, because shorter intervals would dominate the run time.
 pub(super) const MIN_UPDATE: u64 = longpipe_events::PS_PER_SECOND / 100_000;
 
-/// Maximum of a policy's times [ps]: 1000 s.
+/// Maximum [ps] of a policy's time parameters: 1000 s.
 pub(super) const MAX_TIME_PS: u64 = 1_000 * longpipe_events::PS_PER_SECOND;
 
 pub(super) fn share_problem(field: &str, share: f64) -> Option<Problem> {

@@ -2,7 +2,7 @@
 
 use longpipe_tcp::Problem;
 
-/// A problem of a scenario, in one line.
+/// A problem in a scenario, as one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {value}; {accepted}")]
 pub struct ScenarioError {
@@ -14,7 +14,7 @@ pub struct ScenarioError {
     pub accepted: String,
 }
 
-/// Returns the error for a value.
+/// Returns the error for an invalid value.
 pub(crate) fn refuse<T>(
     field: impl Into<String>,
     value: impl ToString,
@@ -27,7 +27,7 @@ pub(crate) fn refuse<T>(
     })
 }
 
-/// Returns the problem of a field unless its value is valid.
+/// Returns an error for the field unless its value is valid.
 pub(super) fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
     (!fits).then(|| Problem::new(field, value, accepted))
 }

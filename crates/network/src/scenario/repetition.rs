@@ -15,8 +15,8 @@ use longpipe_tcp::Problem;
 /// batches of requests, frames of video or samples of a queue. PIE's default interval of 15 ms allows 173 days.
 pub const MOST_REPETITIONS: u64 = 1_000_000_000;
 
-/// Rejects intervals of which more than [`MOST_REPETITIONS`] fit into the run, and bursts at too short intervals. The
-/// scenario must have passed all other checks.
+/// Rejects intervals so short that more than [`MOST_REPETITIONS`] of them fit into the run, and bursts at intervals
+/// that are too short. The scenario must have passed all other checks.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let min = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
     let at_least = |field: String, interval: u64| {
@@ -118,8 +118,8 @@ fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u
     of_traffic.into_iter().chain(timeout)
 }
 
-/// Rejects bursts at shorter intervals than packets or writes at the peak rate: every burst has at least one, so such a
-/// source would exceed its own rate.
+/// Rejects bursts whose intervals are shorter than those of packets or writes at the peak rate: every burst contains at
+/// least one packet or write, so such a source would exceed its own rate.
 fn bursts_problem(flow: &FlowConfig) -> Option<Problem> {
     match &flow.traffic {
         TrafficConfig::OnOff(config) => {
@@ -135,7 +135,7 @@ fn bursts_problem(flow: &FlowConfig) -> Option<Problem> {
     }
 }
 
-/// Rejects bursts at shorter intervals than those of packets or writes, `packet_ps`.
+/// Rejects bursts whose intervals are shorter than `packet_ps`, the interval of packets or writes.
 fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
     let cycle_ps = bursts.on_ps.saturating_add(bursts.off_ps);
     let accepted = "needs, together with off, at least the transmission time of a packet at the rate, in ps";
@@ -151,8 +151,8 @@ fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
     })
 }
 
-/// Rejects bursts of VBR cells at intervals of less than a hundredth of the cell time on the source's own link: every
-/// burst has at least one cell, so the number of waiting cells would grow without limit.
+/// Rejects bursts of VBR cells whose intervals are shorter than a hundredth of the cell time on the source's own link:
+/// every burst contains at least one cell, so the number of waiting cells would grow without limit.
 fn vbr_problem(source: &OnOffConfig, link_bps: u64) -> Option<Problem> {
     let cycle_ps = source.on_ps.saturating_add(source.off_ps);
     let accepted = "needs, together with off, at least a hundredth of the cell time of its first link, in ps";
@@ -160,7 +160,7 @@ fn vbr_problem(source: &OnOffConfig, link_bps: u64) -> Option<Problem> {
     refuse_unless(fits, "on", source.on_ps, accepted)
 }
 
-/// Returns the transmission time of `bits` at a rate, rounded down [ps].
+/// Returns the transmission time [ps] of `bits` at a rate, rounded down.
 fn time_of(bits: u64, rate_bps: u64) -> u64 {
     (u128::from(bits) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)).min(u128::from(u64::MAX)) as u64
 }

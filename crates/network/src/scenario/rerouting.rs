@@ -10,7 +10,7 @@ pub struct ReroutingConfig {
     /// Treatment of packets that have passed their first router.
     #[serde(rename = "under_way")]
     pub in_flight: RerouteInFlight,
-    /// Route changes, by ascending times.
+    /// Route changes, in ascending order of time.
     pub changes: Vec<RouteChange>,
 }
 

@@ -5,8 +5,8 @@ use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Framing, LinkConfig, Scenario};
 
 impl FlowConfig {
-    /// Returns the links of all routes in one direction: the direction of ACKs if `back`, otherwise the direction of
-    /// data.
+    /// Returns the links of all routes in one direction: the direction of the ACKs if `back` is true, otherwise that of
+    /// the data.
     pub(crate) fn ways(&self, back: bool) -> impl Iterator<Item = &[usize]> {
         let first = if back { &self.return_route } else { &self.route };
         let changes = self.rerouting.iter().flat_map(|own| &own.changes);

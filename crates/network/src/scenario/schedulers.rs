@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct DrrConfig {
     /// Bytes that a queue may send per turn.
     pub quantum_bytes: u32,
-    /// Number of queues over which a hash spreads the flows; None means one per flow.
+    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
     pub queues: Option<u32>,
 }
 
@@ -21,9 +21,9 @@ pub struct DrrConfig {
 pub struct SfqConfig {
     /// Bytes that a queue may send per turn.
     pub quantum_bytes: u32,
-    /// Number of queues over which a hash spreads the flows.
+    /// Number of queues among which a hash distributes the flows.
     pub queues: u32,
-    /// Interval at which the hash changes [ps]; None means never.
+    /// Interval [ps] at which the hash changes; None means that it never changes.
     pub perturb_ps: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub struct FqConfig {
     pub initial_quantum_bytes: u32,
     /// Maximum number of queued packets per flow.
     pub flow_limit: u32,
-    /// Idle time after which a flow starts with a full quantum [ps].
+    /// Idle time [ps] after which a flow starts with a full quantum.
     pub refill_delay_ps: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct StrictPriorityConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedPriorityConfig {
-    /// Quanta per turn of each class.
+    /// Quantum of each class per turn.
     pub weights: Vec<u32>,
     /// Quantum of one class [byte].
     pub quantum_bytes: u32,
@@ -63,19 +63,19 @@ pub struct WeightedPriorityConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Config {
-    /// Target queueing delay of the classic queue [ps].
+    /// Target queueing delay [ps] of the classic queue.
     pub target_ps: u64,
     /// Update interval [ps].
     pub update_ps: u64,
-    /// Gain of the deviation of the delay from the target [1/s].
+    /// Gain [1/s] for the deviation of the delay from the target.
     pub alpha: f64,
-    /// Gain of the change of the delay [1/s].
+    /// Gain [1/s] for the change in the delay.
     pub beta: f64,
     /// Coupling factor k: the coupled mark probability of the low-latency queue is k p'.
     pub coupling: f64,
     /// Native marking of the low-latency queue.
     pub marking: LowLatencyMarking,
-    /// Queue length up to which the native marking of the low-latency queue does not mark [packet].
+    /// Queue length, in packets, up to which the low-latency queue's native marking does not mark.
     pub least_packets: u64,
     /// Scheduler while both queues hold packets.
     pub scheduler: TwoQueues,
@@ -83,13 +83,13 @@ pub struct DualPi2Config {
     pub ecn: bool,
 }
 
-/// Native marking by the delay of the low-latency queue.
+/// Native marking based on the delay of the low-latency queue.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
     /// Marks all packets whose delay is at least a threshold.
     Step {
-        /// Threshold of the delay [ps].
+        /// Delay [ps] at and above which packets are marked.
         threshold_ps: u64,
     },
     /// Marks with a probability that grows linearly with the delay.
@@ -178,14 +178,14 @@ impl WeightedPriorityConfig {
 }
 
 impl DualPi2Config {
-    /// Returns whether a packet without delay, alone in its queue, is never marked. The base probability stays at 0, so only the
-    /// native marking of the low-latency queue matters.
+    /// Returns whether a packet that is alone in its queue and has no delay is never marked. The base probability stays
+    /// at 0, so only the native marking of the low-latency queue matters.
     pub(super) fn is_inert_without_queue(&self) -> bool {
         self.native_probability(1, 0) == 0.0
     }
 
-    /// Returns the native mark probability of the low-latency queue (RFC 9332 `laqm`) for a head packet that waited `delay_ps`,
-    /// with `packets` queued including itself.
+    /// Returns the native mark probability of the low-latency queue (RFC 9332 `laqm`) if its head packet has waited
+    /// `delay_ps` and it holds `packets` packets, including the head.
     pub(crate) fn native_probability(&self, packets: u64, delay_ps: u64) -> f64 {
         if packets <= self.least_packets {
             return 0.0;

@@ -1,9 +1,9 @@
-//! Real protocol stacks as the ends of a flow.
+//! Real protocol stacks as the end points of a flow.
 
 use serde::{Deserialize, Serialize};
 
-/// A protocol stack outside of the core; its flow is external. The core does not interpret these fields, but results depend
-/// on them.
+/// A protocol stack outside the core; its flow is external. The core does not interpret these fields, but results
+/// depend on them.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct StackConfig {
@@ -11,6 +11,6 @@ pub struct StackConfig {
     pub stack: String,
     /// Version of the stack.
     pub version: String,
-    /// Names and values of the stack's settings, in order of names.
+    /// Names and values of the stack's settings, sorted by name.
     pub settings: Vec<(String, String)>,
 }

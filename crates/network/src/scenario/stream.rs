@@ -14,7 +14,7 @@ const MAX_WRITE: u32 = 1 << 30;
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
-    /// Rate of the data while on [bit/s].
+    /// Rate [bit/s] of the data while on.
     pub rate_bps: u64,
     /// Length of each write [byte]; None means a full segment.
     pub write_bytes: Option<u32>,
@@ -23,12 +23,12 @@ pub struct StreamConfig {
 }
 
 impl StreamConfig {
-    /// Returns the length of a write [byte].
+    /// Returns the length [byte] of a write.
     pub(crate) fn length(&self, tcp: &TcpConfig) -> u32 {
         self.write_bytes.unwrap_or(tcp.mss_bytes)
     }
 
-    /// Returns the length of a write [bit].
+    /// Returns the length of a write in bits.
     pub(super) fn write_bits(&self, tcp: &TcpConfig) -> u64 {
         8 * u64::from(self.length(tcp))
     }

@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use std::cell::RefCell;
 
 thread_local! {
-    /// Most recently parsed configuration, with its JSON.
+    /// The most recently parsed configuration and its JSON.
     static LATEST: RefCell<Option<(String, TcpConfig)>> = const { RefCell::new(None) };
 }
 
-/// Deserializes a TCP configuration, or copies the previous one if its JSON is equal.
+/// Deserializes a TCP configuration, or copies the previous one if the JSON is the same.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
     let raw = <Box<RawValue>>::deserialize(deserializer)?;
     let json = raw.get();

@@ -10,13 +10,13 @@ use strum::VariantNames;
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TimeVaryingConfig {
-    /// Rate over time, instead of the link's rate.
+    /// Rate over time, which replaces the link's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceConfig>,
-    /// Delay over time, instead of the link's delay.
+    /// Delay over time, which replaces the link's delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayConfig>,
-    /// Outages: times without transmission.
+    /// Outages: periods without transmission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutagesConfig>,
     /// Order of arrivals.
@@ -30,15 +30,16 @@ pub struct TimeVaryingConfig {
 pub enum ServiceConfig {
     /// A piecewise constant rate.
     Steps {
-        /// Times [ps], the first one 0, each with the rate from then on [bit/s]; a rate of 0 sends nothing.
+        /// Times [ps], the first of which is 0, each with the rate [bit/s] from then on; at a rate of 0 nothing is
+        /// sent.
         steps: Vec<[u64; 2]>,
-        /// Period of repetition [ps]; None means that the last rate remains in force.
+        /// Period [ps] after which the series repeats; None means that the last rate remains in force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cycle_ps: Option<u64>,
     },
-    /// Transmission opportunities of a fixed number of bytes, repeated; unused bytes are lost (mahimahi).
+    /// Opportunities to transmit a fixed number of bytes each, in a repeating series; unused bytes are lost (mahimahi).
     Opportunities {
-        /// Times [ps], nondecreasing; they repeat after the last one, which is above 0.
+        /// Times [ps], nondecreasing; the series repeats after the last time, which is above 0.
         instants_ps: Vec<u64>,
         /// Bytes per opportunity.
         bytes: u64,
@@ -51,8 +52,8 @@ pub enum ServiceConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
-    /// Points: times [ps], nondecreasing, each with its delay [ps]. The last of several points at one time is valid from then
-    /// on.
+    /// Points: times [ps], nondecreasing, each with its delay [ps]. If several points have the same time, the last of
+    /// them is valid from then on.
     pub knots_ps: Vec<[u64; 2]>,
     /// Delay between two points.
     pub between: Between,
@@ -60,7 +61,7 @@ pub struct DelayConfig {
     pub at: Instant,
 }
 
-/// Delay between two points.
+/// How the delay between two points is determined.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -76,9 +77,9 @@ pub enum Between {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Instant {
-    /// End: the last bit has been sent.
+    /// When the last bit has been sent.
     End,
-    /// Start: the first bit is sent.
+    /// When the first bit is sent.
     Start,
 }
 
@@ -87,9 +88,9 @@ pub enum Instant {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
-    /// Packets arrive in the order of departure, at least a picosecond apart.
+    /// Packets arrive in the order of their departure, at least a picosecond apart.
     Fifo,
-    /// Each packet arrives after its own delay.
+    /// Each packet arrives after its own delay, so packets may overtake each other.
     Free,
 }
 
@@ -97,7 +98,7 @@ pub enum OrderConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OutagesConfig {
-    /// Start and end of each outage [ps]; ordered and disjoint.
+    /// Start and end [ps] of each outage; outages are in order and do not overlap.
     pub intervals_ps: Vec<[u64; 2]>,
     /// Treatment of packets that arrive during an outage.
     pub arriving: HoldOrDrop,
@@ -144,12 +145,12 @@ pub enum InFlight {
     Drop,
 }
 
-/// Maximum rate of a step [bit/s].
+/// Maximum rate [bit/s] of a step.
 pub const FASTEST: u64 = 10_000_000_000_000;
-/// Maximum time of a series [ps]; no run lasts longer.
+/// Maximum time [ps] in a series; no run lasts longer.
 const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 
-/// An invalid field, its value and the accepted values.
+/// An invalid field, its value and the values that are accepted.
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl LinkConfig {
@@ -280,8 +281,8 @@ impl DelayConfig {
         self.knots_ps.iter().map(|knot| knot[1]).min().unwrap_or(0)
     }
 
-    /// Returns the minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³²; 0 if
-    /// there is no bound.
+    /// Returns the minimum ratio of the time between two arrivals to the time between the corresponding departures, in
+    /// units of 2⁻³²; 0 if there is no bound.
     pub(crate) fn min_spacing_ratio(&self) -> u64 {
         const ONE: u64 = 1 << 32;
         let falls = self.knots_ps.windows(2).filter(|pair| pair[1][1] < pair[0][1]);

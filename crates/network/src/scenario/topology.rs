@@ -29,7 +29,7 @@ pub struct Step {
 pub struct Entry {
     /// First link.
     pub link: Link,
-    /// Index of the step after the first.
+    /// Index of the step after the circuit's first step.
     pub step: u32,
 }
 
@@ -119,7 +119,7 @@ impl Topology {
         for &(from, to) in &hops {
             unshared[from] &= !several_inputs[to];
         }
-        // Each shared link makes the links that feed it shared; each is visited once.
+        // Each shared link makes the links that feed it shared too; each link is visited once.
         let feeding = Grouped::new(self.ends.len(), hops.iter().map(|&(from, to)| (to, from)));
         let mut shared: Vec<usize> = (0..unshared.len()).filter(|&link| !unshared[link]).collect();
         while let Some(link) = shared.pop() {
@@ -160,13 +160,13 @@ impl Topology {
         self.first_step[circuit.index()]
     }
 
-    /// Returns the steps of a circuit from `step` on, each with its link, up to the host.
+    /// Returns the steps of a circuit starting with `step`, each with its link, up to the host.
     pub fn route(&self, step: u32) -> impl Iterator<Item = (u32, usize)> + '_ {
         let links = self.steps[step as usize..].iter().take_while(|step| step.link != HOST);
         links.zip(step..).map(|(at, step)| (step, at.link.index()))
     }
 
-    /// Adds a circuit with a route and its later routes.
+    /// Adds a circuit for a route and for the later routes that replace it.
     fn add_circuit<'a>(
         &mut self,
         scenario: &Scenario,
@@ -259,10 +259,10 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
     Ok(scenario.links.iter().map(grid).collect())
 }
 
-/// Returns the typical time between scheduling an event and its occurrence: a cell time, or a few packet times on the
-/// link with the most circuits. Among links with equally many circuits the slowest counts, because it limits how often
-/// events occur. With this bucket width, a few buckets of the event queue hold all events of a packet, and they stay in
-/// the cache while many simulations are advanced in turn.
+/// Returns the typical time between the scheduling of an event and its occurrence: a cell time, or a few packet times
+/// on the link with the most circuits. Among links with equally many circuits the slowest counts, because it limits how
+/// often events occur. With this bucket width, a few buckets of the event queue hold all events of a packet, and they
+/// stay in the cache while many simulations are advanced in turn.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));

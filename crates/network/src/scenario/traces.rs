@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 pub struct TraceConfig {
     /// Whether to record cwnd and ssthresh of every flow at each change.
     pub cwnd: bool,
-    /// Whether to record the queue length of every switch port [cell] at the first cell of each frame.
+    /// Whether to record the queue length of every switch port, in cells, at the first cell of each frame.
     pub queue: bool,
     /// Whether to record the segments sent and the ACKs and SACK blocks received by every sender.
     pub sequence: bool,
     /// Whether to record the RTT samples and the RTO of every sender.
     pub rtt: bool,
-    /// Whether to record the queue length by VC of every switch port [cell] at regular intervals.
+    /// Whether to record the queue length of each VC at every switch port, in cells, at regular intervals.
     pub vc_queue: bool,
-    /// Interval at which the queue length by VC is sampled [ps].
+    /// Interval [ps] at which each VC's queue length is sampled.
     pub vc_queue_interval_ps: u64,
     /// Whether to record the time that each packet spent in each router's port.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delay: bool,
-    /// Whether to record packets that were lost, or that routers' ports marked, with the cause.
+    /// Whether to record packets that were lost or that routers' ports marked, with the cause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
     /// Whether to record each sender's recovery state, pacing rate and controller stage at each change.
@@ -34,7 +34,7 @@ pub struct TraceConfig {
     /// Whether to record the data that reached each receiver for the first time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub arrivals: bool,
-    /// Whether to record each sender's bytes in flight, and what keeps it from sending more, at each change.
+    /// Whether to record, at each change, each sender's bytes in flight and what keeps it from sending more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flight: bool,
 }

@@ -1,10 +1,10 @@
-//! Parameters of web traffic, including those that the papers do not specify.
+//! Parameters of web traffic, including parameters that the papers do not specify.
 
 use longpipe_events::PS_PER_SECOND;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Maximum mean of a Poisson variable.
+/// Maximum mean of a Poisson-distributed variable.
 pub(crate) const MAX_MEAN: f64 = 100.0;
 /// Sum of the shares of all classes [parts per billion].
 pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
@@ -15,29 +15,30 @@ pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
 pub struct WebConfig {
     /// Time between batches of requests [ps].
     pub cycle_ps: u64,
-    /// Request of a batch at which the cycle to the next batch begins.
+    /// The request in a batch at which the cycle to the next batch begins.
     pub cycle_from: CycleFrom,
     /// Payload of a request [byte].
     pub request_bytes: u32,
-    /// Minimum time between requests of a batch [ps].
+    /// Minimum time [ps] between the requests of a batch.
     pub spacing_from_ps: u64,
-    /// Maximum time between requests of a batch [ps]; uniformly distributed.
+    /// Maximum time [ps] between the requests of a batch; the times are uniformly distributed.
     pub spacing_to_ps: u64,
     /// Mean of the Poisson-distributed number of requests per batch, before it is limited.
     pub requests_mean: f64,
-    /// Maximum number of requests in a batch; the minimum is 1.
+    /// Maximum number of requests per batch; the minimum is 1.
     pub requests_most: u32,
-    /// Mean of the Poisson variable that selects one of a class's nine sizes, before it is limited.
+    /// Mean of the Poisson-distributed variable that selects one of a class's nine sizes, before the variable is
+    /// limited.
     pub size_mean: f64,
-    /// Method that limits Poisson variables to their range.
+    /// Method that limits Poisson-distributed variables to their range.
     pub cut: PoissonCut,
     /// Share of requests for each class [parts per billion].
     pub class_shares_ppb: Vec<u64>,
-    /// Size of 1 KB [byte]; class c has the sizes 1 to 9 times 10^(c - 1) KB.
+    /// Size [byte] of 1 KB; the sizes of class c are 1 to 9 times 10^(c - 1) KB.
     pub kilobyte_bytes: u64,
 }
 
-/// Request of a batch at which the cycle to the next batch begins.
+/// The request in a batch at which the cycle to the next batch begins.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -48,7 +49,7 @@ pub enum CycleFrom {
     LastRequest,
 }
 
-/// Methods to limit a Poisson variable to a range.
+/// Methods of limiting a Poisson-distributed variable to a range.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -60,7 +61,7 @@ pub enum PoissonCut {
 }
 
 impl WebConfig {
-    /// Returns an invalid field, its value, and the accepted values.
+    /// Returns an invalid field, its value, and the values that are accepted.
     pub fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let second = PS_PER_SECOND;
         let mean = |mean: f64| mean > 0.0 && mean <= MAX_MEAN;

@@ -1,9 +1,9 @@
 //! Flows that arrive, transfer their data over their own TCP connection, and leave.
 //!
 //! Connections occupy slots, which later flows reuse, so memory depends on the number of simultaneous flows. Sequence
-//! numbers of a slot never repeat: those of a new connection begin above all numbers of the previous one
-//! (`Connection::base`). A host therefore recognizes packets of an earlier connection that are still in the network,
-//! and ignores them.
+//! numbers within a slot never repeat: a new connection's numbers begin above all numbers of the slot's previous
+//! connection (`Connection::base`). A host therefore recognizes packets of an earlier connection that are still in the
+//! network, and ignores them.
 
 mod process;
 
@@ -26,7 +26,7 @@ use process::Process;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Slot of a connection, as the application of its flow.
+/// A connection's slot, which acts as the application of its flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionSlot {
     /// Index of the arriving flows to which the slot belongs.
@@ -49,13 +49,13 @@ pub(crate) struct Arriving {
     start: Time,
     /// All flows that have arrived, in order.
     flows: Vec<ArrivedFlow>,
-    /// Number of flows that have started; later ones wait for a free slot.
+    /// Number of flows that have started; later flows wait for a free slot.
     started: usize,
     /// Number of flows that have waited for a free slot.
     waited: u64,
     /// Maximum number of slots in use at one time.
     peak: usize,
-    /// Numbers of the slots without a connection, the lowest first.
+    /// Numbers of the slots without a connection, in ascending order.
     free: BinaryHeap<Reverse<usize>>,
     /// Sums over earlier connections, excluding the current or latest connection of each slot.
     sums: Sums,

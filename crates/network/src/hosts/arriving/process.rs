@@ -1,6 +1,6 @@
 //! Arrival times and sizes of flows: a Poisson process, or a list.
 //!
-//! All operations are exact to the bit, so that all machines get equal flows.
+//! All operations give bit-identical results, so that the flows are equal on all machines.
 
 use crate::hosts::source::pareto;
 use crate::impairments::in_time::exponential;
@@ -68,7 +68,7 @@ impl Process {
     }
 }
 
-/// Draws the size of a flow [byte].
+/// Draws the size [byte] of a flow.
 fn size(sizes: &SizesConfig, stream: &mut Stream) -> u64 {
     let bytes = match sizes {
         SizesConfig::Fixed { size_bytes } => *size_bytes,
@@ -103,7 +103,8 @@ mod tests {
         sizes.iter().map(|&bytes| bytes as f64).sum::<f64>() / sizes.len() as f64
     }
 
-    /// A quarter of the flows have 100 bytes, half are uniform from there to 300, and a quarter from 1000 to 2000.
+    /// A quarter of the flows have 100 bytes, half have a uniformly distributed size from 100 to 300 bytes, and a
+    /// quarter from 1000 to 2000 bytes.
     #[test]
     fn sizes_follow_their_cumulative_distribution() {
         let points = vec![
@@ -123,11 +124,11 @@ mod tests {
         ] {
             assert!((found - expected).abs() < 0.005, "{found} {expected}");
         }
-        // 25 + 100 + 375, with a standard error of 1.9.
+        // The mean is 25 + 100 + 375, with a standard error of 1.9.
         assert!((mean(&sizes) - 500.0).abs() < 8.0, "{}", mean(&sizes));
     }
 
-    /// A Pareto distribution of mean 1000 and shape 3 has a minimum of 667 and a deviation of 577.
+    /// A Pareto distribution with a mean of 1000 and shape 3 has a minimum of 667 and a standard deviation of 577.
     #[test]
     fn sizes_follow_a_pareto_distribution() {
         let sizes = drawn(&SizesConfig::Pareto {
@@ -180,7 +181,7 @@ mod tests {
             last = at;
             process.step(at);
         }
-        // The last of 100 000 arrives at 100 s, with a deviation of .32 s.
+        // The last of 100 000 flows arrives at 100 s, with a standard deviation of 0.32 s.
         assert!((last.as_seconds() - 100.0).abs() < 1.3, "{}", last.as_seconds());
     }
 }

@@ -64,8 +64,8 @@ impl Delays {
         (seconds(self.min), seconds(self.max))
     }
 
-    /// Returns the jitter as estimated by receivers of RTP: the smoothed difference of consecutive delays [s]; NaN with
-    /// fewer than two packets.
+    /// Returns the jitter [s] as RTP receivers estimate it: the smoothed difference between consecutive delays; NaN
+    /// with fewer than two packets.
     pub fn jitter(&self) -> f64 {
         if self.count < 2 {
             f64::NAN
@@ -86,8 +86,8 @@ impl Delays {
         found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(min, max))
     }
 
-    /// Returns the statistics of the packets after `earlier`, which are the statistics of a run of the same scenario
-    /// that ends earlier. The extremes and the jitter still cover all packets.
+    /// Returns the statistics of the packets after those in `earlier`, which are the statistics of a shorter run of the
+    /// same scenario. The extremes and the jitter still cover all packets.
     #[must_use]
     pub fn since(&self, earlier: &Delays) -> Delays {
         let mut later = self.clone();
@@ -121,7 +121,7 @@ fn class(ps: u64) -> usize {
     (u64::from(octave) * CLASSES + (ps >> octave)) as usize
 }
 
-/// Returns the middle of a class [ps].
+/// Returns the midpoint [ps] of a class.
 fn middle(class: usize) -> f64 {
     let class = class as u64;
     if class < 2 * CLASSES {
@@ -157,7 +157,8 @@ mod tests {
         assert_eq!(delays.extremes(), (0.001, 1.0));
     }
 
-    /// The quantiles of 501 ms to 1000 ms remain after the first 500 delays of 1 ms to 1000 ms.
+    /// The quantiles of the delays from 501 ms to 1000 ms remain after the first 500 of the delays from 1 ms to 1000 ms
+    /// are removed.
     #[test]
     fn statistics_without_the_first_packets_cover_the_remaining_ones() {
         let (mut all, mut earlier, mut others) = (Delays::default(), Delays::default(), Delays::default());
@@ -177,14 +178,14 @@ mod tests {
         assert_eq!(all.since(&Delays::default()), all);
     }
 
-    /// Compares the jitter with a manual calculation according to RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
+    /// Compares the jitter with a calculation by hand according to RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
     #[test]
     fn jitter_follows_rfc_3550() {
         let mut delays = Delays::default();
         [10, 26, 10]
             .into_iter()
             .for_each(|ms| delays.take(Span(ms * 1_000_000_000)));
-        // The jitter is 16/16 = 1 ms, and then 1 + (16 - 1)/16 ms.
+        // The jitter is first 16/16 = 1 ms, and then 1 + (16 - 1)/16 ms.
         assert!((delays.jitter() - 0.0019375).abs() < 1e-15, "{}", delays.jitter());
     }
 }

@@ -23,7 +23,7 @@ pub struct Datagrams {
     received: (u64, u64),
     /// Highest datagram number received, plus one.
     expected: u64,
-    /// Whether links may duplicate packets, so that more may be received than sent.
+    /// Whether links may duplicate packets, so that more datagrams may be received than were sent.
     may_repeat: bool,
     delays: Delays,
 }
@@ -47,7 +47,7 @@ impl Datagrams {
         self.way.get(frame)
     }
 
-    /// Removes and returns the datagram of a frame; also removes earlier datagrams, which were lost.
+    /// Removes and returns the datagram of a frame. Also removes earlier datagrams, which were lost.
     pub(crate) fn pick(&mut self, frame: u32) -> Datagram {
         self.way.take(frame)
     }
@@ -56,7 +56,7 @@ impl Datagrams {
     fn take(&mut self, now: Time, frame: u32, datagram: &Datagram) {
         self.received.0 += 1;
         self.received.1 += u64::from(datagram.length);
-        // Earlier numbers determine the upper bits, because the number is close to them.
+        // The upper bits are determined by earlier numbers, because the new number is close to them.
         let ahead = frame.wrapping_sub(self.expected as u32) & !REQUEST;
         if ahead < REQUEST / 2 {
             self.expected += u64::from(ahead) + 1;
@@ -77,7 +77,7 @@ impl Datagrams {
         }
     }
 
-    /// Returns a violated conservation law of the counters, if any.
+    /// Returns a conservation law that the counters violate, if any.
     pub(crate) fn broken(&self) -> Option<String> {
         let once = self.received.0 <= self.expected && self.received.1 <= self.sent.1;
         let holds = (once || self.may_repeat) && self.expected <= self.sent.0 && self.delays.count() == self.received.0;

@@ -7,7 +7,7 @@ use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Packet};
 
-/// Passes an external packet to the interface at the start of an external flow's circuit, at the current time.
+/// Passes an external packet, at the current time, to the interface at the start of its flow's circuit.
 pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: Circuit, packet: ExternalPacket) {
     let travels = medium.travels(vc);
     let Some(external) = hosts.flows[vc.flow().index()].application.external_mut() else {

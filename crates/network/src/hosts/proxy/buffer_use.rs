@@ -8,12 +8,12 @@ pub(super) struct BufferUse {
     held: u64,
     peak: u64,
     since: Time,
-    /// Integral up to the last change [byte × ps].
+    /// Integral [byte × ps] up to the last change.
     byte_time: u128,
 }
 
 impl BufferUse {
-    /// Sets the occupancy from now on.
+    /// Sets the occupancy that is valid from now on.
     pub(super) fn set(&mut self, now: Time, held: u64) {
         self.byte_time = self.byte_time_at(now);
         (self.held, self.since) = (held, now);
@@ -24,7 +24,7 @@ impl BufferUse {
         self.byte_time + u128::from(self.held) * u128::from((now - self.since).0)
     }
 
-    /// Returns the mean occupancy from time zero to `now` [byte].
+    /// Returns the mean occupancy [byte] from time zero to `now`.
     pub(super) fn mean(&self, now: Time) -> f64 {
         self.byte_time_at(now) as f64 / now.0 as f64
     }

@@ -7,7 +7,7 @@ use crate::packets::Flow;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Span;
 
-/// Maximum interval of zero-window probes.
+/// Maximum interval between zero-window probes.
 const RAREST_PROBE: Span = Span::seconds(60);
 
 /// State of a split or forwarding connection.
@@ -20,7 +20,7 @@ pub(crate) struct Proxy {
     pub(super) forwarding: Option<Forwarding>,
 }
 
-/// Flow that forwards the data of this flow, and this flow's advertised window.
+/// Flow that forwards the data of this flow, and the window that this flow advertises.
 #[derive(Clone, Debug)]
 pub(super) struct Forwarding {
     pub flow: Flow,
@@ -28,7 +28,7 @@ pub(super) struct Forwarding {
     pub windows: Windows,
     /// Whether segments have timestamps.
     pub timestamps: bool,
-    /// Number of zero-window probes, in total and since the last response.
+    /// Number of zero-window probes: in total, and since the last response.
     pub probes: u64,
     pub unanswered: u32,
     /// Whether a zero-window probe is scheduled.
@@ -42,7 +42,7 @@ impl Proxy {
     }
 }
 
-/// Links the flows of a scenario with their forwarding flows.
+/// Links the flows of a scenario to their forwarding flows.
 pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
     for (index, config) in scenario.flows.iter().enumerate() {
         if let Some(forwarding) = config.onward {
@@ -83,7 +83,7 @@ fn last(flows: &[FlowConfig], mut index: usize) -> usize {
 }
 
 impl Forwarding {
-    /// Returns the wait until the next zero-window probe, with exponential backoff.
+    /// Returns the time until the next zero-window probe, with exponential backoff.
     pub fn probe_interval(&self, rto: Span) -> Span {
         Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(RAREST_PROBE.max(rto))
     }

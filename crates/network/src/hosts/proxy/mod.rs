@@ -60,7 +60,7 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
     let now = hosts.clock.now;
     let of_window_alone = forwarding(hosts, flow).is_some_and(|forwarding| forwarding.windows.on_ack(frame));
     let sender = &mut hosts.flows[flow.index()].sender;
-    // Not a duplicate ACK, because the window has changed (RFC 5681 section 2).
+    // This is not a duplicate ACK, because the window has changed (RFC 5681 section 2).
     if !of_window_alone || ack.acknowledgement > sender.flight().una {
         sender.on_ack(now, ack);
     }
@@ -99,7 +99,7 @@ fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     }
 }
 
-/// Returns the data that a flow may send so far [byte].
+/// Returns the amount of data [byte] that a flow may send so far.
 fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
     let state = &hosts.flows[flow.index()];
     match state.proxy.as_ref().and_then(|proxy| proxy.source) {
@@ -108,7 +108,7 @@ fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
     }
 }
 
-/// Updates the occupancy of the buffer between a flow and the forwarding flow.
+/// Updates the occupancy of the buffer between a flow and its forwarding flow.
 fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
     let held = hosts.flows[flow.index()].receiver.delivered() - hosts.flows[to.index()].sender.flight().una;
     let now = hosts.clock.now;
@@ -117,7 +117,7 @@ fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
     }
 }
 
-/// Sends a window update from a flow's receiver if the window has increased enough.
+/// Sends a window update from a flow's receiver if the window has grown enough.
 fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, to: Flow) {
     let (freed, state) = (
         hosts.flows[to.index()].sender.flight().una,

@@ -1,4 +1,5 @@
-//! Advertised window of a receiver with a finite buffer, as its right edge: the first byte without room.
+//! Advertised window of a receiver with a finite buffer, stored as its right edge: the first byte for which there is no
+//! room.
 //!
 //! The edge never moves back, and advances by whole segments to avoid silly windows (RFC 9293 section 3.8.6.2.2). For
 //! each edge, the number of the first ACK that carries it is stored.
@@ -15,7 +16,7 @@ struct WindowEdge {
     alone: bool,
 }
 
-/// Advertised windows, and the window that the sender knows.
+/// Windows that the receiver has advertised, and the window that the sender knows.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     buffer_bytes: u64,
@@ -34,7 +35,7 @@ pub(super) struct Windows {
 const HALF: u32 = 1 << 30;
 
 impl Windows {
-    /// Creates the windows of an empty buffer, whose size the sender knows from the start.
+    /// Creates the windows of an empty buffer. The sender knows the buffer's size from the start.
     pub(super) fn new(buffer_bytes: u64, mss: u32) -> Windows {
         let mss = u64::from(mss);
         let edge = buffer_bytes / mss * mss;
@@ -49,8 +50,8 @@ impl Windows {
         }
     }
 
-    /// Frees the first `freed` bytes, when `received` bytes have arrived and the next ACK has number `next`. Returns
-    /// whether this ACK should be sent now, because the window at least doubles (Linux: `tcp_cleanup_rbuf`).
+    /// Frees the first `freed` bytes; by now `received` bytes have arrived, and the next ACK has the number `next`.
+    /// Returns whether this ACK should be sent now, because the window at least doubles (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn open(&mut self, freed: u64, next: u32, received: u64) -> bool {
         let byte = freed.saturating_add(self.buffer_bytes) / self.mss * self.mss;
         if byte <= self.edge {
@@ -114,7 +115,8 @@ mod tests {
     fn an_edge_advances_by_whole_segments_and_is_learned_from_its_ack() {
         let mut windows = Windows::new(1050, 100);
         assert_eq!(windows.known(), 1000);
-        // 49 more bytes are less than a segment; with 50, the window of 900 of 1000 bytes has not doubled.
+        // 49 more bytes are less than a segment; with 50 more bytes, the window has not doubled: it was 900 of 1000
+        // bytes.
         assert!(!windows.open(49, 7, 100));
         assert!(!windows.open(50, 7, 100));
         assert!(!windows.on_ack(6));

@@ -24,13 +24,13 @@ pub(super) struct Rules {
     aqm: Option<Box<Aqm>>,
     /// Departure time of the latest packet if it was admitted and marked, until `take_marked` returns it.
     marked: Option<Time>,
-    /// Whether X, X_i and K are in bytes instead of packets.
+    /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
-    /// Occupancies by circuit, if the policy needs them.
+    /// Occupancy of each circuit, if the policy needs it.
     by_vc: Option<Box<VcOccupancies>>,
 }
 
-/// Occupancy X_i of every circuit.
+/// Occupancy X_i of each circuit.
 #[derive(Clone, Debug)]
 struct VcOccupancies {
     by_bytes: bool,
@@ -112,7 +112,7 @@ impl Rules {
     }
 
     /// Returns whether packets that arrive at an idle line are certain to be admitted and to leave this state
-    /// unchanged, provided that the previous packet was transmitted at once.
+    /// unchanged, provided that the previous packet was transmitted without waiting.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let aqm = self.aqm.as_ref().filter(|_| self.loss.is_none());
         aqm.is_some_and(|aqm| aqm.ignores_idle_arrivals())

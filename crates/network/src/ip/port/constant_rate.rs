@@ -24,7 +24,7 @@ pub(crate) struct StartedTransmission {
     pub queued: QueuedPacket,
     /// Departure time of its last bit.
     pub departure: Time,
-    /// Arrival time at the end of the wire; None if an outage loses it there.
+    /// Arrival time at the end of the wire; None if the packet is lost on the wire in an outage.
     pub arrival: Option<Time>,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct ConstantRatePort {
     ends: Time,
     /// Maximum time by which the start of a transmission may be processed late.
     slack: Span,
-    /// Effect of packets that find the port empty and idle.
+    /// Effect on the queue discipline of packets that find the port empty and idle.
     pass_through_effect: PassThroughEffect,
-    /// Length of packets that may pass the idle port without calling the discipline if the latest of them is kept; 0 if
-    /// none may.
+    /// Length [byte] of packets that may pass the idle port without a call of the discipline if the latest of them is
+    /// stored in `passed`; 0 if no packet may.
     passing_bytes: u16,
-    /// The latest packet that passed so.
+    /// The latest packet that passed the idle port without a call of the discipline.
     passed: Packet,
 }
 
@@ -153,8 +153,8 @@ impl ConstantRatePort {
         }
     }
 
-    /// Determines whether the next packets may pass the port without calling the discipline if they find it idle, and
-    /// are as long as the packet in transmission. None may while packets wait.
+    /// Determines whether the next packets may pass the port without a call of the discipline if they find it idle and
+    /// are as long as the packet in transmission. No packet may do so while others wait.
     #[inline]
     fn allow_passing(&mut self, line: &mut Line, is_empty: bool) {
         let effect = self.pass_through_effect;

@@ -12,7 +12,7 @@ pub(crate) struct Delayed {
     /// Port of a host or of a router.
     pub port: Port,
     delay: Delay,
-    /// Lower bound on the next arrival [ps].
+    /// Lower bound [ps] on the time of the next arrival.
     min: u64,
     /// Departure time of the last packet.
     left: Time,

@@ -70,7 +70,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
     }
 }
 
-/// Creates CAKE: packets of a flow, in both directions, have its class as DSCP.
+/// Creates CAKE. The packets of a flow, in both directions, have the flow's class as their DSCP.
 fn cake(scenario: &Scenario, config: &CakeConfig, salt: u64, random: Stream) -> Cake<QueuedPacket> {
     let circuits = scenario.flows.iter().flat_map(|flow| {
         let first = flow.route.first().map_or(0, |&link| scenario.links[link].from);
@@ -80,7 +80,7 @@ fn cake(scenario: &Scenario, config: &CakeConfig, salt: u64, random: Stream) -> 
     Cake::new(config, circuits, salt, random)
 }
 
-/// Creates the FIFO of a policy that depends only on the occupancy.
+/// Creates the FIFO for a policy that depends only on the occupancy.
 fn occupancy_fifo(link: &LinkConfig) -> AnyDisc<QueuedPacket> {
     let limit = link.buffer.map_or(u64::MAX, |buffer| buffer.limit);
     let by_bytes = link.buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);

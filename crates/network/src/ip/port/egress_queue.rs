@@ -106,7 +106,7 @@ impl Queued for QueuedPacket {
     }
 }
 
-/// Inputs of the discipline that depend on the flow.
+/// Inputs to the discipline that depend on the flow.
 #[derive(Clone, Debug)]
 enum OfFlows {
     Nothing,
@@ -120,7 +120,7 @@ enum OfFlows {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub packets: VecDeque<QueuedPacket>,
-    /// Length of their transmission [byte].
+    /// Length [byte] that the transmitter sends for the whole batch.
     pub line_bytes: u64,
 }
 
@@ -157,12 +157,12 @@ pub(crate) struct EgressQueue {
     waiting: (u64, u64),
     /// Packets and bytes in transmission.
     in_service: (u64, u64),
-    /// Time at which a packet last left or was dropped in an outage.
+    /// Latest time at which a packet left or was dropped in an outage.
     emptied: Time,
     report: PacketReport,
     lost_outage: u64,
-    /// Time spent by packets from arrival to departure or drop: sum of the departure times of all packets that have
-    /// left, minus the sum of the arrival times of all admitted packets, modulo 2¹²⁸ [packet·ps].
+    /// Total time [packet·ps] from arrival to departure or drop: the sum of the departure times of all packets that
+    /// have left, minus the sum of the arrival times of all admitted packets, modulo 2¹²⁸.
     packet_time: u128,
     /// Packets lost at this port that the engine has not reported yet.
     drops: Drops,
@@ -284,7 +284,7 @@ impl EgressQueue {
         (packets + self.in_service.0, bytes + self.in_service.1)
     }
 
-    /// Returns the effect of packets that find the port empty and idle.
+    /// Returns the effect on the discipline of packets that find the port empty and idle.
     pub fn pass_through_effect(&self) -> PassThroughEffect {
         match self.is_bare {
             true => self.disc.pass_through_effect(),
@@ -292,7 +292,8 @@ impl EgressQueue {
         }
     }
 
-    /// Informs the discipline of a packet that passed the empty port at `now`, the latest one after `count_passed`.
+    /// Informs the discipline of the packet that passed the empty port at `now`; it is the latest of the packets
+    /// counted by `count_passed`.
     pub fn pass_latest(&mut self, now: Time, packet: Packet) {
         let passes = self
             .disc
@@ -317,7 +318,7 @@ impl EgressQueue {
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         self.count_in(&packet);
-        // Shortcut for most packets, which find another one in transmission.
+        // Shortcut for packets that find another packet in transmission, as most packets do.
         if self.is_bare && self.is_busy() {
             self.enqueue(now, QueuedPacket::new(now, packet, options, (0, false)));
             return None;
@@ -341,9 +342,9 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Shortcut for a packet that finds no other waiting and the transmitter idle since `free`, at most `now`. Returns
-    /// whether `arrive` would return the packet unchanged; if so, the state afterwards equals that after `depart` at
-    /// `free` and `arrive` at `now`.
+    /// Shortcut for a packet that finds no other packet waiting and the transmitter idle since `free`, which is at most
+    /// `now`. Returns whether `arrive` would return the packet unchanged; if so, the state afterwards equals that after
+    /// `depart` at `free` and `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
@@ -362,7 +363,7 @@ impl EgressQueue {
         true
     }
 
-    /// Counts the packet in transmission, if any, as sent at `now`, although no packet waits.
+    /// Counts the packet in transmission, if any, as sent at `now`, and informs the discipline that no packet waits.
     #[inline]
     pub fn find_empty(&mut self, now: Time) {
         if self.finish(now).is_some() {

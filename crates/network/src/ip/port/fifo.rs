@@ -18,7 +18,7 @@ use longpipe_events::{Rate, Ring, Time};
 struct QueuedEnd {
     /// Departure time of its last bit.
     departure: Time,
-    /// Number of bytes admitted up to and including this packet.
+    /// Number of bytes admitted so far, including this packet.
     end: u64,
 }
 
@@ -39,13 +39,13 @@ pub struct RouterCounters {
     pub lost_injected: u64,
     /// Number of packets admitted with a mark.
     pub packets_marked: u64,
-    /// Bytes lost, over all causes.
+    /// Bytes lost from all causes.
     pub bytes_lost: u64,
-    /// Maximum number of packets held.
+    /// Maximum number of packets held at once.
     pub peak_packets: u64,
-    /// Maximum number of bytes held.
+    /// Maximum number of bytes held at once.
     pub peak_bytes: u64,
-    /// Time spent by packets from arrival to departure [packet·ps].
+    /// Total time [packet·ps] that packets spent from arrival to departure.
     pub packet_time: u128,
 }
 
@@ -99,7 +99,7 @@ impl Router {
         }
     }
 
-    /// Returns whether callers must pass circuit numbers.
+    /// Returns whether callers must pass the number of each packet's circuit.
     #[inline(always)]
     pub fn needs_vc_occupancies(&self) -> bool {
         self.by_vc
@@ -143,8 +143,9 @@ impl Router {
         ))
     }
 
-    /// Processes an arrival of the port's circuit `local` under all rules; `capable` packets may be marked. Returns the
-    /// departure time if the packet is admitted unmarked; for a marked packet, `take_marked` returns it.
+    /// Processes the arrival of a packet of the port's circuit `local` under all rules; `capable` packets may be
+    /// marked. Returns the departure time if the packet is admitted unmarked; for a marked packet, `take_marked`
+    /// returns it.
     #[inline(never)]
     pub fn queue_by_rules(
         &mut self,
@@ -227,7 +228,7 @@ impl Router {
         self.rules.as_mut()?.take_marked()
     }
 
-    /// Returns an upper bound on the packets and bytes held.
+    /// Returns upper bounds on the numbers of packets and bytes held.
     #[inline(always)]
     fn at_most(&self) -> (u64, u64) {
         (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
@@ -279,7 +280,8 @@ impl Router {
         self.before.clear();
     }
 
-    /// Returns the counters at `now`, the end of the run; queued packets count with their waiting time until `now`.
+    /// Returns the counters at `now`, the end of the run. They include the time that the queued packets have waited up
+    /// to `now`.
     pub fn counters_at(&mut self, line: &mut Line, now: Time) -> RouterCounters {
         self.settle(line, now);
         let mut counters = self.counters;
@@ -297,7 +299,7 @@ impl Router {
         before.chain([last]).filter(move |&departure| departure > now)
     }
 
-    /// Returns whether the packets held at `now` are in order and within all limits, and match X, X_i and N_a.
+    /// Returns whether the packets held at `now` are in order, are within all limits, and match X, X_i and N_a.
     pub fn accounts_agree(&mut self, line: &mut Line, now: Time) -> bool {
         self.settle(line, now);
         let (held, bytes_held) = self.held(line, now);

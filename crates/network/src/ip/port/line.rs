@@ -14,16 +14,16 @@ pub enum End {
     Through,
     /// The packet has reached its host.
     Host,
-    /// Decided on arrival, because the packet may be corrupted or rerouted; otherwise as `DeliveryCheck::end`.
+    /// Decided on arrival, because the packet may be corrupted or rerouted; if it is not, `DeliveryCheck::end` applies.
     DecidedOnArrival,
 }
 
-/// Whether an idle line may transmit a packet like the previous one without calling the port.
+/// Whether an idle line may transmit a packet of the same length as the previous one without calling the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
     /// Never: the port decides on each packet.
     Never,
-    /// Always: no rule restricts it.
+    /// Always: no rule of the port restricts it.
     Always,
     /// Only while the port permits it.
     WhenAllowed,
@@ -36,9 +36,9 @@ pub enum Repeats {
 pub struct Line {
     /// Departure time of the last packet, rounded down [ps].
     free: u64,
-    /// Fraction of a picosecond removed by rounding [1/rate ps].
+    /// Fraction of a picosecond [1/rate ps] that rounding removed.
     part: u64,
-    /// Transmission time of the last packet, in whole picoseconds and a fraction [1/rate ps].
+    /// Transmission time of the last packet: whole picoseconds, and a fraction [1/rate ps].
     duration: (u64, u64),
     delay: Span,
     /// Number of packets transmitted by `repeat` that have not been collected.
@@ -117,7 +117,7 @@ impl Line {
         (self.free < ready.0) & (self.repeatable == bytes)
     }
 
-    /// Like `may_repeat`, but for a packet of another length.
+    /// Returns whether `repeat` could transmit a packet if it were as long as the last one: the line must be idle.
     #[inline(always)]
     pub fn may_repeat_but_for_length(&self, ready: Time) -> bool {
         (self.free < ready.0) & (self.repeatable > 0)
@@ -156,7 +156,8 @@ impl Line {
         let rest = u64::from(bytes) * (per_byte % rate.0);
         self.duration = (u64::from(bytes) * (per_byte / rate.0) + rest / rate.0, rest % rate.0);
         if self.bounded {
-            // A packet that has not left by then never leaves within the run, so its exact departure time does not matter.
+            // A packet that has not left by `AFTER_ANY_RUN` never leaves within the run, so its exact departure time
+            // does not matter.
             let left = AFTER_ANY_RUN.0.saturating_sub(self.free.max(ready.0));
             self.duration.0 = self.duration.0.min(left);
             return;
@@ -188,7 +189,7 @@ impl Line {
         };
     }
 
-    /// Returns the length of the last packet [byte], or 0 while departure times are limited to `AFTER_ANY_RUN`.
+    /// Returns the length [byte] of the last packet, or 0 while departure times are limited to `AFTER_ANY_RUN`.
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         self.bytes
@@ -212,8 +213,8 @@ impl Line {
     }
 }
 
-/// Returns the fraction of the capacity of a line of the given rate by `now` that `bytes` use, at most 1 despite
-/// rounded departures.
+/// Returns the utilization at `now` of a line of the given rate that has sent `bytes`. It is at most 1, even though
+/// departure times are rounded.
 pub fn share_used(rate: Rate, bytes: u64, now: Time) -> f64 {
     (8.0 * bytes as f64 / (rate.0 as f64 * now.as_seconds())).min(1.0)
 }

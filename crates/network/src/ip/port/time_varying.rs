@@ -1,5 +1,5 @@
-//! An output port of a time-varying link, of a host or a router: the times of a packet are known when it is admitted;
-//! packets are admitted in order.
+//! An output port of a time-varying link, at a host or a router. The times of a packet are known when it is admitted,
+//! and packets are admitted in order.
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -43,11 +43,11 @@ pub struct TimeVaryingPort {
     by_vc: bool,
     max_packets: u64,
     max_bytes: u64,
-    /// Whether X, X_i and K are in bytes instead of packets.
+    /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
     /// End of the run.
     end: Time,
-    /// Packets that leave, and packets that an outage drops, each list in order.
+    /// Packets that leave, and packets that an outage drops; each list is in order.
     leaving: Ring<HeldPacket>,
     doomed: Ring<HeldPacket>,
     /// Departure time of the latest packet, if it is lost on the wire.
@@ -62,12 +62,12 @@ pub struct TimeVaryingPort {
     active_vcs: u64,
     report: PacketReport,
     counted: TimeVaryingReport,
-    /// Time from arrival to departure, summed over all admitted packets [packet·ps].
+    /// Total time [packet·ps] from arrival to departure, over all admitted packets.
     packet_time: u128,
 }
 
 impl TimeVaryingPort {
-    /// Creates an empty port for `vcs` circuits, in a run until `end`.
+    /// Creates an empty port for `vcs` circuits, in a run that ends at `end`.
     pub(crate) fn new(
         motion: TimeVaryingLink,
         end: Time,

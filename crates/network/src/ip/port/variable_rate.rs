@@ -225,7 +225,7 @@ impl VariableRatePort {
         }
     }
 
-    /// Passes the packet for which the shaper has tokens to the transmitter, which starts as soon as it can.
+    /// Passes the packet for which the shaper now has tokens to the transmitter, which starts as soon as it can.
     fn release(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         let TransmitterState::Shaped(_, held) = std::mem::replace(&mut self.state, TransmitterState::Idle) else {
             return None;

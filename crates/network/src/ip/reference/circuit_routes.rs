@@ -5,7 +5,7 @@ use crate::scenario::rerouting::RerouteInFlight;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
 
-/// A link of a route, and its first node.
+/// A link of a route, and the link's first node.
 type Hop = (Link, usize);
 
 /// The routes of a circuit.

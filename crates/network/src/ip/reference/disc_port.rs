@@ -32,7 +32,7 @@ enum State {
 pub(super) struct DiscPort {
     queue: EgressQueue,
     state: State,
-    /// Time at which a transmitter of constant rate becomes free: whole picoseconds and fraction [1/rate ps].
+    /// Time at which a constant-rate transmitter becomes free: whole picoseconds, and a fraction [1/rate ps].
     free: (u64, u64),
 }
 
@@ -173,7 +173,7 @@ impl DiscPort {
             return Some(begins);
         }
         if arrival == now && !self.queue.is_host() && !self.queue.is_conditioned() {
-            // An idle router's port of constant rate discards the rounding error of its last departure.
+            // An idle constant-rate port of a router discards the rounding error of its last departure.
             self.free = (now.0, 0);
         }
         self.begin(variation, now)

@@ -19,7 +19,7 @@ pub(super) struct Horizon {
 struct ExternalAtLink {
     /// Minimum propagation delay of the link.
     delay: Span,
-    /// Minimum sum of the propagation delays of all further links, over all external circuits.
+    /// Minimum, over all external circuits, of the sum of the propagation delays of the remaining links.
     beyond: Span,
     /// Number of packets at the port or on the wire.
     packets: usize,
@@ -70,7 +70,7 @@ impl Horizon {
         }
     }
 
-    /// Records the arrival of the first packet on a wire.
+    /// Records that the first packet on a wire has arrived.
     pub fn arrives(&mut self, link: Link, packet: &Packet) {
         if packet.is_external() {
             self.reaches[link.index()].on_wire.pop_front();

@@ -122,7 +122,7 @@ impl Reference {
             let port = &mut self.ports[link.index()];
             let (idle, marked) = (port.held() == 0, port.packets_marked());
             let enters = port.arrive(now, ready, packet, options);
-            // Both a policer and the queue may mark the packet.
+            // Both a policer and the queue may mark the same packet.
             for _ in marked..port.packets_marked() {
                 hosts.probe.marked(now, link, packet.vc().flow());
             }
@@ -244,7 +244,7 @@ impl Medium for Reference {
         self.arrive(hosts, ready, link, packet, options);
     }
 
-    /// Handles the first event of the network, if it precedes all timers and is not after the end.
+    /// Handles the network's first event, if it precedes all timers and is not after the end of the run.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let Some(&Reverse((time, kind, link))) = self.pending.peek() else {
             return false;
@@ -400,7 +400,7 @@ impl Reference {
     }
 }
 
-/// Queues and transmitters of the ports whose discipline, shaper or aggregation decides at dequeue, by link.
+/// Queues and transmitters of the ports whose discipline, shaper or aggregation decides at dequeue, indexed by link.
 fn disc_ports(scenario: &Scenario, seed: u64) -> Vec<Option<DiscPort>> {
     let port = |(index, link): (usize, &LinkConfig)| {
         let serves = link.policy.serves() || link.has_shaper() || link.duplicates() || link.aggregates();

@@ -20,12 +20,12 @@ use longpipe_events::{Rate, Time, PS_PER_SECOND};
 use std::collections::{BTreeMap, VecDeque};
 pub(super) use variation::Variation;
 
-/// A time with a fraction of a picosecond.
+/// A time, including a fraction of a picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ExactInstant {
     /// Time, rounded down [ps].
     whole: u64,
-    /// Fraction removed by rounding [1/rate ps].
+    /// Fraction [1/rate ps] that rounding removed.
     part: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct ReferencePort {
     pub motion: Option<Variation>,
     loss: Option<Box<Loss>>,
     policers: Policers,
-    /// Whether the link has conditioners, of any kind.
+    /// Whether the link has any conditioners.
     is_conditioned: bool,
     /// Bit errors of the link, whether this port or a `DiscPort` feeds it.
     pub errors: Option<Box<BitErrors>>,
@@ -62,19 +62,19 @@ pub(super) struct ReferencePort {
     aqm: Option<Box<Aqm>>,
     max_packets: u64,
     max_bytes: u64,
-    /// Whether X, X_i and K count bytes rather than packets.
+    /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
     /// Packets held; the first one is in transmission.
     queue: VecDeque<PacketAtPort>,
     bytes_held: u64,
-    /// Occupancy X_i by circuit and pass, where it is not zero.
+    /// Occupancies X_i that are not zero, by circuit and pass through the port.
     held_by_vc: BTreeMap<(Circuit, u32), u64>,
     /// End of the last packet's transmission.
     free: ExactInstant,
-    /// Time at which a packet last left or was dropped in an outage.
+    /// Latest time at which a packet left or was dropped in an outage.
     emptied: Time,
     report: PacketReport,
-    /// Integral of the number of packets held up to the last change [packet·ps].
+    /// Integral [packet·ps] of the number of packets held, up to the last change.
     packet_time: u128,
     changed: Time,
     /// Packets lost at this port, until the engine collects them.
@@ -144,7 +144,8 @@ impl ReferencePort {
         self.queue.len() as u64
     }
 
-    /// Processes a packet that arrives and whose transmission may start at `ready`. Returns whether the packet enters.
+    /// Processes a packet that arrives now and whose transmission may start at `ready`. Returns whether the packet is
+    /// admitted.
     pub fn arrive(&mut self, now: Time, ready: Time, mut packet: Packet, options: Options) -> bool {
         let bytes = u64::from(packet.bytes());
         self.report.packets_in += 1;
@@ -366,7 +367,7 @@ impl ReferencePort {
         }
     }
 
-    /// Returns the input of AQM for an arriving packet; a packet in transmission does not count as waiting.
+    /// Returns the AQM's input for an arriving packet; a packet in transmission does not count as waiting.
     fn arrival(&self, now: Time, packet: &Packet) -> Arrival {
         let in_service = self.queue.front().filter(|_| self.has_begun(now));
         Arrival {
@@ -422,7 +423,7 @@ impl ReferencePort {
     }
 }
 
-/// Returns the circuit of a packet, and the number of its pass through the port.
+/// Returns a packet's circuit, and the number of its pass through the port.
 fn circuit(packet: &Packet) -> (Circuit, u32) {
     (packet.vc(), packet.step())
 }

@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000_000;
 /// Bytes per delivery opportunity of mahimahi.
 const EACH: u64 = 1504;
 
-/// Returns a router's port with a schedule in milliseconds.
+/// Returns a router's port with transmission opportunities at the given times in milliseconds.
 fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (TimeVaryingPort, Line) {
     let motion = TimeVaryingConfig {
         service: Some(ServiceConfig::Opportunities {
@@ -40,7 +40,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (TimeVaryingPort, Lin
     (time_varying, Line::new(Span(0), End::Host, Repeats::Never))
 }
 
-/// Returns the departure time of each packet [ms]; None if the packet is dropped.
+/// Returns the departure time [ms] of each packet; None if the packet is dropped.
 fn departures(port: (TimeVaryingPort, Line), arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
     let (mut time_varying, mut line) = port;
     let mut send = |&(at, bytes): &(u64, u16)| {
@@ -85,7 +85,8 @@ fn departures_and_drops_equal_those_of_mahimahi() {
     }
 }
 
-/// Reference implementation of `departures` that simulates each millisecond: first opportunities, then arrivals.
+/// Reference implementation of `departures` that simulates each millisecond: first transmission opportunities, then
+/// arrivals.
 fn reference(schedule: &[u64], limit: u64, arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
     let mut fates = vec![None; arrivals.len()];
     let (mut queue, mut next, mut transit, mut cycle) = (VecDeque::new(), 0, None, 0);

@@ -16,7 +16,7 @@ pub(in crate::ip::reference) struct Variation {
     pub(super) service: Option<Service>,
     /// Transmission of the latest packet that left.
     pub left: Service,
-    /// Packets on the wire that an outage will lose: time and length [byte].
+    /// Packets on the wire that an outage will lose, each with its time and length [byte].
     pub(super) lost_later: Vec<(Time, u64)>,
     pub report: TimeVaryingReport,
 }
@@ -62,7 +62,7 @@ impl Variation {
         }
     }
 
-    /// Adds the counters of transmitter and wire to the report of a port.
+    /// Adds the counters of the transmitter and the wire to a port's report.
     pub fn add_to_report(&mut self, report: &mut PacketReport, now: Time) {
         let used = (report.packets_out, report.bytes_out);
         report.packets_out -= self.report.lost_on_wire;
@@ -144,8 +144,8 @@ impl ReferencePort {
         next
     }
 
-    /// Returns the packets and bytes that have left and will be lost on the wire after `now`; also counts packets lost
-    /// before `now`.
+    /// Returns the packets and bytes that have left and will be lost on the wire after `now`. Also counts the packets
+    /// lost before `now`.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         let Some(variation) = &mut self.motion else {
             return (0, 0);
