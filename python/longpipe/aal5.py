@@ -13,10 +13,10 @@ OVERHEAD_BYTES: Final = 16
 
 
 def packet_cells(payload_bytes: int, timestamps: bool = False) -> int:
-    """Returns the number of cells of a segment with this payload [bytes], including headers and AAL5 trailer."""
+    """Returns the number of cells that carry a segment with this payload [bytes], its headers and the AAL5 trailer."""
     return math.ceil((packet_bytes(payload_bytes, timestamps) + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
 
 
 def cell_tax(mss_bytes: int) -> float:
-    """Returns the maximum share of the cell rate that reaches the application: .8050 for 512 bytes, .8974 for 9180."""
+    """Returns the maximum share of the cell rate that the application gets: .8050 for 512 bytes, .8974 for 9180."""
     return mss_bytes / (CELL_BYTES * packet_cells(mss_bytes))

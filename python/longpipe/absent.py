@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Final
 
-# Congestion controls, queues, recoveries, traffic and links, by the names that users might type.
+# Congestion controls, queues, recovery algorithms, traffic and links, by the names that users might type.
 NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("compound", "ctcp"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")),
     **{
@@ -72,17 +72,21 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("tupdate", "t_update"), "update"),
     **dict.fromkeys(("queuedelayreference", "qdelay_ref"), "target"),
 }
-# The congestion controls that other programs call Reno: that of RFC 5681, and that of Linux.
+# The two congestion controls that other programs call Reno: RFC 5681's and Linux's.
 RENO: Final = "aimd"
 LINUX_RENO: Final = "linux-reno"
 
 
-# Fields whose values users may try in other fields, each with a noun phrase for its values and all their names.
+# Fields whose values users may enter in another field by mistake, each with a noun phrase that describes its values,
+# and the names of all its values.
 _HOMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 
 
 def learn(field: str, what: str, names: tuple[str, ...]) -> None:
-    """Registers a field, with a noun phrase for its values and their names. Called by the model of the field."""
+    """Registers a field with a noun phrase that describes its values, and with their names.
+
+    Called by the model of the field.
+    """
     _HOMES[field] = (what, names)
 
 
@@ -94,7 +98,8 @@ def homes() -> list[tuple[str, str, tuple[str, ...]]]:
 def known(word: str, accepted: Container[str]) -> str | None:
     """Returns an explanation of a well-known name that is not accepted, or None.
 
-    The name may be absent from longpipe, be a value of another field, or have another name in `accepted`.
+    Such a name may denote something that longpipe lacks, be a value of another field, or have a different name in
+    `accepted`.
     """
     name = word.strip().lower()
     # Linux's modules have this prefix.

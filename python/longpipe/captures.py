@@ -30,7 +30,7 @@ class Capture:
 
 
 class CaptureError(RuntimeError):
-    """Incomplete captures; `result` is the complete run."""
+    """Raised if captures are incomplete; `result` holds the run, which is complete."""
 
     def __init__(self, result: "Result", problems: tuple[str, ...]) -> None:
         super().__init__("\n".join(problems))
@@ -68,7 +68,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
 
 
 def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[str, int]) -> str:
-    """Returns what to use instead of an unknown capture point: for a flow or a group of flows, its two hosts."""
+    """Returns a suggestion for an unknown capture point: if it names a flow or a group of flows, its two hosts."""
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     for flow in resolved["flows"] if kind == "host" else ():
         # The name of a flow in a group is the group's name and a number: web1, web2.

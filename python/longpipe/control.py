@@ -12,27 +12,28 @@ __all__ = ["Ack", "Control", "Event", "Grant", "Interval", "Lost", "Sent", "comp
 
 
 class Control:
-    """Base class of your own congestion control; each connection has an instance.
+    """Base class for your own congestion control; each connection has its own instance.
 
-    A subclass has `on_ack`, or `interval` and `on_interval`, or a `base`; all other hooks have defaults: those below or
-    those of the base. A hook returns a `Grant`, or None if nothing changes. Sizes are in bytes, times in seconds, rates
-    in bit/s; unknown values are NaN. Parameters of a scenario are arguments of `__init__`.
+    A subclass defines `on_ack`, or both `interval` and `on_interval`, or `base`. Hooks that it does not define behave
+    as described below or, if there is a base, as in the base. A hook returns a `Grant`, or None if nothing changes.
+    Sizes are in bytes, times in seconds, rates in bit/s; unknown values are NaN. Parameters of a scenario are arguments
+    of `__init__`.
     """
 
     #: Length of the monitor intervals after which `on_interval` is called: "10 ms", "1 RTT", or "50 ACKs".
     interval: ClassVar[str | None] = None
     #: Whether grants set a pacing rate.
     paces: ClassVar[bool] = False
-    #: Whether the class also sets the window during recoveries, which needs `tcp.recovery = "rack"`.
+    #: Whether the class also sets the window during loss recovery, which needs `tcp.recovery = "rack"`.
     owns_window: ClassVar[bool] = False
     #: Whether `ack.delivery_rate` is measured.
     measures_rate: ClassVar[bool] = False
-    #: Whether `ack.delay`, the one-way delay, is measured, by timestamps.
+    #: Whether timestamps are used to measure `ack.delay`, the one-way delay.
     measures_delay: ClassVar[bool] = False
-    # : Name of a congestion control of longpipe that decides if a hook returns None, and continues from the values of
-    # grants.
+    #: Name of a congestion control of longpipe that decides whenever a hook returns None. It continues from the values
+    #: of the grants.
     base: ClassVar[str | None] = None
-    #: Identity of the class in the store, in place of a digest of its code.
+    #: Identifies the class in the store, instead of a digest of its code.
     version: ClassVar[str | None] = None
     #: Names of the numbers that compiled hooks keep in `self.state`.
     state_fields: ClassVar[Sequence[str]] = ()
@@ -69,7 +70,7 @@ class Control:
         return Grant(window=half, ssthresh=half)
 
     def on_mark(self, event: Event) -> Grant | None:
-        """Called at ECN marks, once per round-trip time. Default: as for a loss."""
+        """Called when ECN marks are reported, at most once per round-trip time. Default: as for a loss."""
         return self.on_loss(event)
 
     def on_timeout(self, event: Event) -> Grant | None:
@@ -84,10 +85,13 @@ class Control:
         """Called at the end of a recovery."""
 
     def on_undo(self, event: Event) -> Grant | None:
-        """Called if a reduction was spurious, after the window was restored, unless the class owns it."""
+        """Called if a reduction turns out to have been spurious.
+
+        The window has already been restored, unless the class owns it.
+        """
 
     def on_sent(self, sent: Sent) -> Grant | None:
-        """Called for each transmission. Only the rate of its grant has an effect."""
+        """Called for each transmission. Of the grant that it returns, only the rate has an effect."""
 
     def on_lost(self, lost: Lost) -> None:
         """Called for each transmission that is declared lost."""

@@ -110,7 +110,7 @@ def _simulation() -> Part:
 
 
 def _store() -> Part:
-    """Returns the place and size of the default store."""
+    """Returns the location and the size of the default store."""
     try:
         from longpipe.store import Store, default_url
 

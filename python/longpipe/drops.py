@@ -21,10 +21,10 @@ RENAMED_COUNTERS: Final = {
 
 
 def completed(trace: "pd.DataFrame") -> "pd.DataFrame":
-    """Returns a trace `drops` of any release with columns time_s, port, flow, sequence_bytes, cause and reason.
+    """Returns a trace `drops` from any release, with present and earlier columns.
 
-    `reason` is an alias of `cause` with the older names. In a trace of an older release `flow` and `sequence_bytes` are
-    missing values.
+    The columns are time_s, port, flow, sequence_bytes, cause and reason. `reason` is an alias of `cause` that contains
+    the older names. If an older release recorded the trace, `flow` and `sequence_bytes` are missing values.
     """
     import pandas as pd
 

@@ -85,7 +85,7 @@ class State:
 class Report:
     """Counters of an end: the sender counts what it sent, the receiver what arrived."""
 
-    # Data that the application has received, without gaps [byte].
+    # Amount of contiguous data that the application has received [byte].
     delivered_bytes: int = 0
     # Time at which the application had received all expected data [ps].
     completed_ps: int | None = None
@@ -98,10 +98,10 @@ class Report:
     congestion_events: int = 0
     # Time at which the handshake was complete [ps].
     handshake_ps: int | None = None
-    # Time [ps] and reason if the connection ended before the application was finished.
+    # Time [ps] at which the connection ended before the application had finished, and the reason.
     closed_ps: int | None = None
     closed: str = ""
-    # Further columns of `Result.stacks`, by name with its unit.
+    # Additional columns of `Result.stacks`; each name includes the unit.
     values: dict[str, float] = field(default_factory=dict)
 
 
@@ -114,7 +114,7 @@ class End(ABC):
 
     @abstractmethod
     def due(self) -> int | None:
-        """Returns the time [ps] at which `wake` is to be called if no datagram arrives before, or None."""
+        """Returns the time [ps] at which `wake` is to be called if no datagram arrives before then, or None."""
 
     @abstractmethod
     def receive(self, now: int, payload: bytes, ecn: int) -> None:

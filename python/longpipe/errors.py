@@ -53,7 +53,7 @@ def plain_lines(text: str) -> str:
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
-    """Returns the clause that lists at most `most` accepted values, after the closest name, if any is close."""
+    """Returns a clause that names the closest accepted value, if one is close, and lists at most `most` values."""
     names = [_shortened(name) for name in accepted]
     word = _shortened(word)
     close = difflib.get_close_matches(word, names, n=3)
@@ -64,7 +64,7 @@ def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], needs: str) -> None:
-    """Raises ScenarioError for an argument of another type; a bool is not a number."""
+    """Raises ScenarioError if an argument has the wrong type; a bool does not count as a number."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
         raise ScenarioError(f"{name}: {shortened(repr(value), 60)}; needs {needs}")
 
@@ -74,12 +74,12 @@ def _shortened(name: str) -> str:
 
 
 def shortened(text: str, most: int = 1000) -> str:
-    """Returns a text of at most `most` characters."""
+    """Returns a text, shortened to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _counts_valid_items(error: ErrorDetails) -> bool:
-    """Returns whether a list is too short only because invalid items do not count; these have their own errors."""
+    """Returns whether a list is too short only because invalid items, which have their own errors, are not counted."""
     given = error["input"]
     return error["type"] == "too_short" and isinstance(given, list | tuple) and len(given) >= error["ctx"]["min_length"]
 
@@ -157,7 +157,7 @@ def _percent(text: str) -> float | None:
 
 
 def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
-    """Returns how to write a number that was given instead of a table, for the first kind that has a numeric field."""
+    """Returns an example of the table to write in place of a number, for the first kind that has a numeric field."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     for owner in owners:
@@ -169,7 +169,7 @@ def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
 
 
 def _accepts(word: str, accepted: Iterable[str]) -> str:
-    """Returns the clause that lists accepted values, after advice on a well-known name or after the closest name."""
+    """Returns a clause that lists the accepted values, after advice on a well-known name or after the closest name."""
     names = list(accepted)
     if word not in names and word.lower() in names:
         return f"it is {word.lower()!r} here; accepts {', '.join(names)}"

@@ -19,7 +19,7 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> None:
     """Writes .csv, .parquet or .json (a list of rows) atomically; nan becomes an empty field, or null.
 
-    If `neutral`, an apostrophe is put before texts that a spreadsheet would interpret as a formula; numbers are
+    If `neutral`, texts that a spreadsheet would interpret as a formula are prefixed with an apostrophe; numbers are
     unchanged.
     """
     if neutral:
@@ -50,7 +50,7 @@ def _plain(column: pd.Series) -> list[Any]:
 
 
 def _neutral(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the table with an apostrophe before each text, including headings, that begins like a formula."""
+    """Returns the table with an apostrophe before each text (headings too) that a spreadsheet reads as a formula."""
 
     def neutral(value: Any) -> Any:  # noqa: ANN401 - a cell
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value

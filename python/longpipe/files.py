@@ -1,4 +1,4 @@
-"""Output files: rejected before a run if they cannot be written, and complete or absent after it."""
+"""Output files: a command rejects unwritable ones before the run, and leaves each of them complete or absent."""
 
 import os
 import stat
@@ -24,7 +24,7 @@ _Identity = tuple[int, int] | Path
 
 @dataclass
 class _Files:
-    """Files of a command: names of those that it reads, and options that name those that it will write."""
+    """Files that a command uses: the names of its inputs, and the options that name its outputs."""
 
     read: dict[_Identity, str] = field(default_factory=dict)
     written: dict[_Identity, str] = field(default_factory=dict)

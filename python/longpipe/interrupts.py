@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C, and of SIGTERM from batch systems, only at times when no work is incomplete."""
+"""Handles Ctrl-C, and SIGTERM from batch systems, only at times when no work is incomplete."""
 
 import os
 import signal
@@ -11,7 +11,8 @@ from typing import Any, Final
 
 # Exit status of a command that Ctrl-C ended, as in a shell.
 INTERRUPTED: Final = 130
-# Function name of imports, whose C code may turn a KeyboardInterrupt into another error.
+# Beginning of the file name of Python's import code; C code that an import runs may turn a KeyboardInterrupt into
+# another error.
 _IMPORTS: Final = "<frozen importlib"
 
 
@@ -50,13 +51,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, which cannot be imported
-    """Passes over a KeyboardInterrupt in a finaliser, which Python reports with a traceback and ignores."""
+    """Ignores a KeyboardInterrupt raised in a finaliser; by default, Python would print its traceback and continue."""
     if not issubclass(found.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(found)
 
 
 class TerminatedError(KeyboardInterrupt):
-    """Raised for a SIGTERM wherever Ctrl-C would raise KeyboardInterrupt."""
+    """Raised on SIGTERM wherever Ctrl-C would raise KeyboardInterrupt."""
 
 
 @contextmanager
@@ -78,7 +79,7 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Context that delays Ctrl-C, and SIGTERM within `terminable`, until its end.
+    """Context that defers Ctrl-C, and SIGTERM inside `terminable`, until the block ends.
 
     A second signal acts at once, in case the block never ends. Only the main thread is affected.
     """

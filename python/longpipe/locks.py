@@ -19,7 +19,7 @@ _LOOK_S: Final = 0.01
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Context that holds the lock of this file, and waits for it. The file exists only while the lock is held."""
+    """Context that waits for the lock of this file and then holds it. The file exists only while the lock is held."""
     while (file := taken(path)) is None:
         time.sleep(_LOOK_S)
     try:
@@ -29,7 +29,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def taken(path: Path) -> int | None:
-    """Takes the lock of this file, which is created if necessary. Returns an open file, or None if it is not free."""
+    """Tries to lock this file, which is created if necessary.
+
+    Returns the open file, or None if another process holds the lock.
+    """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     # If the previous holder has removed the file meanwhile, this is a lock on a deleted file.
     if _is_ours(file) and _is_same(file, path):

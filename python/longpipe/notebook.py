@@ -14,7 +14,7 @@ from longpipe.errors import plain
 if TYPE_CHECKING:
     from longpipe.study.progress import Progress
 
-# Time after which a bar is shown, and between two updates [s].
+# Time [s] after which a progress bar appears, and time between two of its updates.
 PATIENCE_S: Final = 1.0
 _APART_S: Final = 0.2
 

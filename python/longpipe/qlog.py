@@ -133,7 +133,7 @@ def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Itera
 
 
 def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
-    """Yields windows, RTTs and the minimum RTT at each change."""
+    """Yields the windows, the RTTs and the minimum RTT whenever they change."""
     for row in rows["cwnd"]:
         data: dict[str, float] = {"congestion_window": round(row["cwnd_bytes"])}
         if math.isfinite(row["ssthresh_bytes"]):
@@ -165,12 +165,12 @@ def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
 
 
 class _Packets:
-    """Segments in flight, and segments sent, acknowledged and declared lost, by number of transmission."""
+    """Segments in flight, and segments sent, acknowledged and declared lost, each with its transmission's number."""
 
     def __init__(self, rows: Mapping[str, list[Row]]) -> None:
         self._rows = rows
-        # Segments in order of their data: first byte, byte after the last, number of the latest transmission, whether
-        # an ACK covers it.
+        # Segments in order of their data: first byte, byte after the last, number of the latest transmission, and
+        # whether an ACK covers the segment.
         self._begins: list[int] = []
         self._ends: list[int] = []
         self._numbers: list[int] = []
@@ -220,7 +220,7 @@ class _Packets:
     def _place(self, begin: int, end: int, number: int) -> None:
         """Records a transmission of data.
 
-        A retransmission of data belongs to the earlier segments that it contains.
+        A retransmission is assigned to the earlier segments whose data it contains.
         """
         if not self._ends or begin >= self._ends[-1]:
             self._begins.append(begin)

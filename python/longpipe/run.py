@@ -79,7 +79,11 @@ def _without_warm_up(
     places: Sequence[tuple[str, int, str]],
     limit: int,
 ) -> dict[str, Any]:
-    """Runs a scenario, and again until the end of its warm-up, and subtracts the counters of the second run."""
+    """Runs a scenario without the counters of its warm-up.
+
+    The scenario runs twice, in full and up to the end of the warm-up; the counters of the second run are subtracted
+    from those of the first.
+    """
     from longpipe.analysis.warm_up import TRACES, automatic, since
 
     resolved = without_warm_up(scenario.resolved)
@@ -104,7 +108,7 @@ def _check_seed(seed: int) -> None:
 
 
 def register_classes(scenario: Scenario) -> None:
-    """Registers the classes that a scenario uses as controllers in the core."""
+    """Registers in the core the classes that a scenario uses as controllers."""
     if modules := modules_of(scenario.resolved):
         from longpipe.controls.classes import register
 
@@ -145,7 +149,7 @@ def _isolated(
 ) -> Result | None:
     """Executes a run in the process that exists for the user's code.
 
-    None if the run has no such code, or this is that process.
+    Returns None if the run has no such code, or if this process is that one.
     """
     modules, stacks = modules_of(scenario.resolved), own_stacks_of(scenario.resolved)
     if not modules and not stacks:

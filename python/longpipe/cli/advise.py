@@ -49,8 +49,9 @@ def advise(
         typer.Option(
             "--choose",
             metavar="[NAME:]FIELD=LEVEL,...",
-            help="A field and the values to choose from: switch.policy=pie,fq-codel, or a range, "
-            "switch.buffer='0.05..4 BDP', of 7 values; '0.05..4 BDP / 9' has 9. Repeat for more.",
+            help="A field and the values to choose from: a list such as switch.policy=pie,fq-codel, or"
+            " a range such as switch.buffer='0.05..4 BDP', which is divided into 7 values "
+            "('0.05..4 BDP / 9' into 9). Repeat for more.",
             autocompletion=field_and_level,
         ),
     ] = None,
@@ -75,8 +76,8 @@ def advise(
         str,
         typer.Option(
             metavar="worst|mean|SHARE",
-            help="How to summarise the objective over uncertain inputs: worst case, mean, or the value that a share "
-            "such as '90 %' reaches.",
+            help="How to summarise the objective over uncertain inputs: worst case, mean, or the value"
+            " that a share of them such as '90 %' reaches.",
         ),
     ] = "worst",
     zone: Annotated[

@@ -76,7 +76,7 @@ def fit(
 
 
 def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, object]) -> tuple[FitReport, int]:
-    """Returns the fit of a file, and the number of candidates that an interrupted search left out.
+    """Returns the fit of a file, and the number of candidates that were not tried because the search was interrupted.
 
     Without `controls`, the candidates are those of Linux.
     """

@@ -8,7 +8,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import NoTomlError, parse_toml
 
 _WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})")
-# A number without a digit before its point.
+# A number without a digit before its decimal point.
 _DOT: Final = re.compile(r"(?<=[=\[,\s{])([+-]?)\.(?=\d)")
 _REAL: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 

@@ -62,7 +62,7 @@ NEEDS: Final = {
     Kind.SHARES: ("arrivals",),
     Kind.SLOWDOWNS: (),
 }
-# Maximum number of flows of a printed summary, and minimum share that it lists.
+# Maximum number of flows in a printed summary, and the minimum share that the summary lists.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
 # Pictures of a port, and traces that exist only for ports.
@@ -74,7 +74,7 @@ DISTRIBUTIONS: Final = (Kind.CDF, Kind.SLOWDOWNS)
 # Pictures whose unit is bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
-# Link that was the only bottleneck, by label of the run and flow.
+# The link that was a flow's only bottleneck, by label of the run and flow.
 Busy = dict[tuple[str, str], str]
 
 
@@ -233,7 +233,7 @@ def plot(
         raise ScenarioError(f"--all: not with {with_what}")
     if overlaid and (compared is None or rto):
         raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
-    # In that picture, runs are lines of one picture in any case.
+    # Pictures of distributions always draw several runs as lines of one picture.
     options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind not in DISTRIBUTIONS)
     busy: Busy = {}
     _check_port(_existing(source), changes or [], port)
@@ -357,7 +357,7 @@ def until(scenario: Scenario, end_s: float) -> Scenario:
     try:
         short = scenario.with_(duration=f"{end_s:.12f} s")
     except ScenarioError:
-        # For example, a flow starts later.
+        # For example, because a flow starts later.
         return scenario
     return short if _constant_fields(short) == _constant_fields(scenario) else scenario
 
@@ -395,7 +395,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
 
 
 def _print_waiting(runs: dict[str, Recorded], flows: list[str] | None, busy: Busy) -> None:
-    """Prints, for each of the first flows, the reasons for which its sender waited, if the traces are recorded."""
+    """Prints, for each of the first flows, why its sender waited, if the traces are recorded."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.share_of_time import time_shares
 

@@ -80,7 +80,7 @@ def satellites(
         Path | None, typer.Option(metavar="FILE", help="Round trips and links over time: .svg, .pdf or .png.")
     ] = None,
     chart: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE", help="A map at one time: .svg, .pdf or .png.")
+        Path | None, typer.Option("--map", metavar="FILE", help="A map at a point in time: .svg, .pdf or .png.")
     ] = None,
     at: Annotated[float, typer.Option("--at", metavar="S", help="Time of the map \\[s].")] = 0.0,
 ) -> None:

@@ -14,12 +14,13 @@ class Aggregation(Model):
     kind: Literal["aggregation"] = "aggregation"
     interval: Annotated[SampleInterval | None, LATER] = Field(
         default=None,
-        description="Batches begin at multiples of this interval [time], as in DOCSIS and LTE; if absent, when the "
-        "line is free",
+        description="Batches begin at multiples of this interval [time], as in DOCSIS and LTE; if absent, a "
+        "batch begins when the line is free",
     )
     overhead: Delay = Field(
         default="0 s",
-        description="Time before each batch without data [time]: Wi-Fi's AIFS, backoff, preamble, SIFS and BlockAck",
+        description="Time before each batch in which no data is sent [time]: Wi-Fi's AIFS, backoff, preamble,"
+        " SIFS and BlockAck",
     )
     packet_overhead: PacketOverhead = Field(
         default="0 B", description="Bytes that each packet adds to a batch [bytes]; 44 in an A-MPDU"
@@ -32,7 +33,8 @@ class Aggregation(Model):
     )
     max_duration: Annotated[SampleInterval | None, LATER] = Field(
         default=None,
-        description="Maximum time of a batch without overhead [time], Wi-Fi's TXOP; if absent, interval minus overhead",
+        description="Maximum duration of a batch, excluding overhead [time], Wi-Fi's TXOP; if absent, "
+        "interval minus overhead",
     )
 
     constraints: ClassVar = (

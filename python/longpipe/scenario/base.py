@@ -29,7 +29,8 @@ class Model(BaseModel):
         """Adds the fields with defaults, units and sources to the class's docstring, for `help()`."""
         super().__pydantic_init_subclass__(**kwargs)
         for field in cls.model_fields.values():
-            # These defaults are valid by their type; a link of a graph has ten of them.
+            # The types guarantee that these defaults are valid, so they are not validated again; a link of a graph has
+            # ten of them.
             if field.default is None or isinstance(field.default, Model):
                 field.validate_default = False
         fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
@@ -65,11 +66,11 @@ class Model(BaseModel):
         return cls.model_construct(**values)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yields field and message of each violated constraint across fields."""
+        """Yields the field and the message of each violated constraint across fields."""
         return violations(self)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """Returns the fields that differ from their defaults or have none."""
+        """Returns the fields that differ from their defaults or have no default."""
         for name, field in type(self).model_fields.items():
             if field.is_required() or getattr(self, name) != field.default:
                 yield field.serialization_alias or name, getattr(self, name)
@@ -116,7 +117,7 @@ def _help(name: str, field: FieldInfo) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Becomes:
-    """Conversion for the core: a field whose name ends with `suffix`, and the value converted by `convert`."""
+    """Conversion for the core: `suffix` is appended to the field's name, and `convert` converts its value."""
 
     suffix: str
     convert: Callable[[Any], Any]
@@ -124,7 +125,7 @@ class Becomes:
 
 @dataclass(frozen=True)
 class Later:
-    """Marks a field that is newer than stored scenarios: the core gets it only if it does not have its default.
+    """Marks a field that is newer than stored scenarios: the core gets the field only if its value is not the default.
 
     Otherwise the digests of stored scenarios would change, and their runs would not be found.
     """
@@ -135,7 +136,7 @@ LATER: Final = Later()
 
 @dataclass(frozen=True)
 class Checked(BeforeValidator):
-    """A check of a specified value, with the description of accepted values for the reference."""
+    """A check of a specified value, and the description of the accepted values for the reference."""
 
     accepts: str = ""
 
@@ -162,7 +163,7 @@ def _words(value: object) -> object:
 
 
 def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
-    """Creates a quantity from `low` to `high`; its suffix for the core is the dimension's by default."""
+    """Creates a quantity from `low` to `high`; by default, its suffix for the core is that of the dimension."""
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
     @lru_cache(maxsize=4096)
@@ -292,7 +293,7 @@ PolicedRate = Annotated[str, _quantity(RATE, "1 kbit/s", "1 Tbit/s")]
 BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 PacketOverhead = Annotated[str, _quantity(SIZE, "0 B", "65000 B")]
 MediaRate = Annotated[str, _quantity(RATE, "10 kbit/s", "1 Gbit/s")]
-# Opus has at most this rate (RFC 6716 section 2.1.1), whose packets of 20 ms fit into one datagram.
+# Maximum rate of Opus (RFC 6716 section 2.1.1), at which a packet of 20 ms still fits into one datagram.
 AudioRate = Annotated[str, _quantity(RATE, "0 bit/s", "510 kbit/s")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
@@ -305,7 +306,8 @@ PathMtu = Annotated[str, _quantity(SIZE, "1228 B", "65535 B")]
 # A program and its arguments; text is split into words as a shell does.
 CommandLine = Annotated[tuple[str, ...], BeforeValidator(_words), Field(max_length=256)]
 SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
-# 65535 bytes of AAL5 payload hold this, 8 bytes of LLC/SNAP, and up to 100 of TCP/IP headers.
+# An AAL5 payload of 65535 bytes has room for the largest of these segments, 8 bytes of LLC/SNAP, and up to 100 bytes of
+# TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 WriteSize = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
 Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]
@@ -342,7 +344,7 @@ ASCENDING: Final = Becomes("", lambda values: sorted(set(values)))
 
 
 def kind_or_table() -> BeforeValidator:
-    """Accepts a bare name for the table of that kind with its defaults: "epd" for {kind = "epd"}."""
+    """Accepts a bare name in place of the table of that kind with its defaults: "epd" for {kind = "epd"}."""
     expand: Callable[[Any], Any] = lambda value: {"kind": value} if isinstance(value, str) else value  # noqa: E731
     return BeforeValidator(expand)
 

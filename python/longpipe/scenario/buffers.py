@@ -34,19 +34,21 @@ class Packet:
 
 @dataclass(frozen=True)
 class Pipe:
-    """Rate of a port and RTT of a BDP, by which a buffer in BDP or in time is measured."""
+    """Rate of a port and RTT of a BDP, which convert a buffer in BDP or in time into a size."""
 
     rate_bps: int
     round_trip_ps: int
 
     def bits(self, number: Fraction, unit: str) -> Fraction:
-        """Returns a number of BDP, or of a unit of time, in bits at the port's rate."""
+        """Converts a buffer in BDP, or in a unit of time, into bits at the port's rate."""
         time_ps = number * (self.round_trip_ps if unit == "BDP" else TIME.units[unit])
         return self.rate_bps * time_ps / 10**12
 
 
 def buffer(field: str, text: str, framing: Framing, pipe: Pipe, largest: Packet) -> dict[str, Any] | None:
-    """Returns unit and limit of a buffer, None if unlimited. A BDP or a time becomes cells, or packets of full size.
+    """Returns the unit and the limit of a buffer; the limit is None if the buffer is unlimited.
+
+    A BDP or a time becomes cells, or packets of full size.
 
     Raises ScenarioError if the buffer is smaller than the largest packet, or its unit does not fit the framing.
     """

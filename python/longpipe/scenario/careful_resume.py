@@ -39,7 +39,8 @@ class PreviousPath(_Jump):
     kind: Literal["previous"] = "previous"
     lifetime: Instant = Field(
         default="1 h",
-        description="Age at which saved parameters expire [time]; RFC 9959 section 4.1, Lifetime (no value there)",
+        description="Age at which saved parameters expire [time]; RFC 9959 section 4.1, Lifetime (the RFC "
+        "gives no value)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Adaptive coding and modulation: selects a carrier's mode by its Es/N0, and so the rate of its link.
+"""Adaptive coding and modulation: selects a carrier's mode, and with it the rate of the carrier's link, by Es/N0.
 
 Thresholds are integers in billionths of a decibel, times in picoseconds: a mode starts at the first possible
 picosecond.
@@ -169,7 +169,10 @@ class _Chooser:
     found: list[tuple[int, int]]
 
     def take(self, at: int, level: int) -> None:
-        """Changes to the fastest mode for a level (rounded down); changes to faster modes need hysteresis as well."""
+        """Changes to the fastest mode that a level (rounded down) permits.
+
+        For a faster mode than the present one, the level must also exceed the threshold by the hysteresis.
+        """
         if self.now >= 0 and level < self.thresholds[self.now]:
             step = bisect_right(self.thresholds, level) - 1
         else:
@@ -192,7 +195,7 @@ class _Chooser:
                 gap, whole, below = edge - begin, end - begin, False
             else:
                 return
-            # The first picosecond at which the level is below the threshold, or for a rising level at or above it.
+            # The first picosecond at which a falling level is below the threshold, or a rising level is at or above it.
             gap *= after - since
             at = since + (gap // whole + 1 if below else -(-gap // whole))
             if at >= after:
@@ -208,7 +211,7 @@ def _steps(
     first = bisect_right(thresholds, at_zero[-1]) - 1
     chooser = _Chooser(thresholds, hysteresis, first, [(0, first)])
     for (since, begin), (after, end) in pairwise([*knots, (LATEST_PS, knots[-1][1])]):
-        # The last of several points at one time counts.
+        # If several points have the same time, the last one applies.
         if after > since:
             chooser.take(since, begin)
             if between == "linear":

@@ -32,7 +32,7 @@ class Policer(Model):
         default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
     )
     mtu: Annotated[SegmentSize | None, LATER] = Field(
-        default=None, description="Longer packets always exceed the rate [bytes]; no limit if absent"
+        default=None, description="Packet length above which packets always exceed the rate [bytes]; no limit if absent"
     )
     exceed: Literal["drop", "mark"] = Field(
         default="drop",
@@ -56,7 +56,8 @@ class Tbf(Model):
         default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
     )
     mtu: Annotated[SegmentSize | None, LATER] = Field(
-        default=None, description="Longer packets are dropped [bytes]; no limit other than the burst if absent"
+        default=None,
+        description="Packet length above which packets are dropped [bytes]; no limit other than the burst if absent",
     )
 
     constraints: ClassVar = _PEAK

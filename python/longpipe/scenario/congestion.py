@@ -130,15 +130,16 @@ class Ledbat(Variant):
     gain: PositiveShare = Field(default=1.0, description="Growth per RTT without queueing [segments]; RFC 6817, GAIN")
     allowed_increase: Annotated[float, Field(gt=0, le=1e6)] = Field(
         default=1.0,
-        description="Maximum of cwnd above the data in flight [segments]; RFC 6817, ALLOWED_INCREASE",
+        description="Maximum amount by which cwnd may exceed the data in flight [segments]; RFC 6817, ALLOWED_INCREASE",
     )
     base_history: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=10, description="Number of minutes over whose minimum the base delay is taken; RFC 6817, BASE_HISTORY"
+        default=10,
+        description="Number of minutes over which the minimum delay is the base delay; RFC 6817, BASE_HISTORY",
     )
     current_filter: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=4,
-        description="Number of latest delays of which the minimum is the current delay; RFC 6817, "
-        "CURRENT_FILTER (no value there)",
+        description="Number of latest delays whose minimum is the current delay; RFC 6817, CURRENT_FILTER "
+        "(the RFC gives no value)",
     )
 
 

@@ -66,7 +66,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A problem of a field, which exists if a condition holds; the message has fields in braces."""
+    """A problem of a field that exists if a condition holds; the message names fields in braces."""
 
     field: str
     condition: str
@@ -78,7 +78,7 @@ class Constraint:
         return tuple(_clause(text) for text in self.condition.split(" and "))
 
     def problem(self, part: Model) -> tuple[str, str] | None:
-        """Returns field and message if the part violates the constraint."""
+        """Returns the field and the message if the part violates the constraint."""
         if not all(clause.holds(part) for clause in self.clauses):
             return None
         return self.field, _PLACE.sub(lambda place: _shown(_get(part, place[1])), self.message)
@@ -93,7 +93,7 @@ class Constraint:
 
 
 def violations(part: Model) -> Iterator[tuple[str, str]]:
-    """Yields field and message of each constraint that a part, whose fields are valid, violates."""
+    """Yields the field and the message of each constraint that a part, whose fields are valid, violates."""
     for constraint in part.constraints:
         if (problem := constraint.problem(part)) is not None:
             yield problem
@@ -152,7 +152,7 @@ def _metadata(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - any type anno
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - a value of any field
-    """Returns a value in the form for messages."""
+    """Formats a value for messages."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

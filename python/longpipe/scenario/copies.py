@@ -1,6 +1,6 @@
 """Flows of a dumbbell that differ only in name and number: the first of each group is resolved, the others are copies.
 
-A group's flows have equal hosts, links, TCP and traffic, so that one of them is enough to resolve and to check.
+A group's flows have equal hosts, links, TCP and traffic, so it is enough to resolve and check one of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _SWITCHES: Final = 2
 def first_of_each(network: Dumbbell) -> Dumbbell:
     """Returns a dumbbell with the first flow of each group, under its own name.
 
-    Raises ScenarioError for groups with another number of flows than `sources`, and for two flows of one name.
+    Raises ScenarioError if the groups do not have `sources` flows in total, or if two flows have the same name.
     """
     if network.group is None:
         return network.model_copy(update={"sources": 1})
@@ -49,7 +49,7 @@ def first_numbers(network: Dumbbell) -> list[int]:
 def with_copies(resolved: Row, network: Dumbbell, start: Start, duration: str) -> Row:
     """Returns a resolved scenario with all flows of each group, from one with the first flow of each.
 
-    `start` is the scenario's. Raises ScenarioError for a staggered flow that would begin after the run.
+    `start` is the scenario's field. Raises ScenarioError if a staggered flow would begin after the end of the run.
     """
     groups = network.group or (None,)
     counts = [network.sources if group is None else group.count for group in groups]
@@ -86,7 +86,7 @@ def _step_ps(start: Start) -> int:
 
 
 def _check_starts(field: str, first: Row, names: Sequence[str], step_ps: int, duration: str) -> None:
-    """Raises ScenarioError for the first of staggered flows that would begin after the run."""
+    """Raises ScenarioError for the first staggered flow that would begin after the end of the run."""
     if step_ps:
         begin_ps = first["start"]["at_ps"]
         # The number is rounded up to the first flow that would not begin before the end.

@@ -24,7 +24,7 @@ def core_fields(part: Model, without: tuple[str, ...] = ()) -> dict[str, Any]:
 def _fields(
     model: type[Model], without: tuple[str, ...]
 ) -> tuple[tuple[tuple[str, str, Convert], ...], tuple[tuple[str, Any], ...]]:
-    """Returns each field's name, core name and conversion; and names and defaults of LATER fields."""
+    """Returns the name, core name and conversion of each field, and the names and defaults of LATER fields."""
     found, later = [], []
     for name, field in model.model_fields.items():
         if name in without:
@@ -38,7 +38,10 @@ def _fields(
 
 
 def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Convert]:  # noqa: ANN401 - any type annotation
-    """Returns suffix and conversion of a type; the conversion applies to its parts first, then to the whole."""
+    """Returns the suffix and the conversion of a type.
+
+    The conversion is applied to the parts of a value first, and then to the whole.
+    """
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)
         metadata = (*metadata, *more)

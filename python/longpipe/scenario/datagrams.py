@@ -13,7 +13,7 @@ from longpipe.units import TIME
 # Headers of IPv4 and UDP (RFC 791, RFC 768), and of RTP before voice (RFC 3550) [bytes].
 HEADERS: Final = 28
 RTP_HEADER: Final = 12
-# Speech per packet of 20 ms (RFC 3551 section 4.2) [bytes].
+# Amount of speech in a packet of 20 ms (RFC 3551 section 4.2) [bytes].
 VOICE_INTERVAL: Final = "20 ms"
 VOICE: Final = {"g711": 160, "g729": 20}
 MOST_PAYLOAD: Final = 65_000

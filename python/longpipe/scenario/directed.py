@@ -23,7 +23,7 @@ _own_of_link: Final = itemgetter(*(name for name in Link.model_fields if name !=
 def directed_links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
     """Yields both directions of each link of the graph, each with its port.
 
-    All fields other than the nodes are converted once for all links in which they are equal.
+    Links that differ only in their nodes are converted once.
     """
     directions, kinds, position = _Directions(scenario, topology, largest), topology.kinds, topology.position
     # Values are compared by identity, because the graph keeps them alive and equal strings are usually the same object.

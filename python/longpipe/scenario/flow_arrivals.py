@@ -52,7 +52,7 @@ class FlowArrivals(Model):
     )
 
     def problem(self) -> tuple[str, str] | None:
-        """Returns the field and the problem of a combination of fields that is not valid."""
+        """Returns the field and the problem if a combination of fields is invalid."""
         if self.file is not None:
             name = next((name for name in ("load", "rate", "sizes") if getattr(self, name) is not None), None)
             return None if name is None else (name, "set; not together with a file, which contains times and sizes")
@@ -70,7 +70,7 @@ def core_flow_arrivals(
 ) -> dict[str, Any]:
     """Converts arriving flows of connections with `tcp` for the core; `slowest_bps` is the rate of their slowest link.
 
-    Raises ScenarioError for fields that exclude each other, a file with a problem, and a rate outside its range.
+    Raises ScenarioError for fields that exclude each other, an invalid file, and a rate outside its range.
     """
     if (problem := arrivals.problem()) is not None:
         raise ScenarioError(f"{field}.{': '.join(problem)}")

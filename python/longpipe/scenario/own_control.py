@@ -11,7 +11,7 @@ from longpipe.scenario.variant import Variant
 
 
 def _scalar(value: object) -> object:
-    """Rejects a value of any other type in one line, instead of one line per type."""
+    """Rejects a value of any other type with an error of one line, instead of one line per type."""
     if not isinstance(value, bool | int | float | str):
         raise ValueError(f"{shown(value)}; needs a number, a boolean or text")
     return value
@@ -34,7 +34,7 @@ class Known(Protocol):
     """Registry of the controllers of this process: `longpipe.controls.objects` or `longpipe.controls.classes`."""
 
     def content(self, digest: str, /) -> bytes | None:
-        """Returns the content of the controller with a digest; or None if it is not registered."""
+        """Returns the content of the controller with this digest, or None if it is not registered."""
 
     def remember(self, digest: str, name: str, content: bytes, /) -> None:
         """Stores a controller that came from another process."""
@@ -88,7 +88,7 @@ class OwnControl(Variant):
         return self
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Returns the fields and the controller's content, because another process may not find it."""
+        """Returns the fields and the controller's content, because another process may not find the controller."""
         return {**super().__getstate__(), self.pickled_as: self._known().content(self.digest or "")}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:

@@ -82,7 +82,7 @@ class OwnStack(Model):
 
     @property
     def name(self) -> str:
-        """Returns the name of the stack that results show."""
+        """Returns the name under which results show the stack."""
         if self.stack is not None:
             return self.stack
         if self.file is not None:
@@ -118,5 +118,5 @@ def core_own_stack(stack: OwnStack) -> dict[str, Any]:
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:
-    """Returns the TCP fields of a flow with a stack, which only determine the length of its packets."""
+    """Returns TCP fields for a flow with a stack; they only determine the length of its packets."""
     return stack_tcp_of(SIZE.parse(stack.longest_packet), None)

@@ -45,7 +45,7 @@ _RULED: Final[Mapping[str, type[Variant]]] = {
 
 
 def is_ruled(profile: str, chosen: Variant) -> bool:
-    """Returns whether a congestion controller follows the profile's rules for it, or the profile has none for it."""
+    """Returns whether a congestion controller follows the profile's rules for it; true if the profile has none."""
     options = RULES.get(profile, {}).get(chosen.kind, {})
     return "rules" not in options or getattr(chosen, "rules", None) == options["rules"]
 
@@ -88,7 +88,7 @@ def replace_handshake(table: dict[str, Any]) -> None:
 def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: ANN401 - as written
     """Returns a congestion controller with the options that the profile sets and the scenario does not.
 
-    `vegas` is the field with this name, whose options count if the controller is Vegas.
+    `vegas` is the field with this name; its options apply if the controller is Vegas.
     """
     if isinstance(congestion, str):
         congestion = {"kind": congestion}

@@ -23,7 +23,7 @@ class Vanilla(Variant):
 
 
 class TahoeOptions(Model):
-    """Options of Tahoe; no effect on other recoveries."""
+    """Options of Tahoe; no effect on other recovery algorithms."""
 
     guard: Guard = False
 
@@ -35,12 +35,13 @@ class Tahoe(Variant, TahoeOptions):
 
 
 class RenoOptions(Model):
-    """Options of Reno; no effect on other recoveries."""
+    """Options of Reno; no effect on other recovery algorithms."""
 
     guard: Guard = False
     deflate_on_timeout: bool = Field(
         default=False,
-        description="After a timeout, ssthresh is half of the window without its inflation; 4.4BSD includes it",
+        description="After a timeout, set ssthresh to half of the window without its inflation; 4.4BSD "
+        "includes the inflation",
     )
     guard_timeouts_only: bool = Field(
         default=False,
@@ -61,7 +62,7 @@ class Reno(Variant, RenoOptions):
 
 
 class NewRenoOptions(Model):
-    """Options of NewReno; no effect on other recoveries."""
+    """Options of NewReno; no effect on other recovery algorithms."""
 
     flywheel: bool = Field(
         default=True,
@@ -70,7 +71,7 @@ class NewRenoOptions(Model):
     )
     max_burst: Burst = Field(
         default="unlimited",
-        description="Maximum new segments per ACK in recovery [segments]; RFC 2582",
+        description="Maximum number of new segments per ACK during recovery [segments]; RFC 2582",
     )
     partial_deflation: bool = Field(
         default=False,
@@ -92,10 +93,13 @@ class NewReno(Variant, NewRenoOptions):
 
 
 class SackOptions(Model):
-    """Options of SACK; no effect on other recoveries."""
+    """Options of SACK; no effect on other recovery algorithms."""
 
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"
+        default=3,
+        ge=1,
+        le=3,
+        description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3",
     )
     pipe: Pipe = Field(
         default="window",
@@ -120,7 +124,10 @@ class Rfc6675(Variant):
 
     kind: Literal["rfc6675"] = "rfc6675"
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"
+        default=3,
+        ge=1,
+        le=3,
+        description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3",
     )
     fack: Annotated[bool, LATER] = Field(
         default=False,
@@ -134,9 +141,14 @@ class Rack(Variant):
 
     kind: Literal["rack"] = "rack"
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"
+        default=3,
+        ge=1,
+        le=3,
+        description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3",
     )
-    probe: bool = Field(default=True, description="Tail loss probe after two RTTs without an ACK; RFC 8985 section 7")
+    probe: bool = Field(
+        default=True, description="Send a tail loss probe after two RTTs without an ACK; RFC 8985 section 7"
+    )
     undo: bool = Field(
         default=True,
         description="Undo a reduction if an ACK shows that it was spurious; needs timestamps (Eifel), D-SACK or "

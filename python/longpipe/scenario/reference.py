@@ -54,7 +54,7 @@ class Field:
 
 
 def all_fields() -> list[Field]:
-    """Returns every field of a scenario in the order of a file, each under its first name."""
+    """Returns every field of a scenario in the order in which a file lists them, each under its first name."""
     left = places()
     return list(_of_part(Scenario, "", left))
 
@@ -83,7 +83,10 @@ def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]
 
 
 def places() -> dict[type[BaseModel], str]:
-    """Returns the dotted name of each part; of several, the one with the fewest components, then the shortest."""
+    """Returns the dotted name of each part.
+
+    A part with several names has the one with the fewest components and, among these, the shortest.
+    """
     places: dict[type[BaseModel], str] = {Scenario: ""}
     level = places
     while level:

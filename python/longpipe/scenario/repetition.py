@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from longpipe.scenario.traffic import Traces, Traffic
     from longpipe.scenario.vbr import OnOff
 
-# PIE's default interval of 15 ms allows 173 days.
+# With PIE's default interval of 15 ms, a run can last up to 173 days.
 MOST_REPETITIONS: Final = 10**9
-# An RTO doubles at most this often: MAX_BACKOFF in crates/tcp/src/timer.rs.
+# Maximum number of times that an RTO doubles: MAX_BACKOFF in crates/tcp/src/timer.rs.
 MAX_BACKOFF: Final = 6
 
 
@@ -138,7 +138,7 @@ def _write_ps(stream: Stream, mss: str) -> int:
 
 
 def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: str) -> None:
-    """Raises ScenarioError for bursts whose distance is less than that of packets or writes at the peak rate."""
+    """Raises ScenarioError if bursts follow each other faster than packets or writes at the peak rate."""
     cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
     if cycle_ps < packet_ps:
         raise ScenarioError(
@@ -156,7 +156,7 @@ def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: 
 
 
 def _check_vbr(field: str, source: OnOff, link_rate: str) -> None:
-    """Raises ScenarioError for bursts of VBR whose distance is less than a cell time on the source's own link."""
+    """Raises ScenarioError if bursts of VBR follow each other in less than a cell time on the source's own link."""
     cell_ps = CELL_BITS * 10**12 // RATE.parse(link_rate)
     cycle_ps = round(TIME.parse(source.period) / Fraction(str(source.duty)))
     if cycle_ps < cell_ps:

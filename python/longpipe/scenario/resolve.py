@@ -68,7 +68,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
 
 
 def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
-    """Returns the scenario with all flows of its network; staggered starts use these numbers of the flows."""
+    """Returns the scenario with all flows of its network, whose numbers determine staggered starts."""
     graph, moving, over = _with_series(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
@@ -101,7 +101,10 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
 
 
 def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
-    """Returns the graph with maximum delays of time-varying links, the series of these links, and satellite paths."""
+    """Returns the graph, the series of its time-varying links, and the satellite paths.
+
+    In the graph, time-varying links have their maximum delays.
+    """
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
     known: dict[int, Series] = {}
@@ -169,13 +172,16 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
 
 
 def _largest(tcps: Sequence[Tcp]) -> Packet:
-    """Returns the full segment of the flow with the longest one."""
+    """Returns the longest full segment of all flows."""
     distinct = {id(tcp): tcp for tcp in tcps}
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
 
 
 def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
-    """Returns the TCP of each flow; flows with equal own parameters share one object. Real stacks do not use it."""
+    """Returns the TCP settings of each flow; flows whose own parameters are equal share one object.
+
+    Real stacks do not use them.
+    """
     tcp = scenario.tcp
     owns = {id(flow.tcp): flow.tcp for flow in flows}
     merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
@@ -184,7 +190,7 @@ def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
 
 
 def _tcp_of(traffic: Traffic, tcp: Tcp) -> Tcp:
-    """Returns the TCP of a flow with this traffic."""
+    """Returns the TCP settings of a flow with this traffic."""
     if isinstance(traffic, Stack):
         return stack_tcp(traffic)
     return own_stack_tcp(traffic) if isinstance(traffic, OwnStack) else tcp
@@ -261,7 +267,10 @@ def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
 
 
 def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[str, Any]]:
-    """Returns the core's fields of each distinct traffic, by identity; a file that several flows name is read once."""
+    """Converts each distinct traffic object for the core, and returns the fields by the object's identity.
+
+    A file that several flows name is read once.
+    """
     distinct = {id(one): one for one in (common, *own) if one is not None}
     files: dict[str, dict[str, Any]] = {}
     made: dict[int, dict[str, Any]] = {}
@@ -322,7 +331,7 @@ class _Starts:
 
 
 def _stop(scenario: "Scenario", i: int, flow: Flow, stop: Stop, resolved: dict[str, Any]) -> dict[str, Any]:
-    """Returns the stop of flow i of the network; raises ScenarioError if the flow cannot have it."""
+    """Returns the stop of flow i of the network; raises ScenarioError if the flow cannot have a stop."""
     field = "stop" if flow.stop is None else f"{flow_field(scenario.network, i)}.stop"
     of_flow = f"{field} of flow {flow.name!r}"
     if "onward" in resolved or "relayed" in resolved:

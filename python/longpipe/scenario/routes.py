@@ -39,7 +39,7 @@ class ShortestRoutes:
         return {name: [one for one in all_ if kinds[one] == "switch"] for name, all_ in self._neighbours.items()}
 
     def find(self, first: str, last: str) -> tuple[str, ...] | None:
-        """Returns the nodes from one host to another, or None without a route."""
+        """Returns the nodes from one host to another, or None if there is no route."""
         # Hosts with a single link share the tree of the switch behind it.
         head, tail = self._neighbours[first], self._neighbours[last]
         root = head[0] if len(head) == 1 and self._switches[first] else first
@@ -52,7 +52,7 @@ class ShortestRoutes:
         return (*inner, last) if root == first else (first, *inner, last)
 
     def _before(self, root: str, last: str) -> tuple[str, ...] | None:
-        """Returns the nodes from a root to the neighbour of `last`, or None without a route."""
+        """Returns the nodes from a root to the neighbour of `last`, or None if there is no route."""
         tree = self._tree(root)
         if (end := self._node_before(tree, last)) is None:
             return None

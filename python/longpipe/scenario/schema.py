@@ -7,7 +7,7 @@ from typing import Any, Final
 from longpipe import _core
 from longpipe.scenario import Scenario
 
-# Keys of texts, which do not affect scenarios.
+# Schema keys that contain only texts, which do not affect scenarios.
 _WORDS: Final = frozenset({"description", "title"})
 
 

@@ -20,7 +20,7 @@ from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.web import Web
 from longpipe.units import SIZE, UNLIMITED
 
-# Link between a switch and its proxy, which model one machine.
+# Link between a switch and its proxy; the two nodes represent one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
 # Traffic that proxies do not split: datagrams, connections with requests in the other direction, data that are written
@@ -32,9 +32,10 @@ _LEAST_SEGMENTS: Final = 2
 
 @dataclass(frozen=True)
 class Split:
-    """A graph with the other parts of split connections after its own flows; an own flow is the last part.
+    """A graph whose own flows are followed by the other parts of split connections.
 
-    `of` contains the flow of each additional part, `fields` the additional core fields of flows, by index.
+    An own flow is the last part of its connection. `of` contains the flow to which each additional part belongs, and
+    `fields` maps the index of a flow to its additional fields for the core.
     """
 
     graph: Graph
@@ -92,7 +93,7 @@ def _names(graph: Graph, way: list[int]) -> list[str]:
 
 
 def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:
-    """Raises ScenarioError for a proxy with too small a buffer; `tcps` are those of all flows."""
+    """Raises ScenarioError if a proxy's buffer is too small; `tcps` are those of all flows."""
     for i, own in split.fields.items():
         if (onward := own.get("onward")) is None:
             continue

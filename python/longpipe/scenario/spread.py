@@ -50,8 +50,8 @@ class _Build:
     kept: dict[int, int]
     positions: dict[str, int] = field(default_factory=dict)
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    # By link with satellite routes: the times [ps] of changes, and the new links in both directions; empty without a
-    # route.
+    # For each link with satellite routes: the times [ps] of changes, and the new links in both directions, which are
+    # empty if there is no route.
     ways: dict[int, list[tuple[int, list[int], list[int]]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -150,7 +150,7 @@ class _Build:
             )
 
     def hold(self, flows: list[dict[str, Any]], gaps: list[Gaps]) -> None:
-        """Adds outages to hosts' interfaces while the flows that use them have no route."""
+        """Adds outages to hosts' interfaces for the times at which the flows that use them have no route."""
         where = f"{next(iter(self.over.where.values()))}.outages.arriving"
         users: dict[int, list[int]] = {}
         for number, flow in enumerate(flows):
@@ -186,7 +186,7 @@ class _SkyLinks:
     known: dict[tuple[tuple[str, str], tuple[int, ...]], list[int]] = field(default_factory=dict)
 
     def along(self, pair: tuple[str, str], route: tuple[int, ...]) -> list[int]:
-        """Returns the links from one station over satellites to another; empty without a route."""
+        """Returns the links from one station over satellites to another; empty if there is no route."""
         if (pair, route) not in self.known:
             self.known[pair, route] = list(self._along(pair, route)) if route else []
         return self.known[pair, route]

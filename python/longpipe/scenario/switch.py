@@ -72,7 +72,7 @@ Policy = Annotated[
     Field(discriminator="kind"),
     kind_or_table(),
 ]
-# Policies for cells, and for packets; RED is for both, by its unit.
+# Policies for cells, and policies for packets; RED is among both, and its unit decides which of the two it handles.
 FOR_CELLS: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba", "red")
 FOR_PACKETS: Final = tuple(kind for kind in kinds(Policy) if kind not in ("partial-packet-discard", "epd"))
 

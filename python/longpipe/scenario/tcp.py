@@ -154,7 +154,7 @@ class Tcp(Model):
 
     @property
     def timestamps(self) -> bool:
-        """Returns whether segments carry timestamps (RFC 7323)."""
+        """Yields the field and the message of each violated constraint across fields, including those of the timer."""
         return isinstance(self.timer, Fine) and self.timer.timestamps
 
     constraints: ClassVar = (

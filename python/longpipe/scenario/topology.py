@@ -19,7 +19,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         return network
     numbers = range(1, network.sources + 1)
 
-    # Copy a checked model, because there may be ten thousand nodes.
+    # Copies the nodes without validating them again, because there may be ten thousand of them.
     pep = network.pep
     switches = [
         Node.unchecked(name=name, kind="switch", pep=pep if pep and pep.at == name else None)

@@ -31,7 +31,7 @@ def analyse(
             show_default=False,
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence of the intervals, 0 to 1.")] = 0.9,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals, 0 to 1.")] = 0.9,
     order: Annotated[
         int | None,
         typer.Option(
@@ -61,7 +61,7 @@ def analyse(
     saturated: Annotated[
         bool,
         typer.Option(
-            "--saturated", help="Allow a model without an error term: it has shares of the variation, but no tests."
+            "--saturated", help="Allow a model without an error term: it gives shares of the variation, but no tests."
         ),
     ] = False,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the analysis as JSON; - is stdout.")] = None,

@@ -47,7 +47,7 @@ class Question:
 
 
 def columns(option: str, text: str) -> tuple[str, ...]:
-    """Splits names at commas; raises ScenarioError with the option for an empty name."""
+    """Splits names at commas; raises ScenarioError, which names the option, if a name is empty."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ScenarioError(f"{option}: {text!r}; accepts names separated by commas, as in tcp,buffer")

@@ -41,7 +41,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
-    """Prints the mean with its 95 % interval of each metric at each point, and what limited most flows."""
+    """Prints the mean of each metric with its 95 % interval at each point, and what limited most flows."""
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
     table = Table(
         title=_title(design.replications), title_justify="left",

@@ -54,7 +54,7 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
 
         found = chain([name, *context.args])
-        # Options before the first shell's arguments; the others are in the chain.
+        # Options that precede the arguments of the first shell; all other options are in the chain.
         for option, value in (("outside", outside), ("seed", seed)):
             if value is not None:
                 found.keep_own(option, str(value))
