@@ -1,4 +1,4 @@
-//! A sender whose rate or window is set from outside, between steps of the simulation.
+//! A sender whose rate or window is set from outside the simulation, between steps.
 
 use crate::answer::{Answer, Answers, LARGEST_WINDOW};
 use crate::base::Base;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Quantity that actions change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steering {
-    /// The pacing rate; the window does not limit the sender.
+    /// The pacing rate. The window does not limit the sender.
     Rate,
     /// The congestion window; nothing else changes it.
     Window,
@@ -26,7 +26,7 @@ pub enum Steering {
 /// State of one agent, shared by its sender and the environment.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Sums of the current step.
+    /// Sums over the current step.
     pub monitor: Monitor,
     /// Pacing rate [bit/s]; NaN before the first RTT sample.
     pub rate: f64,
@@ -68,7 +68,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Returns an agent for a connection that has not started. `own` is the congestion controller of its flow.
+    /// Returns an agent for a connection that has not started yet. `own` is the flow's own congestion controller.
     pub fn new(steering: Steering, own: &CongestionConfig) -> Agent {
         let state = State {
             rate: f64::NAN,
@@ -126,7 +126,7 @@ impl Plugin for Agent {
     }
 }
 
-/// The controller of an agent's connection.
+/// The controller of a connection that has an agent.
 #[derive(Debug)]
 struct Steered {
     agent: Agent,
@@ -185,7 +185,7 @@ impl Control for Steered {
             let mut state = self.agent.state();
             state.on_ack(ack, flight);
             if let (true, Some(srtt)) = (state.window.is_nan(), ack.srtt) {
-                // The initial rate is the first window per RTT, as for a sender without an agent.
+                // The initial rate is the first window divided by the RTT, as for a sender without an agent.
                 state.window = flight.cwnd();
                 state.rate = 8.0 * flight.cwnd() / srtt.as_seconds();
             }
@@ -203,7 +203,7 @@ impl Control for Steered {
     }
 }
 
-/// Controller of a connection in which the agent sets the window, and the base controller continues from there.
+/// Controller of a connection whose window the agent sets; the base controller continues from there.
 #[derive(Debug)]
 struct Based {
     agent: Agent,

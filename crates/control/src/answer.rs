@@ -7,19 +7,19 @@ use longpipe_tcp::congestion::control::{CwndUpdate, Pacing};
 use longpipe_tcp::flight::Flight;
 use longpipe_tcp::pacer;
 
-/// Largest window [byte]: RFC 7323 scales a receiver's window to at most 1 GiB.
+/// Largest window [byte]: RFC 7323 allows window scaling up to 1 GiB.
 pub(crate) const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
 /// Highest pacing rate [bit/s], which exceeds the rate of every link.
 const HIGHEST_RATE: f64 = 1e15;
 
-/// An answer of a controller, not validated yet.
+/// An answer of a controller that has not been validated yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// Congestion window [byte].
     pub window: f64,
     /// Slow-start threshold [byte].
     pub ssthresh: f64,
-    /// New pacing rate [bit/s]; None: unchanged.
+    /// New pacing rate [bit/s]; None leaves it unchanged.
     pub rate_bps: Option<f64>,
     /// Minimum burst [segment]; 0 means two segments.
     pub burst_segments: u32,
@@ -41,9 +41,9 @@ impl Answer {
 /// Converts the answers of one connection to window updates.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Minimum RTT of the connection, from which the burst at a pacing rate is computed.
+    /// Minimum RTT of the connection, which determines the burst at a given pacing rate.
     pub least_rtt: Option<Span>,
-    /// Latest rate, the values from which its burst was computed, and the result.
+    /// Latest rate, the values from which its burst was computed, and the resulting pacing.
     paced: Option<(f64, u32, Option<Span>, Pacing)>,
 }
 
@@ -58,7 +58,7 @@ impl Answers {
         let mss = flight.mss();
         let window = match answer.window {
             window if window.is_nan() => complain(Kind::Window, window, flight.cwnd()),
-            // Loss recovery itself may set a window of less than a segment.
+            // Loss recovery itself may set a window that is smaller than a segment.
             window if window < mss && window != flight.cwnd() => complain(Kind::Window, window, mss),
             window if window > LARGEST_WINDOW && window != flight.cwnd() => {
                 complain(Kind::Window, window, LARGEST_WINDOW)
@@ -81,7 +81,7 @@ impl Answers {
     /// Returns the pacing of an answer; None if it does not change.
     pub fn pacing(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> Option<Pacing> {
         let (rate, burst) = (answer.rate_bps?, answer.burst_segments);
-        // The minimum is one segment per second, which is slow but does not stop the connection.
+        // The minimum rate is one segment per second, which is slow but does not stop the connection.
         let slowest = 8.0 * flight.mss();
         let taken = if rate.is_nan() {
             slowest

@@ -15,7 +15,7 @@ pub enum Kind {
     Rate,
 }
 
-/// The first value of a kind with its time and replacement, and the number of such values.
+/// The first value of a kind, with its time and its replacement, and the number of such values.
 #[derive(Clone, Copy, Debug)]
 struct First {
     value: f64,
@@ -42,7 +42,7 @@ impl Complaints {
         first.count += 1;
     }
 
-    /// Returns a line for each kind of value that was replaced.
+    /// Returns one line for each kind of value that was replaced.
     pub fn lines(&self) -> Vec<String> {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let line = |(kind, first): (&Kind, &First)| {

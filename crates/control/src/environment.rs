@@ -1,4 +1,4 @@
-//! A simulation that is advanced step by step, and whose congestion windows or rates are set by agents.
+//! A simulation that is advanced step by step, while agents set the congestion windows or rates.
 
 use crate::agent::{Agent, Steering};
 use crate::monitor::Length;
@@ -8,7 +8,7 @@ use longpipe_tcp::config::CongestionConfig;
 use longpipe_tcp::congestion::loaded::{ModuleConfig, Slot};
 use std::sync::Arc;
 
-/// Measurements of one agent in one step, by name.
+/// Names of the measurements of one agent in one step.
 pub const FEATURES: [&str; 17] = [
     "now",
     "duration",
@@ -29,12 +29,13 @@ pub const FEATURES: [&str; 17] = [
     "mss",
 ];
 
-/// Maximum simulated time for which a simulation waits at its start for agents without an RTT sample.
+/// Maximum simulated time that a simulation runs at its start until all agents have an RTT sample.
 const WAITS: Span = Span(10_000_000_000_000);
-/// Interval at which the first RTT samples are awaited, and minimum length of a step given in round trips.
+/// Interval at which the simulation checks for the first RTT samples, and minimum length of a step that is given in
+/// round trips.
 const MOMENT: Span = Span(1_000_000_000);
-/// Maximum rate of an agent, and rate that corresponds to its maximum window, relative to the slowest link of its
-/// route.
+/// Maximum rate of an agent, and rate to which its maximum window corresponds, each relative to the slowest link of the
+/// agent's route.
 const MOST: f64 = 8.0;
 
 /// An episode.
@@ -45,8 +46,8 @@ pub struct Environment {
     /// Rate [bit/s] of the slowest link of each agent's route.
     slowest: Vec<f64>,
     steering: Steering,
-    /// Length of a step. Round trips are those of the agent with the longest smoothed RTT; ACKs are those of the agent
-    /// with the fewest.
+    /// Length of a step. A round trip is the smoothed RTT of the agent for which it is longest; ACKs are those of the
+    /// agent that received fewest.
     step: Length,
     now: Time,
     end: Time,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// First bytes of every WebAssembly module.
 const WASM: [u8; 4] = *b"\0asm";
 
-/// Loads a private copy of a file, sets its parameters and opens it. Error messages name it `shown`.
+/// Loads a private copy of a file, sets its parameters and opens it. Error messages refer to it as `shown`.
 ///
 /// # Errors
 /// Returns an error if the file is not a controller, has another version, or does not accept a parameter.

@@ -21,7 +21,7 @@ pub(crate) struct Flow<O: Operations> {
 }
 
 impl<O: Operations> Flow<O> {
-    /// Returns a connection, whose state is created once its settings are known.
+    /// Returns a connection; its state is created when its settings are known.
     pub fn new(operations: O) -> Flow<O> {
         Flow {
             operations,

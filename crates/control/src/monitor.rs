@@ -1,4 +1,4 @@
-//! Monitor intervals: data sent, delivered and lost, and RTTs between two decisions of a controller.
+//! Monitor intervals: data sent, delivered and lost, and RTT samples, between two decisions of a controller.
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::congestion::control::Ack;
@@ -8,7 +8,7 @@ use longpipe_tcp::congestion::control::Ack;
 pub enum Length {
     /// A duration.
     Time(Span),
-    /// A number of smoothed round-trip times, but at least one ACK.
+    /// A number of smoothed round-trip times, but at least until one ACK has arrived.
     RoundTrips(f64),
     /// A number of ACKs.
     Acks(u64),
@@ -31,7 +31,7 @@ pub struct Monitor {
     pub marked: u64,
     /// Bytes sent, including retransmissions.
     pub sent: u64,
-    /// RTT samples [s], in order of arrival.
+    /// RTT samples in order of arrival [s].
     rtts: Vec<f64>,
     /// Smoothed RTT at the start of the interval.
     srtt: Option<Span>,
@@ -68,7 +68,7 @@ impl Monitor {
     pub fn has_ended(&self, length: Length, now: Time, srtt: Option<Span>) -> bool {
         match length {
             Length::Time(span) => now - self.began >= span,
-            // The first interval of a connection ends once there is an RTT estimate.
+            // The first interval of a connection ends when an RTT estimate exists.
             Length::RoundTrips(count) => self
                 .srtt
                 .or(srtt)
@@ -144,7 +144,7 @@ mod tests {
         assert!(
             monitor.has_ended(Length::Acks(3), Time(6), None) && !monitor.has_ended(Length::Acks(4), Time(6), None)
         );
-        // Without an RTT estimate, an interval given in round trips does not end.
+        // Without an RTT estimate, an interval whose length is given in round trips does not end.
         monitor.begin(Time(5), None);
         assert!(!monitor.has_ended(Length::RoundTrips(1.0), Time(u64::MAX), None));
     }

@@ -1,4 +1,4 @@
-//! One private copy of a shared object, with its parameters set.
+//! One private copy of a shared object, whose parameters have been set.
 #![allow(unsafe_code)]
 
 use crate::complaints::Complaints;
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A loaded object, whose functions are called only by the thread of one simulation.
+/// A loaded object. Only the thread of one simulation calls its functions.
 #[derive(Debug)]
 struct Copied {
     /// Copy of the object's operations; operations that the object lacks are null.
     control: Control,
     about: About,
-    /// Texts that parameters may point to.
+    /// Texts to which parameters may point.
     _values: Vec<Value>,
     /// Unloads the object after all other fields have been dropped.
     _library: Library,
@@ -33,7 +33,8 @@ struct Copied {
 // SAFETY: `control` points to functions and texts of the library, which the object keeps loaded. Each simulation has its own
 // copy and runs on one thread at a time.
 unsafe impl Send for Copied {}
-// SAFETY: threads share only reads of `control`, which does not change, and complaints, which have a lock.
+// SAFETY: threads share only `control`, which they read and which does not change, and the complaints, which have a
+// lock.
 unsafe impl Sync for Copied {}
 
 impl Copied {
@@ -78,13 +79,13 @@ impl Copied {
         }
         let values = set(&of, parameters)?;
         if let Some(open) = of.open {
-            // SAFETY: the interface defines one call, after the parameters are set.
+            // SAFETY: the interface allows one call after the parameters have been set.
             let problem = heartbeat::during(|| unsafe { open(hz) });
             if !problem.is_null() {
                 return Err(refused(text(problem)));
             }
         }
-        // SAFETY: the interface defines calls after `open`.
+        // SAFETY: the interface allows calls after `open`.
         let wanted = of.wants.map_or(0, |wants| heartbeat::during(|| unsafe { wants() }));
         let name = if of.name.is_null() {
             String::new()
@@ -256,7 +257,7 @@ impl Drop for NativeFlow {
     }
 }
 
-/// Sets the parameters that a scenario names. Returns the values, which must be kept because text parameters point to
+/// Sets the parameters that a scenario names. Returns the values; they must be kept, because text parameters point to
 /// them.
 fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, LoadError> {
     let mut listed: Vec<(String, *const Parameter)> = vec![];
@@ -332,7 +333,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // If this fails, a temporary file remains.
+        // If this fails, a temporary file is left behind.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! Operations of a loaded controller, executed by the processor (shared objects) or by an interpreter (WebAssembly
-//! modules).
+//! Operations of a loaded controller, which the processor (shared objects) or an interpreter (WebAssembly modules)
+//! executes.
 
 use crate::complaints::Complaints;
 use longpipe_events::Stream;
@@ -9,12 +9,13 @@ use longpipe_tcp::congestion::loaded::{Plugin, Requirements};
 use std::ffi::c_int;
 use std::fmt::Debug;
 
-/// A loaded controller of one simulation, with its parameters set.
+/// A loaded controller of one simulation, whose parameters have been set.
 pub trait Object: Plugin {
     /// Returns the facts that do not change during a run.
     fn about(&self) -> &About;
 
-    /// Returns one line about why the controller failed; None if it did not fail, or if it ended the process.
+    /// Returns one line that says why the controller failed; None if it did not fail, or if its failure ended the
+    /// process.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -30,7 +31,8 @@ pub struct About {
     /// Optional inputs.
     pub requirements: Requirements,
     pub(crate) complaints: Complaints,
-    /// Whether the controller has `on_acked` or `on_sample`, `on_sent`, and `on_lost`, whose arguments take time to compute.
+    /// Whether the controller has `on_acked` or `on_sample`, whether it has `on_sent`, and whether it has `on_lost`;
+    /// the arguments of these operations take time to compute.
     pub(crate) samples: bool,
     pub(crate) sends: bool,
     pub(crate) loses: bool,
@@ -43,12 +45,12 @@ impl About {
     }
 }
 
-/// Operations on one connection. `grant` initially contains the current window, threshold and pacing rate.
+/// Operations on one connection. On entry, `grant` contains the current window, threshold and pacing rate.
 pub(crate) trait Operations: Debug + Send {
     /// Returns the facts that do not change during a run.
     fn about(&self) -> &About;
 
-    /// Creates the state of a connection that is idle for `preconnect_us` before its first segment leaves.
+    /// Creates the state of a connection that is idle for `preconnect_us` before it sends its first segment.
     fn create(&mut self, ecn: bool, preconnect_us: u32);
 
     /// Sets the random stream of the connection.

@@ -1,4 +1,4 @@
-//! Files of loadable objects known to this process.
+//! Files of the loadable objects that this process knows.
 
 use crate::file::load_file;
 use crate::operations::Object;

@@ -3,7 +3,8 @@
 use longpipe_plugin::table::types;
 use std::ffi::CString;
 
-/// The error of loading an object, in one line: field of the scenario, its value, and the accepted values.
+/// The error that occurs when an object is loaded, as one line: field of the scenario, its value, and the accepted
+/// values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 
@@ -13,7 +14,7 @@ impl LoadError {
         LoadError(format!("tcp.congestion.file: {name}; {why}"))
     }
 
-    /// Returns the error for a parameter that a module does not have; `known` are its parameters.
+    /// Returns the error for a parameter that a module does not have; `known` are the parameters that it has.
     pub fn unknown(name: &str, known: &[&str]) -> LoadError {
         let accepts = if known.is_empty() {
             "the module has no parameters".to_owned()

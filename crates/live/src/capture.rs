@@ -1,5 +1,6 @@
 //! Capture of live packets as a pcapng file. Each host has an interface, on which a packet is captured when the host
-//! sends it and when the host receives it. A last interface has the packets that the path lost, with link and cause.
+//! sends it and when the host receives it. The last interface contains the packets that the path lost, each with the
+//! link and the cause.
 
 use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
@@ -19,8 +20,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates the file at `path`, replacing an existing file; `hosts` are the names of the real hosts, `links` those of
-    /// the network's links.
+    /// Creates the file at `path`, replacing an existing file; `hosts` contains the names of the real hosts, `links`
+    /// the names of the network's links.
     ///
     /// # Errors
     /// Returns an error if the file cannot be created.
@@ -67,7 +68,7 @@ impl Capture {
             .packet_at(interface, at, packet.len() as u32, direction, comment, append);
     }
 
-    /// Writes the rest of the buffer.
+    /// Writes the data that remain in the buffer.
     ///
     /// # Errors
     /// Returns an error if the file could not be written.

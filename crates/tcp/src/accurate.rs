@@ -10,7 +10,8 @@ const INITIAL_CEP: u64 = 5;
 const INITIAL_UNMARKED: u64 = 1;
 /// The three-bit ACE field holds the packet counter modulo this value.
 const DIVACE: u64 = 8;
-/// Number of CE-marked packets since the last ACK at which the receiver sends an ACK immediately (section 3.2.2.5.1).
+/// The receiver sends an ACK immediately when this number of CE-marked packets has arrived since its last ACK (section
+/// 3.2.2.5.1).
 const MARKS_PER_ACK: u32 = 2;
 /// Weight of an ACK in the moving average of packets per ACK, and the value of this average above which the ACE field
 /// may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
@@ -61,8 +62,8 @@ impl Counter {
         } else if capable {
             self.unmarked += u64::from(bytes);
         }
-        // From this packet on, the counter of unmarked bytes increases instead, which is reported immediately (section
-        // 3.2.3.3).
+        // From this packet on, the counter of unmarked bytes increases instead; the receiver reports this immediately
+        // (section 3.2.3.3).
         let ends = self.reports_bytes && capable && !marked && self.latest;
         let begins = marked && !self.latest;
         self.latest = marked;
@@ -96,7 +97,7 @@ pub struct Feedback {
     packets: u64,
     /// s.ceb: marked bytes known to the sender.
     marked: u64,
-    /// End of the data that ACKs have covered so far [byte].
+    /// First byte that ACKs have not covered so far.
     covered: u64,
     /// Moving average of packets per ACK; None before the first ACK.
     each: Option<f64>,
@@ -178,7 +179,8 @@ fn safest(newly: u64, least: u64) -> u64 {
     }
 }
 
-/// Returns the increase of the marked-byte counter since s.ceb (appendix A.1); negative when the option is older.
+/// Returns the increase of the marked-byte counter since s.ceb (appendix A.1); negative if the option is older than
+/// s.ceb.
 fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
     let shift = i64::BITS - BYTES_BITS;
     let difference = i64::from(counts.marked()) - before as i64;

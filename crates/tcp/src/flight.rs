@@ -16,7 +16,7 @@ pub struct Flight {
     pub limits: Limits,
     /// Window that the receiver advertised last [byte].
     pub rwnd: u32,
-    /// Largest window that the receiver can advertise [byte], an upper bound on cwnd.
+    /// Largest window that the receiver can advertise [byte]; an upper bound on cwnd.
     pub most_rwnd: u32,
     /// Payload of a full segment [byte].
     pub mss: u32,
@@ -57,7 +57,7 @@ impl Flight {
     /// Returns min(cwnd, rwnd) [byte].
     #[inline]
     pub fn window(&self) -> u64 {
-        // cwnd is never negative; the conversion to a signed integer is one instruction.
+        // cwnd is never negative, so it can be converted to a signed integer, which takes one instruction.
         (self.cwnd() as i64 as u64).min(self.rwnd())
     }
 

@@ -31,7 +31,7 @@ pub struct GrowingWindow {
     answered: MaybeTime,
     /// One-way delay of the SYN-ACK, in a simulated handshake.
     ack_delay: Option<Span>,
-    /// RTT of a handshake that is not simulated. It is the sum of the one-way delays of data and of ACKs.
+    /// RTT of a handshake that is not simulated: the sum of the one-way delays of data and of ACKs.
     initial_rtt: Option<Span>,
     /// Minimum one-way delay of data, measured with timestamps.
     min_delay: Span,
@@ -63,7 +63,7 @@ struct Smoothed {
     round_trip: Span,
     /// Echo of the latest segment measured; None before the first.
     echo: Option<Echo>,
-    /// Time of the first ACK in each tick, starting with the tick that a segment echoed last.
+    /// Time of the first ACK in each tick, starting with the tick that a segment echoed most recently.
     first: MaybeTime,
     second: MaybeTime,
     later: VecDeque<Time>,
@@ -156,12 +156,13 @@ impl Smoothed {
 
 /// Half of a socket's initial buffer [byte] (tcp_rmem). The initial window leaves room for one segment (tcp_init_buffer_space).
 const INITIAL_BOUND: u64 = 65_536;
-/// Data assumed to be read in the first RTT: one initial window [segment].
+/// Data that are assumed to be read in the first RTT [segment]: one initial window.
 const INITIAL_READ: u64 = 10;
 /// Window space that a segment beyond a hole occupies, in 1/16 of its payload. This is half of the packet's memory
 /// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
 const OCCUPIED_16THS: u64 = 15;
-/// The bound has room for READ_FACTOR the data read and SPARE_SEGMENTS segments, and is increased by READ_FACTOR their relative growth.
+/// The bound leaves room for READ_FACTOR times the data read plus SPARE_SEGMENTS segments; if the data read grow, it is
+/// increased by READ_FACTOR times their relative growth.
 const READ_FACTOR: u64 = 2;
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory of a packet in addition to its payload [byte], and the step by which the kernel increases its estimate of the
@@ -290,11 +291,11 @@ impl GrowingWindow {
         grows
     }
 
-    /// Measures the RTT with a segment that was sent at `sent`. Returns the estimate.
+    /// Measures the RTT by means of a segment that was sent at `sent`. Returns the estimate.
     #[inline]
     pub fn measure(&mut self, now: Time, sent: Time) -> Span {
-        // The RTT is this segment's one-way delay plus the minimum one-way delay; of several formulas, this one agreed
-        // best with two captures of Linux over one path.
+        // The RTT is this segment's one-way delay plus the minimum one-way delay. Of several formulas, this one agreed
+        // best with two captures of Linux hosts on one path.
         let way = now - sent;
         self.min_delay = self.min_delay.min(way);
         let round_trip = way + self.min_delay;
@@ -371,8 +372,9 @@ mod tests {
         (at_once, bounds)
     }
 
-    /// Follows tcp_rcv_space_adjust: 11, 20, 40 and 80 segments are read per RTT. Compares with Linux 6.1 over 10 Mbit/s and
-    /// 100 ms, where ACKs are immediate from the 32nd segment on until 291 segments have arrived.
+    /// Follows tcp_rcv_space_adjust: 11, 20, 40 and 80 segments are read per RTT. Compares with Linux 6.1 over a 10
+    /// Mbit/s path with an RTT of 100 ms, on which ACKs are immediate from the 32nd segment until 291 segments have
+    /// arrived.
     #[test]
     fn the_bound_follows_the_data_read_per_rtt() {
         let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83]);
@@ -394,8 +396,8 @@ mod tests {
         (window.window, window.bound, window.space) =
             (INITIAL_BOUND, INITIAL_BOUND + 20 * MSS, INITIAL_BOUND + 20 * MSS);
         let grown: Vec<bool> = (1..12).map(|segments| window.grow(segments * MSS)).collect();
-        // Each segment occupies 15/16 of a segment and adds two segments to the window: 6 · 2 + 7 · 15/16 is 18.6 of 20
-        // segments.
+        // A segment's memory counts as 15/16 of a segment, and a segment adds two segments to the window: after these
+        // segments, the sum is 6 · 2 + 7 · 15/16 = 18.6 of 20 segments.
         assert_eq!(
             grown,
             [true, true, true, true, true, true, true, false, false, false, false]
@@ -414,10 +416,10 @@ mod tests {
         );
         let mut window = GrowingWindow::new(MSS as u32, false).advertises(32 << 20, 11);
         assert_eq!(window.advertise(0, 0), 32 * 2048);
-        // 20 segments beyond a hole leave 38 386 bytes, but 65 536 were offered.
+        // With 20 segments beyond a hole, 38 386 bytes are left, but 65 536 bytes were offered.
         assert_eq!(window.advertise(0, 20 * MSS), 32 * 2048);
         assert_eq!(window.advertise(20 * MSS, 0), 32 * 2048);
-        // Almost no memory is free: the edge stays 3000 bytes ahead, rounded up to two units.
+        // Almost no memory is free: the right edge stays 3000 bytes ahead, rounded up to two units of the window field.
         assert_eq!(window.advertise(20 * MSS + 32 * 2048 - 3000, 60 * MSS), 2 * 2048);
         (window.bound, window.space) = (100 * MSS, 100 * MSS);
         while window.grow(0) {}
@@ -441,11 +443,12 @@ mod tests {
         let first = Span::micros(100_000 + 10_000 / 8);
         assert_eq!(found[..3], [first; 3]);
         assert_eq!(found[3], Span(first.0 + (Span::millis(110).0 - first.0) / 8));
-        // As long as no later ACK reaches the sender, nothing else is measured.
+        // Until a later ACK reaches the sender, no other segment is measured.
         assert_eq!(window.measure(at(310_000), at(250_000)), found[3]);
     }
 
-    /// The recorded times of ACKs do not accumulate, which would cost 8 bytes of memory per millisecond of the run.
+    /// The recorded times of ACKs do not accumulate; otherwise, they would take 8 bytes of memory per millisecond of
+    /// the run.
     #[test]
     fn acks_are_recorded_only_once_a_segment_has_a_timestamp() {
         let mut window = GrowingWindow::new(MSS as u32, true);
@@ -472,16 +475,16 @@ mod tests {
         );
     }
 
-    /// Plays the segments that Linux 6.1.176 sent and received over 9.3 Mbit/s and 24 ms, 1.05 s after the connection was
-    /// established, and compares the first window that grows in its ACKs: that of the 33rd segment, because the second RTT of
-    /// 26 ticks is not over when the 31st segment arrives 25.97 ms after the 11th.
+    /// Plays the segments that Linux 6.1.176 sent and received over a 9.3 Mbit/s path with an RTT of 24 ms, 1.05 s
+    /// after the connection was established, and compares the first window that grows in its ACKs: that of the 33rd
+    /// segment, because the second RTT of 26 ticks is not over when the 31st segment arrives 25.97 ms after the 11th.
     #[test]
     fn linux_measures_round_trips_in_ticks_of_the_clock_that_starts_with_the_connection() {
         let mut window = GrowingWindow::new(MSS as u32, true).established(None, Span::micros(1_052_440));
         let packet = 1302.4;
         let mut grown = vec![];
         for segment in 1..=40u64 {
-            // Each ACK releases two segments; from the 17th segment on an ACK acknowledges two.
+            // Each ACK releases two segments; from the 17th segment on, each ACK acknowledges two segments.
             let (sent, arrived) = match segment {
                 1..=10 => (0.0, 12_000.0 + (segment - 1) as f64 * packet),
                 11..=30 => (
@@ -506,9 +509,9 @@ mod tests {
         assert_eq!(window.window, 64_343 + 8 * 2 * MSS);
     }
 
-    /// Compares with Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where each flight is twice as large as the previous one
-    /// and ends with a queue. The bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and 633 to
-    /// 1115 are acknowledged one by one.
+    /// Compares with Linux 6.1.176 over an 11.2 Mbit/s path with an RTT of 507 ms, where each flight is twice as large
+    /// as the previous one and ends with a queue. The bound rises when a flight begins, so that segments 33 to 275, 313
+    /// to 553 and 633 to 1115 are acknowledged one by one.
     #[test]
     fn a_shorter_rtt_is_adopted_at_once() {
         let mut window = GrowingWindow::new(MSS as u32, true);
@@ -520,7 +523,7 @@ mod tests {
                 let now = Time(
                     ((f64::from(flight) * (2.0 * half + packet) + half + f64::from(place) * packet) * 1e12) as u64,
                 );
-                // Segments are sent at twice the rate of their arrival.
+                // Segments are sent at twice the rate at which they arrive.
                 let sent = Time(now.0 - ((half + f64::from(place) / 2.0 * packet) * 1e12) as u64);
                 if window.on_segment(now, sent, segment * MSS, 0) {
                     at_once.push(segment);

@@ -19,7 +19,7 @@ pub struct Handshake {
     pub first: Option<Time>,
     pub retransmissions: u32,
     pub due: Due,
-    /// Whether other features need the slow path for every ACK once the connection is established.
+    /// Whether other features require the slow path for every ACK once the connection is established.
     pub slow_path: bool,
 }
 

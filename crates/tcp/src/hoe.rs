@@ -34,8 +34,8 @@ impl HoeEstimator {
         }
     }
 
-    /// Processes an ACK. For the third ACK, returns the bandwidth-delay product in whole segments, or None if it
-    /// arrived at the same time as the second.
+    /// Processes an ACK. For the third ACK, returns the bandwidth-delay product in whole segments, or None if this ACK
+    /// arrived at the same time as the second one.
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
         let (next, segments) = match *self {
             HoeEstimator::First { sent } => {

@@ -102,19 +102,19 @@ pub struct SenderEvent {
     pub kind: EventKind,
     /// Cause of the event.
     pub cause: EventCause,
-    /// For a reduction: cause of the first lost segment's loss in the network.
+    /// Cause of the reduction: why the network dropped the first lost segment.
     pub loss: LossCause,
-    /// First byte of the segment; for other events SND.UNA.
+    /// First byte of the segment; SND.UNA for other events.
     pub sequence: u64,
-    /// Bytes of the segment; for a fast retransmit or a timeout, the bytes outstanding; otherwise 0.
+    /// Bytes of the segment; the bytes outstanding for a fast retransmit or a timeout; 0 for other events.
     pub length: u64,
-    /// Congestion window [byte]: for a reduction, before it; for other events, after the event.
+    /// Congestion window [byte]: before the event for a reduction, after the event otherwise.
     pub cwnd: f64,
     /// Slow start threshold after the event [byte].
     pub ssthresh: f64,
 }
 
-/// The journal of one sender; a null pointer until the first entry.
+/// The journal of one sender; a null pointer before the first entry.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Option<Box<Pages>>);
 

@@ -1,4 +1,5 @@
-//! ECN marks at the sender: one reduction per window, which the next new segment signals (RFC 3168 section 6.1.2).
+//! ECN marks at the sender: marks cause at most one reduction per window, and the next new segment signals it to the
+//! receiver (RFC 3168 section 6.1.2).
 //!
 //! RACK itself limits reductions to one per window, because it does not react to marks while it reduces the window
 //! (Linux: `TCP_CA_CWR`); as in Linux, all its reductions are signalled, including those for losses.
@@ -70,10 +71,10 @@ impl Marks {
         self.feedback.map_or(0, |feedback| feedback.marked_bytes())
     }
 
-    /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window,
-    /// for senders without RACK.
+    /// Processes a mark that an ACK reports, after `flight` has advanced. For senders without RACK, returns whether it
+    /// is the first mark of a window.
     pub fn on_echo(&mut self, flight: &Flight) -> bool {
-        // The ACK of the last data sent before the reduction left before the receiver saw CWR.
+        // This ACK covers the last data sent before the reduction; it was sent before the receiver saw CWR.
         let first = flight.una > self.reduced_at;
         if first {
             self.reduced_at = flight.max;

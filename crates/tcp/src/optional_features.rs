@@ -11,12 +11,12 @@ use longpipe_events::Time;
 #[derive(Clone, Debug)]
 pub struct OptionalFeatures {
     hoe: Option<HoeEstimator>,
-    /// Restart window after an idle period [byte], and the time at which the latest segment left. None if idle periods
+    /// Restart window after an idle period [byte], and the time at which the latest segment left; None if idle periods
     /// do not affect the window.
     idle_restart: Option<(f64, Time)>,
     /// ECN state.
     pub marks: Option<Marks>,
-    /// Handshake state, until the connection is established.
+    /// State of the handshake; None once the connection is established.
     pub handshake: Option<Handshake>,
 }
 
@@ -82,8 +82,8 @@ mod tests {
 
     const MSS: u64 = 512;
 
-    /// Returns the number of segments that are sent at once when 100 segments are written `idle` after the ACK of the
-    /// first 64.
+    /// Returns the number of segments that are sent at once when 100 segments are written at a time `idle` after the
+    /// ACK of the first 64 segments.
     fn burst_after(idle: Span, idle_restart: bool) -> usize {
         let config = TcpConfig {
             idle_restart,

@@ -10,12 +10,12 @@ use longpipe_events::{MaybeTime, Span, Time};
 pub struct Pacer {
     /// Earliest departure of the next quantum.
     next: Time,
-    /// Departure time of the latest quantum, and the part of it not yet sent [byte].
+    /// Departure time of the latest quantum, and number of its bytes that have not been sent yet.
     began: Time,
     left: u64,
     /// Upper limit of a quantum [byte].
     max_quantum: u64,
-    /// Time by which the latest quantum left after `next` [ps]; the following waits are shortened by it.
+    /// Time by which the latest quantum left later than `next` [ps]; the following waits are shortened by it.
     lateness: f64,
     /// Number of segments at the start of the connection that may still be sent unpaced.
     unpaced: u32,
@@ -23,14 +23,14 @@ pub struct Pacer {
     resume: MaybeTime,
 }
 
-/// Number of segments at the start of a connection that are not paced (Linux).
+/// Number of segments that are sent unpaced at the start of a connection (Linux).
 const UNPACED_SEGMENTS: u32 = 10;
 /// The pacing rate is cwnd/srtt times SLOW_START_FACTOR while cwnd < ssthresh/2, and times AVOIDANCE_FACTOR otherwise
 /// (Linux).
 const SLOW_START_FACTOR: f64 = 2.0;
 const AVOIDANCE_FACTOR: f64 = 1.2;
-/// A quantum is the data sent in 1/1024 s at the pacing rate (sk_pacing_shift). On short paths it also includes a share
-/// of the largest burst, which halves for each 512 µs of the RTT (tcp_tso_rtt_log).
+/// A quantum is the data sent in 1/1024 s at the pacing rate (sk_pacing_shift). On paths with a short RTT it also
+/// includes a share of the largest burst; this share is halved for each 512 µs of the RTT (tcp_tso_rtt_log).
 const QUANTA_PER_SECOND: u64 = 1024;
 const BURST_SHARE_HALF_LIFE: Span = Span::micros(512);
 /// Largest burst of segments [byte].
@@ -103,7 +103,7 @@ impl Pacer {
         self.resume
     }
 
-    /// Ends the wait of a segment if its time has come.
+    /// Ends the wait of a segment if its departure time has come.
     pub fn on_timeout(&mut self, now: Time) {
         if self.resume <= now.into() {
             self.resume = MaybeTime::NONE;
@@ -136,7 +136,7 @@ pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flig
     }
 }
 
-/// Rounds a quantum of `bytes` to whole segments, at least `least_segments`. Returns the number of bytes.
+/// Returns a quantum of `bytes` [byte], rounded to whole segments; at least `least_segments`.
 fn quantum(bytes: u64, least_segments: u64, flight: &Flight) -> u32 {
     let mss = u64::from(flight.mss);
     ((bytes.min(MAX_BURST_BYTES) / mss).max(least_segments) * mss) as u32

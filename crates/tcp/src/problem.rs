@@ -21,7 +21,7 @@ impl Problem {
         }
     }
 
-    /// Returns the problem with the field path prefixed by `part`.
+    /// Returns the problem with `part` as a prefix of the field's path.
     pub fn within(self, part: &str) -> Problem {
         Problem {
             field: format!("{part}.{}", self.field),

@@ -3,12 +3,13 @@
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// Half-open ranges that neither overlap nor touch. Stored in a deque, because most are added and removed at the ends.
+/// Half-open ranges that neither overlap nor touch. They are stored in a deque, because most ranges are added and
+/// removed at the ends.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `start..end`; returns whether any of it was not covered before.
+    /// Adds `start..end`, and returns whether any part of it was not covered before.
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         let ranges = &mut self.0;
         // Usually the last range grows, because data beyond a hole arrive in order.
@@ -46,7 +47,7 @@ impl Ranges {
         true
     }
 
-    /// Removes all ranges that start at or before `limit`; returns the end of the last of them.
+    /// Removes all ranges that start at or before `limit`, and returns the end of the last one removed.
     #[inline(always)]
     pub fn absorb(&mut self, limit: u64) -> Option<u64> {
         if self.0.front().is_none_or(|first| first.0 > limit) {
@@ -62,7 +63,7 @@ impl Ranges {
         Some(end)
     }
 
-    /// Returns the range that contains `sequence`.
+    /// Returns the range that contains `sequence`, if any.
     pub fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
         let last = self.0.back()?;
         if last.0 <= sequence {
@@ -72,7 +73,7 @@ impl Ranges {
         self.0.get(index).copied().filter(|range| range.0 <= sequence)
     }
 
-    /// Returns the range if there is exactly one.
+    /// Returns the only range; None if there are no ranges or several.
     pub fn only(&self) -> Option<(u64, u64)> {
         (self.0.len() == 1).then(|| self.0[0])
     }
@@ -116,7 +117,7 @@ impl Ranges {
         within.map(|range| range.1.min(end) - range.0.max(from)).sum()
     }
 
-    /// Returns whether there is no range.
+    /// Returns whether there are no ranges.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -38,21 +38,22 @@ pub struct Receiver {
     acks_immediately: bool,
     /// Whether `acks_immediately` holds and no data lie beyond a hole.
     fast_path: bool,
-    /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
+    /// Whether the times of ACKs depend on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,
     /// Whether ACKs may report more than received data: ECN marks, the receiver's clock, a growing window, or a part of
     /// a handshake.
     acks_carry_more: bool,
-    /// Whether ACKs of in-order data report only received data and possibly an echo, and no observer needs every segment.
+    /// Whether ACKs of in-order data report only received data and possibly a timestamp echo, and no observer needs
+    /// every segment.
     in_order_fast_path: bool,
     /// Data beyond a hole.
     out_of_order: Ranges,
     /// Time at which a delayed ACK is due.
     deadline: MaybeTime,
-    /// Number of segments that are acknowledged together, and maximum delay of an ACK.
+    /// Number of segments that one ACK acknowledges, and maximum delay of an ACK.
     ack_every: u32,
     timeout: Span,
-    /// Linux's delayed ACKs, instead of `timeout`.
+    /// State of Linux's delayed ACKs, which determines the delay instead of `timeout`.
     delays: Option<Delays>,
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
@@ -62,18 +63,18 @@ pub struct Receiver {
     window: Option<Box<GrowingWindow>>,
     /// SACK compression.
     compression: Option<Box<Compression>>,
-    /// The application's writes, whose ends are acknowledged at once.
+    /// The application's writes; the segment that ends a write is acknowledged at once.
     writes: Option<Box<Writes>>,
     /// Number of segments still to be acknowledged at once.
     quick: u32,
     ecn: EcnConfig,
-    /// Whether ACKs echo a mark.
+    /// Whether ACKs echo an ECN mark.
     echoes_mark: bool,
     /// Counters of Accurate ECN.
     counter: Counter,
-    /// RCV.NXT before the marking changed, which is acknowledged first, and whether another ACK follows.
+    /// RCV.NXT before the marking changed, up to which data are acknowledged first, and whether another ACK follows.
     before_mark: Option<(u64, bool)>,
-    /// Whether ACKs carry D-SACK blocks, and the duplicate received since the last ACK.
+    /// Whether ACKs carry D-SACK blocks, and the duplicate segment received since the last ACK.
     sends_dsack: bool,
     duplicate: Option<(u64, u64)>,
     /// The SYN that must be answered.
@@ -82,7 +83,7 @@ pub struct Receiver {
     reported: [(u64, u64); MAX_SACK_BLOCKS],
     /// The segment stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are several.
     stored: u64,
-    /// Bytes beyond a hole, for window autotuning.
+    /// Bytes received beyond a hole, for window autotuning.
     out_of_order_bytes: u64,
 }
 
@@ -91,7 +92,7 @@ const SEVERAL: u64 = u64::MAX;
 /// Number of segments for which Linux sends at least one ACK.
 const ACK_EVERY: u32 = 2;
 
-/// Returns the number of segments that are acknowledged together, the maximum delay of an ACK [ps], and the number of
+/// Returns the number of segments that one ACK acknowledges, the maximum delay of an ACK [ps], and the number of
 /// initial segments that are acknowledged at once.
 fn rule(ack: &AckConfig) -> (u32, u64, u32) {
     match *ack {
@@ -203,9 +204,9 @@ impl Receiver {
         })
     }
 
-    /// Processes an expected segment without marks if no data lie beyond a hole, and only the number of segments, the
-    /// timestamp and the window determine its ACK (fast path). If it returns false, nothing has changed, and the caller
-    /// must call `on_segment`. If `is_pending` then returns true, `answer_in_order` returns the ACK.
+    /// Fast path: processes an expected segment without marks if no data lie beyond a hole and its ACK is determined
+    /// only by the number of segments, the timestamp and the window. If it returns false, nothing has changed, and the
+    /// caller must call `on_segment`. If `is_pending` then returns true, `answer_in_order` returns the ACK.
     #[inline]
     pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
         let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0);
@@ -239,7 +240,7 @@ impl Receiver {
         }
     }
 
-    /// Processes an expected segment if only the number of segments determines its ACK.
+    /// Processes an expected segment if its ACK depends only on the number of segments.
     #[inline(always)]
     fn on_expected_segment(&mut self, now: Time, segment: &DataSegment) {
         if segment.sequence == self.acknowledged {
@@ -250,7 +251,7 @@ impl Receiver {
         self.acknowledge_or_wait(now);
     }
 
-    /// Counts a segment to be acknowledged: at once, or with later segments.
+    /// Counts a segment that must be acknowledged, at once or together with later segments.
     #[inline(always)]
     fn acknowledge_or_wait(&mut self, now: Time) {
         self.unacknowledged += 1;
@@ -354,7 +355,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether a segment is acknowledged at once: because it is one of the first, the window grew, it ends a
+    /// Returns whether a segment is acknowledged at once: it is one of the first segments, the window grew, it ends a
     /// write, or it is marked.
     fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let beyond = self.out_of_order_bytes;
@@ -370,14 +371,15 @@ impl Receiver {
         let first = self.use_quick_ack();
         let range = (segment.sequence, segment.end());
         let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, range);
-        // Only in-order data are read, and only their PSH flag is examined (tcp_event_data_recv).
+        // Only in-order segments are delivered to the application, and only their PSH flag is examined
+        // (tcp_event_data_recv).
         let pushed = self.writes.as_mut().is_some_and(ends) && in_order;
         first || grew || pushed || self.counter.is_due()
     }
 
     /// Returns the delay of a segment's ACK while data lie beyond a hole.
     fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
-        // The last hole was filled.
+        // The last remaining hole was filled.
         if self.out_of_order.is_empty() {
             return None;
         }
@@ -389,7 +391,7 @@ impl Receiver {
         compression.on_segment(self.next, range, fresh, round_trip)
     }
 
-    /// Schedules an ACK of the data received before the marking changed, to be sent first.
+    /// Schedules an ACK of the data received before the marking changed; it is sent before any other ACK.
     fn schedule_ack_before_mark(&mut self) {
         if let Some((_, due)) = &mut self.before_mark {
             *due = std::mem::replace(&mut self.pending, true);
@@ -397,8 +399,8 @@ impl Receiver {
     }
 
     /// Lets autotuning enlarge the window for an in-order segment that ends at byte `end`, while `beyond` bytes lie
-    /// beyond a hole. Returns whether the window grew. If the segment filled a hole, the data beyond it are read
-    /// afterwards (tcp_rcv_space_adjust is called for each packet).
+    /// beyond a hole. Returns whether the window grew. If the segment filled a hole, the application reads the data
+    /// beyond the hole afterwards (tcp_rcv_space_adjust is called for each packet).
     #[inline]
     fn grow_window(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
         match (&mut self.window, sent) {
@@ -445,7 +447,7 @@ impl Receiver {
         self.deadline
     }
 
-    /// Returns whether there is an ACK to send now.
+    /// Returns whether an ACK must be sent now.
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         self.pending

@@ -15,8 +15,8 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 
-/// Number of reductions whose cause may still change. A loss is reported less than a round-trip time late. In that time
-/// more than a few reductions occur only if the maximum RTO is tiny.
+/// Number of reductions whose cause may still change. A loss is reported at most one round-trip time late. More than a
+/// few reductions occur within this time only if the maximum RTO is tiny.
 const RECENT: usize = 64;
 
 /// Cause of a segment's loss, as numbered by the network.
@@ -24,7 +24,7 @@ const RECENT: usize = 64;
 pub struct LossCause(pub u8);
 
 impl LossCause {
-    /// No data segment is known to be lost: either ACKs were lost, or the reduction is spurious.
+    /// No data segment is known to be lost: only ACKs were lost, or the reduction is spurious.
     pub const NONE: LossCause = LossCause(0);
     /// An ECN mark, not a loss.
     pub const MARK: LossCause = LossCause(CAUSES as u8 - 1);
@@ -42,11 +42,12 @@ pub struct Total {
     pub lasted: Span,
     /// Total bytes by which the window was reduced.
     pub bytes: f64,
-    /// Integral of the window over these times [byte·s], assuming linear growth from each reduction to the next.
+    /// Integral of the window over these times [byte·s], assuming that the window grows linearly from each reduction to
+    /// the next.
     pub window: f64,
 }
 
-/// Effects of all causes, indexed by the number of the cause.
+/// Effects of all causes, indexed by the cause's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals(pub [Total; CAUSES]);
 
@@ -88,8 +89,8 @@ pub struct Loss {
 
 impl Loss {
     /// Returns whether a reduction responds to this loss rather than to another one. It responds to the loss of the
-    /// first segment; of its transmissions, to the latest; and of the parts of this transmission, to the first that was
-    /// lost.
+    /// first segment. Among the transmissions of this segment, the latest counts; among the parts of this transmission,
+    /// the first lost part counts.
     fn precedes(&self, other: &Loss) -> bool {
         let key = |loss: &Loss| (loss.sequence, Reverse(loss.transmission), loss.time, loss.cause);
         key(self) < key(other)
@@ -120,7 +121,7 @@ struct Reduction {
 enum Trigger {
     /// An ECN mark.
     Mark,
-    /// The first loss before the reduction that was not acknowledged at the reduction; for a segment that was lost
+    /// The first loss before the reduction of data that were not acknowledged at the reduction; if the segment was lost
     /// several times, its latest loss. None if no such loss has been reported.
     Loss(Option<Loss>),
 }
@@ -176,20 +177,21 @@ impl Episode {
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
     /// Losses of segments that are not acknowledged, in order of time. Losses of a segment before the one that caused a
-    /// reduction are removed, so that the time per reduction is proportional only to the number of later losses.
+    /// reduction are removed, so that the processing time per reduction is proportional only to the number of later
+    /// losses.
     noted: VecDeque<Loss>,
     /// The latest reductions, in order.
     recent: VecDeque<Reduction>,
     /// Whether the latest reduction is still in effect, because it was not undone.
     in_effect: bool,
-    /// Latest loss that led to a reduction before the recent ones.
+    /// Latest loss that led to one of the reductions before the recent ones.
     episode: Option<Episode>,
     /// Effects of the reductions before the recent ones.
     totals: Totals,
 }
 
 impl Reductions {
-    /// Records a loss, at a time that may lie in the future or before the latest reductions; `una` is SND.UNA.
+    /// Records a loss; its time may be in the future or before the latest reductions. `una` is SND.UNA.
     pub fn note_loss(&mut self, loss: Loss, una: u64) {
         let later = self.recent.iter_mut().rev().take_while(|one| one.since >= loss.time);
         later.for_each(|reduction| reduction.on_late_loss(loss));
@@ -274,8 +276,8 @@ impl Reductions {
         Some(loss)
     }
 
-    /// Ends the effect of the latest reduction, with a window of `last`; None means that the window has not changed
-    /// since the reduction.
+    /// Ends the effect of the latest reduction, with a window of `last` [byte]; None means that the window has not
+    /// changed since the reduction.
     fn end_latest(&mut self, now: Time, last: Option<f64>) {
         let latest = self.recent.back_mut().filter(|_| self.in_effect);
         if let Some(latest) = latest {
@@ -308,7 +310,7 @@ mod tests {
         flight
     }
 
-    /// Returns the loss of a whole segment.
+    /// Returns the loss of a complete segment.
     fn lost(sequence: u64, time: Time, cause: LossCause) -> Loss {
         let transmission = time.0;
         Loss {
@@ -370,7 +372,7 @@ mod tests {
         assert_eq!(lasted, [10, 30, 0].map(Span::seconds));
     }
 
-    /// Draws losses and reductions of one sender, in the order of their times: `Some(sequence)` for a loss.
+    /// Draws a sender's losses and reductions in the order of their times; a loss is `Some(sequence)`.
     fn drawn(draws: &mut Stream) -> Vec<(Time, Option<u64>, LossCause)> {
         let event = |number: u64| {
             let sequence = 1000 * (number / 4 + draws.below(20));
@@ -412,8 +414,8 @@ mod tests {
         }
     }
 
-    /// Two reductions precede the report of this loss, and the second has the loss as its cause only because the first
-    /// does.
+    /// Two reductions precede the report of this loss, and the loss is the cause of the second one only because it is
+    /// the cause of the first.
     #[test]
     fn a_late_loss_is_also_the_cause_of_a_later_reduction_within_its_episode() {
         let mut reductions = Reductions::default();

@@ -3,7 +3,7 @@
 
 use crate::ranges::Ranges;
 
-/// Ranges reported by SACK blocks, and the byte up to which the holes between them have been retransmitted.
+/// Ranges reported by SACK blocks, and the byte below which all holes between them have been retransmitted.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     sacked: Ranges,
@@ -34,7 +34,8 @@ impl Scoreboard {
         self.retransmitted_until = end;
     }
 
-    /// Returns the first byte and the length, at most `mss`, of the first hole not yet retransmitted.
+    /// Returns the first byte of the first hole that has not been retransmitted, and the hole's length, limited to
+    /// `mss`.
     pub fn next_hole(&self, una: u64, mss: u32) -> Option<(u64, u32)> {
         let (start, end) = self.sacked.gap_from(self.retransmitted_until.max(una))?;
         Some((start, (end - start).min(u64::from(mss)) as u32))

@@ -8,10 +8,10 @@ pub const TCP_HEADER_BYTES: u32 = 20;
 pub const IP_HEADER_BYTES: u32 = 20;
 /// Maximum length of the TCP options [byte].
 const MAX_OPTION_BYTES: u32 = 40;
-/// Lengths of an AccECN option with three and with two counters, padding included [byte] (RFC 9768 section 3.2.3).
+/// Lengths of an AccECN option with three counters and with two, including padding [byte] (RFC 9768 section 3.2.3).
 const COUNTS_OPTION_BYTES: u32 = 12;
 const SHORT_COUNTS_OPTION_BYTES: u32 = 8;
-/// Length of a timestamp option, padding included [byte] (RFC 7323 appendix A).
+/// Length of a timestamp option, including padding [byte] (RFC 7323 appendix A).
 pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
 
 /// A segment with payload. Sequence numbers are 64-bit byte offsets and never wrap.
@@ -79,10 +79,10 @@ pub struct AckSegment {
     pub echo: MaybeTime,
     /// SACK blocks, most recent first; unused blocks at the end are empty.
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
-    /// The flags AE, CWR and ECE as one number. 1 is ECE alone: data arrived marked (RFC 3168 section 6.1.3). With
-    /// Accurate ECN, the counter of marked packets modulo 8 (RFC 9768).
+    /// The flags AE, CWR and ECE as one number. The value 1 means that only ECE is set: marked data arrived (RFC 3168
+    /// section 6.1.3). With Accurate ECN, the value is the counter of marked packets modulo 8 (RFC 9768).
     pub ace: u8,
-    /// The receiver's clock at departure (TSval), if the sender measures one-way delays.
+    /// The receiver's clock (TSval) when the ACK was sent, if the sender measures one-way delays.
     pub clock: MaybeTime,
     /// Role in the handshake.
     pub opening: Opening,
@@ -94,7 +94,7 @@ pub struct AckSegment {
 
 /// Two counters of an AccECN option (RFC 9768 section 3.2.3): payload bytes that arrived marked, and ECN-capable
 /// payload bytes that arrived unmarked. A sender uses one codepoint, ECT(0) or ECT(1), so the third counter keeps its
-/// initial value. Packed in one word.
+/// initial value. Both counters are packed in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCounts(u64);
 
@@ -104,7 +104,8 @@ impl ByteCounts {
     const BITS: u32 = 24;
     const MASK: u64 = (1 << ByteCounts::BITS) - 1;
 
-    /// Returns the fields for the two counters [byte], initial values included. Each field holds its counter modulo 2^24.
+    /// Returns the fields for the two counters, which are given in bytes and include their initial values. Each field
+    /// holds its counter modulo 2^24.
     pub fn new(unmarked: u64, marked: u64) -> ByteCounts {
         let field = |bytes: u64| bytes & ByteCounts::MASK;
         ByteCounts(1 << 63 | field(marked) << ByteCounts::BITS | field(unmarked))
@@ -131,8 +132,8 @@ impl ByteCounts {
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A SACK block, stored relative to the acknowledgement number: offsets of 32 bits suffice for every window and keep
-/// ACKs small. Both offsets share one word, because a load of one word from two halves that were stored separately
-/// stalls the processor.
+/// ACKs small. Both offsets share one word, because the processor stalls if it loads one word from two halves that were
+/// stored separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock(u64);
 
@@ -180,8 +181,8 @@ impl DataSegment {
 }
 
 impl Default for AckSegment {
-    /// Returns an ACK of no data. Not derived, because the derived implementation calls a function to initialize the
-    /// array of blocks.
+    /// Returns an ACK that acknowledges no data. It is not derived, because the derived implementation calls a function
+    /// to initialize the array of blocks.
     #[inline(always)]
     fn default() -> AckSegment {
         AckSegment {
@@ -204,15 +205,15 @@ impl AckSegment {
         self.ace != 0
     }
 
-    /// Returns the one-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK.
-    /// None if it is not measured.
+    /// Returns the one-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the
+    /// ACK. None if the delay is not measured.
     #[inline]
     pub fn one_way_delay(&self) -> Option<Span> {
         Some(self.clock.get()?.since(self.echo.get()?))
     }
 
-    /// Returns the length of the IP packet [byte]. A SACK option with n blocks has 2 + 8n bytes plus 2 bytes of
-    /// padding.
+    /// Returns the length of the IP packet [byte]. A SACK option with n blocks is 2 + 8n bytes long and is followed by
+    /// 2 bytes of padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         let header = header_bytes(self.echo.get());
@@ -233,8 +234,8 @@ impl AckSegment {
         }
     }
 
-    /// Returns the length of the AccECN option with its padding [byte]; it has three counters, or two if three do not
-    /// fit.
+    /// Returns the length of the AccECN option, including its padding [byte]; the option has three counters, or two if
+    /// three do not fit.
     #[cold]
     pub fn counts_option_bytes(&self) -> u32 {
         let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
@@ -245,8 +246,8 @@ impl AckSegment {
         }
     }
 
-    /// Returns the SACK blocks as ranges of sequence numbers, most recent first. The first may be a DSACK block (see
-    /// `duplicate`).
+    /// Returns the SACK blocks as ranges of sequence numbers, most recent first. The first block may be a DSACK block
+    /// (see `duplicate`).
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         // A DSACK block may lie up to 2^31 bytes before the acknowledgement number.
         let sequence = |offset: u32| self.acknowledgement.wrapping_add_signed(i64::from(offset as i32));
@@ -271,7 +272,7 @@ impl AckSegment {
     }
 }
 
-/// Returns the length of the IP and TCP headers, without SACK blocks [byte].
+/// Returns the length of the IP and TCP headers [byte], not counting SACK blocks.
 #[inline(always)]
 pub fn header_bytes(timestamp: Option<Time>) -> u32 {
     TCP_HEADER_BYTES + IP_HEADER_BYTES + if timestamp.is_some() { TIMESTAMP_OPTION_BYTES } else { 0 }
@@ -292,7 +293,7 @@ mod tests {
         ack.echo = Time(0).into();
         bytes.push(ack.packet_bytes());
         assert_eq!(bytes, [40, 52, 60, 68, 80]);
-        // With 8 bytes of LLC/SNAP and 8 bytes of AAL5 trailer, the packet fills two cells exactly.
+        // With 8 bytes of LLC/SNAP header and 8 bytes of AAL5 trailer, the packet fills exactly two cells.
         assert_eq!(bytes[4] + 16, 2 * 48);
     }
 }

@@ -14,7 +14,7 @@ pub enum RttEstimator {
 }
 
 impl RttEstimator {
-    /// Creates an estimator without samples. `phase` is the time of the first tick of a coarse clock.
+    /// Creates an estimator that has no samples. `phase` is the time of the first tick of a coarse clock.
     pub fn new(config: &TimerConfig, phase: Span) -> RttEstimator {
         match *config {
             TimerConfig::Coarse {
@@ -61,7 +61,8 @@ impl RttEstimator {
         }
     }
 
-    /// Adds an RTT sample: a segment sent at `sent`, and not retransmitted (Karn), was acknowledged at `now`.
+    /// Adds the RTT sample of a segment that was sent at `sent`, was not retransmitted (Karn), and was acknowledged at
+    /// `now`.
     pub fn measure(&mut self, sent: Time, now: Time) {
         match self {
             RttEstimator::Coarse(timer) => timer.measure(sent, now),
@@ -80,8 +81,8 @@ impl RttEstimator {
         }
     }
 
-    /// Resets the RTO after a lost SYN without an RTT sample: to 3 s (RFC 6298 rule 5.7), or to a coarse timer's initial
-    /// value.
+    /// Resets the RTO after a SYN was lost and no RTT sample is available: to 3 s (RFC 6298 rule 5.7), or to the
+    /// initial value of a coarse timer.
     pub fn reset_after_lost_syn(&mut self) {
         match self {
             RttEstimator::Coarse(timer) => timer.backoff = 0,
@@ -110,7 +111,7 @@ impl RttEstimator {
         }
     }
 
-    /// Returns the duration of the timer [ps] if it does not depend on the time at which it is armed.
+    /// Returns the duration of the timer [ps] if it does not depend on the time at which the timer is armed.
     #[inline]
     pub fn constant_rto(&self) -> Option<NonZeroU64> {
         match self {
@@ -129,7 +130,7 @@ impl RttEstimator {
     }
 }
 
-/// RTO for the first data after a lost SYN (RFC 6298 rule 5.7).
+/// RTO for the first data if a SYN was lost (RFC 6298 rule 5.7).
 const RTO_AFTER_LOST_SYN: Span = Span::seconds(3);
 
 /// Maximum exponent of the RTO's exponential backoff (4.4BSD).
@@ -164,7 +165,8 @@ impl CoarseTimer {
         (t.0 + self.tick - self.phase) / self.tick
     }
 
-    /// Returns the number of ticks by `now`. Most calls concern the tick of the previous call, and need no division.
+    /// Returns the number of ticks that have started by `now`. Most calls concern the same tick as the previous call,
+    /// and need no division.
     #[inline(always)]
     fn ticks_by_now(&mut self, now: Time) -> u64 {
         if now.0.wrapping_sub(self.current.0) >= self.tick {
@@ -178,8 +180,8 @@ impl CoarseTimer {
         let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MAX_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
-            // BSD's counter of a running measurement starts at 1, and BSD subtracts 1 from every measurement except the
-            // first.
+            // BSD's tick counter starts at 1 when a measurement begins, and BSD subtracts 1 from every measurement
+            // except the first.
             let rtt = elapsed + i32::from(self.count_from_one);
             self.srtt = rtt << 3;
             self.rttvar = rtt << 1;
@@ -215,12 +217,12 @@ impl CoarseTimer {
 /// RTO with a fine clock (RFC 6298 section 2).
 #[derive(Clone, Debug)]
 pub struct FineTimer {
-    /// RTO within its limits, including backoff.
+    /// RTO after limits and backoff are applied.
     rto: Span,
     granularity: u64,
     srtt: Option<u64>,
     rttvar: u64,
-    /// RTO before limits and backoff [ps].
+    /// RTO before limits and backoff are applied [ps].
     estimate: u64,
     backoff: u32,
     min: u64,
@@ -252,7 +254,7 @@ impl FineTimer {
     }
 }
 
-/// Returns the average of an old value with weight `weight` and a new value with weight 1.
+/// Returns the average of an old value, which has the weight `weight`, and a new value, which has the weight 1.
 #[inline]
 fn weighted(weight: u64, old: u64, new: u64) -> u64 {
     let sum = u128::from(weight) * u128::from(old) + u128::from(new);
@@ -326,8 +328,8 @@ mod tests {
     #[test]
     fn a_measured_tick_follows_bsd_scaled_integers() {
         let mut timer = coarse(0);
-        // An RTT of 5 ticks gives srtt = 6·8, rttvar = 6·2 and an RTO of 6 + 12. The second RTT of 5 ticks gives a
-        // delta of −1.
+        // An RTT of 5 ticks gives srtt = 6·8, rttvar = 6·2 and an RTO of 6 + 12 ticks. The second RTT of 5 ticks gives
+        // a delta of −1.
         timer.measure(Time(1), Time(5 * TICK + 1));
         assert_eq!(timer.deadline(Time(0)).0 / TICK, 18);
         timer.measure(Time(1), Time(5 * TICK + 1));

@@ -20,7 +20,7 @@ pub trait Variant {
     fn new(config: &Self::Config) -> Self;
 }
 
-/// A boxed variant: its large state, which few senders need, does not enlarge the state of other senders.
+/// A boxed variant, so that its large state, which few senders need, does not enlarge the state of other senders.
 impl<V: Variant> Variant for Box<V> {
     type Config = V::Config;
 
@@ -29,8 +29,8 @@ impl<V: Variant> Variant for Box<V> {
     }
 }
 
-/// Declares the variants of a part, one per line: name, state type, description. In a scenario the name is in lower
-/// case.
+/// Declares the variants of a part, one per line, each with its name, state type and description. In a scenario the
+/// name is in lower case.
 ///
 /// Defines the enums of states, of configurations and of names, the constructor of a state from a configuration, and a
 /// macro that evaluates an expression for the state of any variant: `each!(self, one => one.method())`. A line that

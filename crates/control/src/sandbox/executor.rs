@@ -49,7 +49,7 @@ pub const DRAW: Signature = Signature {
     returns: true,
 };
 
-/// The host's `draw` of `struct longpipe_connection`, which returns a random number below a bound from a source.
+/// The host's `draw` of `struct longpipe_connection`, which returns a random number below a bound from a given source.
 pub type Draw = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
 
 /// An instance of a module that exports its memory and its table, after its start function and [`INITIALIZE`].
@@ -65,7 +65,7 @@ pub trait Executor: Debug + Send + 'static {
     /// Returns the function at an index of the table; None if there is none with this signature.
     fn function(&mut self, index: u32, signature: Signature) -> Option<Self::Function>;
 
-    /// Adds the host's `draw` to the table, and returns its index.
+    /// Adds the host's `draw` to the table, and returns its index in the table.
     ///
     /// # Errors
     /// Returns [`FIXED_TABLE`] if the table has a fixed size.
@@ -77,7 +77,7 @@ pub trait Executor: Debug + Send + 'static {
     /// Returns an error if the memory has its maximum size.
     fn add_page(&mut self) -> Result<u32, String>;
 
-    /// Calls a function with arguments of its signature. Returns 0 if the function returns nothing.
+    /// Calls a function with arguments that match its signature. Returns 0 if the function returns nothing.
     ///
     /// # Errors
     /// Returns an error if the function traps.
@@ -86,7 +86,7 @@ pub trait Executor: Debug + Send + 'static {
     /// Returns the size of the memory [byte].
     fn memory_size(&self) -> usize;
 
-    /// Reads bytes of the memory.
+    /// Reads bytes from the memory.
     ///
     /// # Errors
     /// Returns an error if the address is outside the memory.

@@ -15,7 +15,7 @@ const MOST_PARAMETERS: u32 = 256;
 /// Maximum length of a text that is read [byte].
 const MOST_TEXT: usize = 1000;
 
-/// Signatures of the functions of `struct longpipe_control`, whose pointers are 32-bit numbers.
+/// Signatures of the functions of `struct longpipe_control`, in which pointers are 32-bit numbers.
 mod signature {
     use super::{Kind, Signature};
 
@@ -28,9 +28,9 @@ mod signature {
     pub const ONE: Signature = of(&[Kind::Word], true);
     pub const DESTROY: Signature = of(&[Kind::Word], false);
     pub const ON_START: Signature = of(&[Kind::Word, Kind::Long, Kind::Word, Kind::Word], false);
-    /// Signature of functions of state, report and flight.
+    /// Signature of functions whose parameters are state, report and flight.
     pub const REPORT: Signature = of(&[Kind::Word; 3], false);
-    /// Signature of functions of state, report or number, flight and grant.
+    /// Signature of functions whose parameters are state, report or number, flight, and grant.
     pub const DECISION: Signature = of(&[Kind::Word; 4], false);
 }
 
@@ -58,7 +58,7 @@ struct Functions<F> {
     on_recovered: Option<F>,
 }
 
-/// Random streams of the connections; `draw` takes its numbers from them.
+/// Random streams of the connections, from which `draw` takes its numbers.
 #[derive(Clone, Default)]
 struct Draws(Arc<Mutex<Vec<Stream>>>);
 
@@ -101,7 +101,8 @@ impl<E: Executor> fmt::Debug for Guest<E> {
 }
 
 impl<E: Executor> Guest<E> {
-    /// Returns the controller of an instance. An error is one line with the requirements that the module does not meet.
+    /// Returns the controller of an instance. An error is one line that states the requirements that the module does
+    /// not meet.
     pub fn new(mut executor: E) -> Result<Guest<E>, String> {
         let control = executor
             .global("longpipe_control")
@@ -222,7 +223,7 @@ impl<E: Executor> Guest<E> {
         Ok(returned.map_err(|why| format!("set: {why}"))? == 0)
     }
 
-    /// Opens the controller. An error is the line in which the controller states why it cannot run.
+    /// Opens the controller. An error is the line in which the controller states the reason why it cannot run.
     pub fn open(&mut self, hz: u32) -> Result<(), String> {
         match self.call_once(control::OPEN, "open", signature::ONE, &[Word(hz)])? {
             None | Some(0) => Ok(()),

@@ -43,7 +43,7 @@ fn line(error: impl fmt::Display) -> String {
 }
 
 impl Interpreter {
-    /// Instantiates a module. An error is one line with the requirements that the module does not meet.
+    /// Instantiates a module. An error is one line that states the requirements that the module does not meet.
     pub fn new(bytes: &[u8]) -> Result<Interpreter, String> {
         let engine = Engine::new(&Config::default());
         let module = Module::new(&engine, bytes).map_err(|error| format!("no WebAssembly module: {}", line(error)))?;

@@ -9,13 +9,13 @@ use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 // The host writes the bytes of its structures unchanged, so it must be little-endian like wasm32.
 const _: () = assert!(cfg!(target_endian = "little"));
 
-/// Offsets within the page that the host adds to the module's memory. Arguments that are not reports are written at the
-/// offset of reports.
+/// Offsets within the page that the host adds to the module's memory. Arguments other than reports are written at the
+/// offset for reports, too.
 pub const FLIGHT: u32 = 0;
 pub const GRANT: u32 = FLIGHT + size_of::<Flight>() as u32;
 pub const REPORT: u32 = GRANT + size_of::<Grant>() as u32;
 pub const TEXTS: u32 = 1024;
-/// Size of a page of WebAssembly [byte].
+/// Size of a WebAssembly page [byte].
 pub const PAGE: u32 = 65536;
 
 /// Offsets of the fields of `struct longpipe_control`, whose pointers have four bytes.
@@ -36,7 +36,8 @@ pub mod control {
     pub const ON_REDUCTION: u32 = 52;
     pub const ON_RECOVERED: u32 = 56;
     pub const ON_ACKED: u32 = 60;
-    /// sizeof(struct longpipe_control), and its size without `on_acked`, in modules built before `on_acked` existed.
+    /// sizeof(struct longpipe_control), and its size without `on_acked`, which modules have that were built before
+    /// `on_acked` existed.
     pub const LENGTH: u32 = 64;
     pub const LENGTH_WITHOUT_ON_ACKED: u32 = ON_ACKED;
 }
@@ -66,14 +67,14 @@ fn bytes<T: Plain>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
-/// Flight, grant and report of one call, arranged as in the page, so that one copy writes all of them.
+/// Flight, grant and report of one call, laid out as in the page, so that a single copy writes all of them.
 pub struct Block {
     bytes: [u8; BLOCK],
     /// Number of bytes that the call uses.
     used: usize,
 }
 
-/// Size of a block with the largest report.
+/// Size of a block that contains the largest report.
 const BLOCK: usize = REPORT as usize + size_of::<Ack>();
 
 impl Block {
@@ -109,13 +110,13 @@ impl Block {
     }
 }
 
-/// Returns the grant of these bytes.
+/// Returns the grant that these bytes contain.
 pub fn grant(bytes: &[u8; size_of::<Grant>()]) -> Grant {
-    // SAFETY: every pattern of bits is a grant, and the read needs no alignment.
+    // SAFETY: every bit pattern is a valid grant, and the read requires no alignment.
     unsafe { bytes.as_ptr().cast::<Grant>().read_unaligned() }
 }
 
-// Fields of longpipe_control.h: eight bytes each, then pairs of four, without padding.
+// The fields of longpipe_control.h: fields of eight bytes each, then pairs of fields of four bytes, without padding.
 const _: () = {
     assert!(size_of::<Flight>() == 7 * 8 + 2 * 4);
     assert!(size_of::<Grant>() == 3 * 8 + 2 * 4);

@@ -21,7 +21,8 @@ use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Returns the controller of an instance, with its parameters set and opened. Error messages name its file `shown`.
+/// Returns the controller of an instance, after setting its parameters and opening it. Error messages refer to its file
+/// as `shown`.
 ///
 /// # Errors
 /// Returns an error if the instance is not a controller, has another version, or does not accept a parameter.
@@ -91,8 +92,7 @@ impl<E: Executor> Module<E> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls an operation unless the module has failed. If the call fails, the message includes the time if it is
-    /// known.
+    /// Calls an operation unless the module has failed. If the call fails, the message includes the time, if known.
     fn call<T>(
         &self,
         now_ps: Option<u64>,
@@ -145,7 +145,7 @@ struct SandboxedFlow<E: Executor> {
     module: Arc<Module<E>>,
     /// Index of the connection's random stream.
     source: u32,
-    /// Address in the module's memory.
+    /// Address of the connection's state in the module's memory.
     state: u32,
 }
 

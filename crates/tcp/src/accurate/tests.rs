@@ -181,7 +181,7 @@ fn config(segments: u32, sack: bool, option: bool) -> TcpConfig {
 }
 
 /// Connects a sender and a receiver. `fates` lists which packets are marked and which are lost; `keeps` determines
-/// which ACKs arrive. Returns the marked packets and bytes received, and those that the sender has counted.
+/// which ACKs arrive. Returns the marked packets and bytes received, and the numbers that the sender has counted.
 fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usize) -> bool) -> [(u64, u64); 2] {
     let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
     // The last segment is a short one.

@@ -30,7 +30,7 @@ pub struct TcpConfig {
     pub receiver_window_bytes: u64,
     /// Shift of the window field (RFC 7323 section 2); the field itself holds 16 bits.
     pub window_scale: u32,
-    /// cwnd at the start and after idle restart [segment].
+    /// cwnd at the start of a connection and after an idle restart [segment].
     pub initial_window_segments: u32,
     /// Initial ssthresh [byte]. None: unlimited.
     pub initial_ssthresh_bytes: Option<u64>,
@@ -47,7 +47,8 @@ pub struct TcpConfig {
     pub silly_window_avoidance: bool,
     /// Whether to reset cwnd to the initial window after an idle period of more than one RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
-    /// Round-trip time known before the first segment, for example from an earlier handshake [ps]. 0: unknown.
+    /// Round-trip time [ps] that is known before the first segment is sent, for example from an earlier handshake; 0 if
+    /// unknown.
     #[serde(skip_serializing_if = "is_none")]
     pub initial_rtt_ps: u64,
     /// Idle time between the establishment of the connection and its first segment [ps].
@@ -187,7 +188,7 @@ impl TcpConfig {
         8 + if alone { 4 } else { 0 }
     }
 
-    /// Returns the receiver window as the sender sees it [byte]: the 16-bit field times 2^window_scale.
+    /// Returns the receiver window [byte] as the sender sees it: the 16-bit field times 2^window_scale.
     pub fn advertised_window(&self) -> u64 {
         (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
     }
@@ -203,7 +204,7 @@ impl TcpConfig {
         )
     }
 
-    /// Returns the window before the first ACK as the sender sees it [byte].
+    /// Returns the receiver window [byte] that the sender assumes before the first ACK.
     pub fn first_window(&self) -> u64 {
         if self.advertises_growth() {
             growing_window::first(self.advertised_window(), self.mss_bytes)
@@ -360,8 +361,8 @@ pub enum AckConfig {
         /// and is acknowledged at once. 0: the boundaries of writes are unknown. Serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
-        /// Whether ACKs advertise the window while it grows from 64 KiB (Linux: tcp_moderate_rcvbuf), up to
-        /// `receiver_window_bytes`; otherwise `receiver_window_bytes` is advertised from the start. Serialized only if
+        /// Whether ACKs advertise a window that grows from 64 KiB up to `receiver_window_bytes` (Linux:
+        /// tcp_moderate_rcvbuf); otherwise `receiver_window_bytes` is advertised from the start. Serialized only if
         /// true.
         #[serde(default, skip_serializing_if = "is_none")]
         growing_window: bool,

@@ -72,7 +72,7 @@ impl Aimd {
 #[inline(always)]
 pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
-    // A signed conversion compiles to one instruction.
+    // The conversion to a signed integer compiles to one instruction.
     let counted = (counted as i64 as f64).min(mss);
     let increase = if flight.cwnd() < flight.ssthresh() {
         counted
@@ -87,9 +87,9 @@ pub fn halved(flight: &Flight) -> f64 {
     cut(flight, 0.5)
 }
 
-/// Returns the window multiplied by 1 - `share` [byte], in whole segments, at least two.
+/// Returns the window multiplied by 1 - `share` [byte], rounded down to whole segments; at least two segments.
 pub fn cut(flight: &Flight, share: f64) -> f64 {
-    // The value is never negative, so a signed conversion, which compiles to one instruction, is correct.
+    // The value is never negative, so it can be converted to a signed integer, which compiles to one instruction.
     let segments = (flight.window() as i64 as f64 * (1.0 - share) / flight.mss()) as i64;
     segments.max(2) as f64 * flight.mss()
 }

@@ -19,11 +19,11 @@ pub type Bic = Linux<BicModule>;
 /// The module's state.
 #[derive(Clone, Debug)]
 pub struct BicModule {
-    /// Acknowledged segments per segment of growth (Linux: cnt).
+    /// Number of segments to be acknowledged before cwnd grows by one segment (Linux: cnt).
     each: u32,
     /// The window and the tick for which `each` was computed.
     computed: Option<(u32, u64)>,
-    /// Window at the last loss [segment] (Linux: last_max_cwnd); 0 before the first.
+    /// Window at the last loss [segment] (Linux: last_max_cwnd); 0 before the first loss.
     last_max: u32,
     /// Average number of segments per ACK, in sixteenths (Linux: delayed_ack). With one segment per ACK the average
     /// settles at 31, because the moving average rounds down.
@@ -34,11 +34,11 @@ pub struct BicModule {
 const LOW_WINDOW: u32 = 14;
 /// Largest growth per round trip (S_max) [segment].
 const MAX_INCREMENT: u32 = 16;
-/// Divisor of the distance to `last_max` that is added per RTT (BICTCP_B).
+/// cwnd grows per RTT by its distance to `last_max`, divided by this value (BICTCP_B).
 const SHARE: u32 = 4;
-/// Number of RTTs in which the window approaches `last_max` at the end (smooth_part).
+/// Number of RTTs in which the window finally approaches `last_max` (smooth_part).
 const SMOOTH: u32 = 20;
-/// Factor of cwnd at a loss [1/1024].
+/// Factor by which a loss multiplies cwnd, in units of 1/1024.
 const BETA: u32 = 819;
 const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
@@ -113,7 +113,7 @@ impl BicModule {
         }
     }
 
-    /// Returns the acknowledged segments per segment of growth at a window.
+    /// Returns the number of segments to be acknowledged before a window grows by one segment.
     fn each(&self, cwnd: u32) -> u32 {
         if cwnd <= LOW_WINDOW {
             return cwnd;

@@ -162,8 +162,8 @@ pub struct CarefulResume {
     paces: bool,
     saved: Option<SavedPath>,
     phase: Phase,
-    /// Data that the path is known to carry (PipeSize) [byte], and data in flight at the jump that are not acknowledged
-    /// yet [byte].
+    /// Data that the path is known to carry (PipeSize) [byte], and those of the data in flight at the jump that are not
+    /// acknowledged yet [byte].
     pipe_size: u64,
     older: u64,
     /// Initial window [byte].
@@ -176,8 +176,8 @@ pub struct CarefulResume {
     least_rtt: Option<Span>,
 }
 
-/// The path is assumed to have changed if the minimum RTT is at most the saved minimum RTT divided by SHORTEST, or
-/// exceeds it by more than a factor of LONGEST.
+/// The path is assumed to have changed if the minimum RTT is at most 1/SHORTEST of the saved minimum RTT, or more than
+/// LONGEST times the saved minimum RTT.
 const SHORTEST: u64 = 2;
 const LONGEST: u64 = 10;
 /// Minimum window that is saved, in initial windows.

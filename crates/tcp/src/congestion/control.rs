@@ -124,7 +124,7 @@ pub struct Sent {
     pub retransmission: bool,
     /// Bytes in flight, including this segment.
     pub in_flight: u64,
-    /// Whether the application, not the window, limits the data in flight. Valid only with records.
+    /// Whether the application, not the window, limits the data in flight. Valid only if records are kept.
     pub app_limited: bool,
 }
 
@@ -176,7 +176,7 @@ pub struct Ack {
     pub grows: bool,
     /// Whether the sender is in Linux's Open state: no data are known to be lost or reordered.
     pub open: bool,
-    /// State of a record-based loss recovery after this ACK.
+    /// State, after this ACK, of a loss recovery that keeps records.
     pub phase: RecoveryPhase,
     /// Bytes newly known to have arrived; with records, including those reported by SACK blocks.
     pub delivered: u64,
@@ -210,8 +210,8 @@ pub struct Ack {
     pub held: Span,
     /// Whether the sender is paced (Linux: `sk_pacing_status`).
     pub paced: bool,
-    /// Whether the ACK shows reordering: a segment that was sent once was delivered after a segment sent later. Present only
-    /// with records.
+    /// Whether the ACK shows reordering: a segment that was sent once was delivered after a segment sent later. Present
+    /// only if records are kept.
     pub reordered: bool,
 }
 

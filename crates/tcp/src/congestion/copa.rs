@@ -1,9 +1,9 @@
 //! Copa: keeps about 1/δ packets of each connection in the queue, using only the queueing delay (Arun and Balakrishnan,
 //! NSDI 2018, sections 2 and 3).
 //!
-//! The window moves towards the rate 1/(δ d), where d is the queueing delay, and so empties the queue about every five
-//! round trips. If the queue does not empty, another connection fills it; Copa then behaves like AIMD by adapting δ
-//! (competitive mode).
+//! The window is adjusted towards the rate 1/(δ d), where d is the queueing delay; this empties the queue about every
+//! five round trips. If the queue does not empty, another connection fills it; Copa then behaves like AIMD by adapting
+//! δ (competitive mode).
 
 use super::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use super::growth::is_limited;
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CopaConfig {
-    /// Inverse of the number of packets in the queue at equilibrium, δ.
+    /// Inverse of δ, the number of packets in the queue at equilibrium.
     pub delta: f64,
     /// Whether δ adapts to competing connections that fill the queue.
     pub competitive: bool,
@@ -74,8 +74,8 @@ pub struct Copa {
     config: CopaConfig,
     /// Current δ.
     delta: f64,
-    /// Minimum RTT of the last 10 s, minimum RTT of the last half RTT (RTTstanding), and negated maximum RTT of the
-    /// last four RTTs.
+    /// Minimum RTT of the last 10 s, minimum RTT of the last half RTT (RTTstanding), and maximum RTT of the last four
+    /// RTTs, which is negated.
     least: SlidingMinimum,
     standing: SlidingMinimum,
     longest: SlidingMinimum,
@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// With a queueing delay d, the rate approaches 1 / (δ d) (section 2.1). With a base RTT of 100 ms, d = 10 ms and δ
-    /// = .5, that is 200 packets/s, or 22 packets per RTT of 110 ms.
+    /// = 0.5, that is 200 packets/s, or 22 packets per RTT of 110 ms.
     #[test]
     fn the_window_approaches_the_target_rate() {
         for (window, grows) in [(15.0, true), (30.0, false)] {
@@ -245,8 +245,8 @@ mod tests {
         }
     }
 
-    /// The velocity doubles once the window has changed in one direction for three RTTs, and is 1 after a change of
-    /// direction (section 2.1).
+    /// The velocity doubles once the window has changed in one direction for three RTTs, and is reset to 1 when the
+    /// direction changes (section 2.1).
     #[test]
     fn the_velocity_doubles_after_three_rtts_in_one_direction() {
         let mut copa = Copa::new(&CopaConfig {
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(velocities, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0, 1.0, 2.0, 4.0]);
     }
 
-    /// In competitive mode (section 2.2) 1/δ grows by one per RTT and halves at a loss; it returns to the default with
-    /// an empty queue.
+    /// In competitive mode (section 2.2) 1/δ grows by one per RTT and is halved at a loss; it returns to the default
+    /// when the queue is empty.
     #[test]
     fn delta_is_adapted_by_aimd_while_the_queue_never_empties() {
         let mut copa = Copa::new(&CopaConfig {

@@ -45,7 +45,7 @@ pub fn is_limited(ack: &Ack, flight: &Flight) -> bool {
     ack.usage.full || doubles()
 }
 
-/// Returns the integer part of a nonnegative number, without the call to `floor` that some targets need.
+/// Returns the integer part of a nonnegative number. A conversion avoids the call to `floor` that some targets need.
 #[inline(always)]
 pub fn whole_part(number: f64) -> f64 {
     number as i64 as f64

@@ -1,5 +1,5 @@
-//! HighSpeed TCP (RFC 3649): larger windows grow faster and are reduced less, so that realistic loss rates are low
-//! enough for them.
+//! HighSpeed TCP (RFC 3649): larger windows grow faster and are reduced less, so that they can be reached at realistic
+//! loss rates.
 
 use super::aimd::cut;
 use super::control::{Ack, Cause, Control, CwndUpdate};
@@ -98,7 +98,7 @@ impl Module for LinuxHighspeed {
     }
 
     fn init(&mut self, socket: &mut Socket) {
-        // Keeps the product with a row's b(w) within 32 bits.
+        // Limits the window so that its product with a row's b(w) fits into 32 bits.
         socket.snd_cwnd_clamp = socket.snd_cwnd_clamp.min(u32::MAX / 128);
     }
 
@@ -184,7 +184,7 @@ mod tests {
         Trial::new(&CongestionConfig::Highspeed(HighspeedConfig::default()), window)
     }
 
-    /// Returns b(w) of section 5, and a(w) with appendix B's rounded constant .078 instead of 1 / 12.8.
+    /// Returns b(w) of section 5, and a(w) with appendix B's rounded constant 0.078 instead of 1 / 12.8.
     fn formulas(w: f64) -> (f64, f64) {
         let b = (0.1 - 0.5) * (w.ln() - 38f64.ln()) / (83_000f64.ln() - 38f64.ln()) + 0.5;
         (w * w * 2.0 * b / ((2.0 - b) * w.powf(1.2) * 12.8), b)
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_window_grows_by_a_of_w_per_rtt_and_is_reduced_by_b_of_w() {
-        // 1058 segments are a row of the table.
+        // The table has a row for 1058 segments.
         let window = trial(1058.0).round_trip();
         assert!((1065.9..1066.1).contains(&window), "{window}");
         assert_eq!(trial(1058.0).reduce(Cause::FastRetransmit), (708.0, 708.0));
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(trial(20.0).reduce(Cause::FastRetransmit), (10.0, 10.0));
     }
 
-    /// Compares the response function of section 5, .12 / p^.835, with the values of table 1 of RFC 9438.
+    /// Compares the response function of section 5, 0.12 / p^0.835, with the values of table 1 of RFC 9438.
     #[test]
     fn rfc_3649_the_mean_window_at_given_loss_rates() {
         for (period, expected) in [(1_000, 38.0), (10_000, 263.0), (100_000, 1795.0)] {
@@ -244,7 +244,8 @@ mod tests {
         });
         let mut trial = Trial::with_threshold(&config, 400.0, 1000.0);
         assert_eq!(trial.reduce(Cause::FastRetransmit).0, 200.0);
-        // A window of 200 segments is in the row of 221: growth by three segments per RTT, reduction by .41.
+        // A window of 200 segments belongs to the row for 221 segments: it grows by three segments per RTT and is
+        // reduced by the fraction 0.41.
         assert_eq!(trial.round_trip(), 202.0);
         // .41 in 256ths is 104.
         assert_eq!(

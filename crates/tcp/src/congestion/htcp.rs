@@ -18,17 +18,17 @@ pub type Htcp = Linux<HtcpModule>;
 /// The module's state; times are in ticks of the kernel's clock.
 #[derive(Clone, Debug)]
 pub struct HtcpModule {
-    /// Segments added per RTT, and factor of cwnd at a loss, both in 1/128.
+    /// Segments added per RTT, and factor by which a loss multiplies cwnd, both in units of 1/128.
     alpha: u32,
     beta: u32,
     /// Segments that the latest ACK acknowledged.
     acked: u32,
-    /// Shortest and longest RTT sample; 0 before the first.
+    /// Minimum and maximum RTT sample; 0 before the first sample.
     min_rtt: u32,
     max_rtt: u32,
     /// End of the latest congestion event.
     last_cong: u64,
-    /// `last_cong`, `max_rtt` and `throughput.before` before the reduction in progress.
+    /// Values of `last_cong`, `max_rtt` and `throughput.before` before the reduction in progress.
     undo: Option<(u64, u32, u32)>,
     /// Whether the ratio of RTTs determines `beta` (Linux: modeswitch).
     adapts: bool,
@@ -47,11 +47,11 @@ struct Throughput {
     before: u32,
 }
 
-/// 1, .5 and .8 in units of 1/128.
+/// 1, 0.5 and 0.8 in units of 1/128.
 const ONE: u32 = 128;
 const BETA_MIN: u32 = 64;
 const BETA_MAX: u32 = 102;
-/// Largest excess over the maximum RTT at which a sample becomes the new maximum [µs].
+/// Maximum amount by which a sample may exceed the maximum RTT in order to become the new maximum [µs].
 const LONGER_US: u32 = 20_000;
 /// Minimum RTT at which the ratio of RTTs determines `beta` [µs].
 const LEAST_ADAPTED_US: u32 = 10_000;
@@ -111,13 +111,14 @@ impl Module for HtcpModule {
         self.update_beta(socket);
         self.update_alpha(socket);
         if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
-            // Decays the maximum RTT after a reduction, so that a change of the route becomes visible.
+            // After a reduction, lowers the maximum RTT, so that a change of the route becomes visible.
             self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
         }
         (socket.snd_cwnd.wrapping_mul(self.beta) / ONE).max(2)
     }
 
-    /// At the end of a reduction, restarts the time since the latest congestion event, from which growth is computed.
+    /// At the end of a reduction, restarts the measurement of the time since the latest congestion event, from which
+    /// growth is computed.
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         match state {
             CaState::Open => {
@@ -245,7 +246,7 @@ mod tests {
             f64::from(module.alpha) / f64::from(ONE)
         };
         assert_eq!([0, 1, 2, 3].map(|seconds| alpha(10, seconds)), [1.0, 1.0, 11.0, 22.0]);
-        // An RTT of 50 ms halves the growth, which is at least one segment; long RTTs at most double it.
+        // An RTT of 50 ms halves the growth, which remains at least one segment; long RTTs at most double the growth.
         assert_eq!([5, 1, 60].map(|min_rtt| alpha(min_rtt, 2)), [5.0, 1.0, 22.0]);
         assert_eq!([5, 1].map(|min_rtt| alpha(min_rtt, 0)), [1.0, 1.0]);
     }

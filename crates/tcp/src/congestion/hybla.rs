@@ -60,7 +60,7 @@ impl Module for HyblaModule {
         }
     }
 
-    /// Starts with a window of ρ segments if a handshake has given the RTT.
+    /// Starts with a window of ρ segments if the RTT is known from the handshake.
     fn init(&mut self, socket: &mut Socket) {
         socket.snd_cwnd_clamp = CLAMP;
         if socket.srtt_us > 0 {

@@ -17,7 +17,7 @@ pub enum HystartConfig {
     /// Slow start ends only at ssthresh or after a loss.
     #[default]
     None,
-    /// Linux: ends slow start at an increased RTT, or at a long train of ACKs (Ha and Rhee 2011).
+    /// Linux: ends slow start after an increase in the RTT or a long train of ACKs (Ha and Rhee 2011).
     Linux,
     /// HyStart++: an increased RTT first slows growth for five rounds (RFC 9406).
     PlusPlus,
@@ -28,9 +28,9 @@ pub enum HystartConfig {
 /// Decision about the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
-    /// Increase cwnd by this fraction of the delivered data.
+    /// Increases cwnd by this fraction of the delivered data.
     Grow(f64),
-    /// Leave slow start: set ssthresh to cwnd.
+    /// Leaves slow start: sets ssthresh to cwnd.
     Leave,
 }
 
@@ -106,7 +106,8 @@ impl Hystart {
         }
     }
 
-    /// Starts a round after a timeout, which lasts until all bytes before `end` are acknowledged (`bictcp_hystart_reset`).
+    /// After a timeout, starts a round that lasts until all bytes before `end` are acknowledged
+    /// (`bictcp_hystart_reset`).
     pub fn on_timeout(&mut self, now_us: u64, end: u64) {
         if let Hystart::Linux(trains) = self {
             *trains = Trains::begin(now_us, end);
@@ -119,8 +120,8 @@ impl Hystart {
 pub struct SlowStart {
     /// Criterion for leaving slow start early.
     pub hystart: Hystart,
-    /// Fraction of the delivered data by which the window grows (less than 1 only with HyStart++), and the remaining
-    /// fraction of a segment.
+    /// Fraction of the delivered data by which the window grows (less than 1 only with HyStart++), and the fraction of
+    /// a segment that remains from earlier growth.
     share: f64,
     left: f64,
 }
@@ -224,7 +225,7 @@ pub struct Trains {
 const LEAST_WINDOW: u32 = 16;
 /// Maximum gap within a train of ACKs.
 const TRAIN_GAP_US: u64 = 2000;
-/// Four maximum bursts of Linux's sender [byte], which extend a train by at most 1 ms.
+/// Four maximum bursts of Linux's sender [byte]; sending them extends a train by at most 1 ms.
 const BURST: u64 = 4 * 65_536;
 const MOST_BURST_US: u64 = 1000;
 /// Bounds of the RTT increase that ends slow start (HYSTART_DELAY_THRESH).
@@ -356,8 +357,8 @@ mod tests {
             }
         }
 
-        /// Acknowledges `segments` segments, `gap` after the previous ACK, with an RTT [ms]. Returns cwnd and ssthresh.
-        /// With 0 segments, the ACK is a duplicate that reports one segment by SACK.
+        /// Acknowledges `segments` segments `gap` after the previous ACK; `rtt` is the ACK's RTT sample [ms]. Returns
+        /// cwnd and ssthresh. With 0 segments, the ACK is a duplicate that reports one segment by SACK.
         fn ack(&mut self, gap: Span, segments: u64, rtt: u64) -> (u64, Option<u64>) {
             self.now += gap;
             let (acked, rtt) = (segments * u64::from(MSS), Some(Span::millis(rtt)));
@@ -469,9 +470,9 @@ mod tests {
         assert_eq!(script.ack(Span::millis(3), 2, 150), (38, None));
     }
 
-    /// The kernel's own test of two segments per 100 ms, with rounds that start with the first ACK (fixed in
-    /// tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round. Before
-    /// the fix it ended at 48 segments.
+    /// The kernel's own test in which two segments are sent per 100 ms, with rounds that start with the first ACK
+    /// (fixed in tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round.
+    /// Before the fix it ended at 48 segments.
     #[test]
     fn linux_a_bottleneck_of_two_segments_per_100_ms_ends_slow_start_at_36() {
         let mut script = Script::new(HystartConfig::Linux);
@@ -488,7 +489,7 @@ mod tests {
     fn linux_a_train_longer_than_half_an_rtt_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         script.ack(Span::millis(100), 10, 100);
-        // Rounds of 20 and 40 ACKs are too short; the 51 ms of the third round exceed half an RTT plus .5 ms for a
+        // Rounds of 20 and 40 ACKs are too short; the 51 ms of the third round exceed half an RTT plus 0.5 ms for a
         // burst.
         let out = (1..200).find(|_| script.ack(Span::millis(1), 1, 100).1.is_some());
         assert_eq!(out, Some(20 + 40 + 52));
@@ -503,8 +504,8 @@ mod tests {
         assert!((1..200).all(|_| sparse.ack(Span::millis(3), 1, 100).1.is_none()));
     }
 
-    /// RFC 9406 section 4.2: after eight samples whose RTT is 4 ms or 1/8 longer, cwnd grows by a quarter of the usual
-    /// amount for five rounds; then slow start ends.
+    /// RFC 9406 section 4.2: after eight samples in which the RTT has increased by 4 ms or by 1/8, cwnd grows by a
+    /// quarter of the usual amount for five rounds; then slow start ends.
     #[test]
     fn rfc_9406_slow_start_ends_after_five_rounds_of_css() {
         let mut script = Script::new(HystartConfig::PlusPlus);

@@ -24,7 +24,7 @@ pub struct IllinoisModule {
     beta: u32,
     /// Segments that the latest ACK acknowledged.
     acked: u32,
-    /// First byte after the current RTT, and the sum and number of RTT samples in it.
+    /// First byte after the current RTT, and sum and number of the RTT samples in this RTT.
     end: u64,
     sum: u64,
     count: u16,
@@ -36,18 +36,18 @@ pub struct IllinoisModule {
     short_for: u32,
 }
 
-/// Growth by 10, .3 and 1 segments per RTT, in 1/128 segment.
+/// Growth by 10, 0.3 and 1 segments per RTT, in units of 1/128 segment.
 const ALPHA_MAX: u32 = 1280;
 const ALPHA_MIN: u32 = 38;
 const ALPHA_ONE: u32 = 128;
-/// Reductions by an eighth and by a half, in 1/64.
+/// Reductions by an eighth and by a half, in units of 1/64.
 const BETA_MIN: u32 = 8;
 const BETA_MAX: u32 = 32;
-/// Smallest window with delay-dependent parameters [segment] (win_thresh).
+/// Smallest window whose growth and reduction depend on the delay [segment] (win_thresh).
 const LEAST_WINDOW: u32 = 15;
-/// RTTs with short delays after which growth returns to its maximum (theta).
+/// Number of RTTs with short delays after which growth returns to its maximum (theta).
 const THETA: u32 = 5;
-/// Largest RTT sample [µs], which keeps the products below within 32 bits.
+/// Upper limit of RTT samples [µs]; with it, the products below fit into 32 bits.
 const MAX_RTT: u32 = u32::MAX / ALPHA_MAX;
 
 impl Module for IllinoisModule {
@@ -130,7 +130,7 @@ impl IllinoisModule {
         (self.end, self.sum, self.count) = (socket.snd_nxt, 0, 0);
     }
 
-    /// Returns alpha: 10 at 1/100 of the maximum delay, falling to .3 at the maximum.
+    /// Returns alpha: 10 at 1/100 of the maximum delay, falling to 0.3 at the maximum delay.
     fn alpha_at(&mut self, delay: u32, most: u32) -> u32 {
         let short = most / 100;
         if delay <= short {
@@ -151,7 +151,7 @@ impl IllinoisModule {
     }
 }
 
-/// Returns beta: 1/8 at 1/10 of the maximum delay, rising to 1/2 at 4/5.
+/// Returns beta: 1/8 at 1/10 of the maximum delay, rising to 1/2 at 4/5 of the maximum delay.
 fn beta_at(delay: u32, most: u32) -> u32 {
     let (low, high) = (most / 10, most.wrapping_mul(8) / 10);
     if delay <= low {

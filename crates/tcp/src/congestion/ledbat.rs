@@ -21,9 +21,9 @@ pub struct LedbatConfig {
     pub gain: f64,
     /// Maximum excess of cwnd over the data in flight (ALLOWED_INCREASE) [segment].
     pub allowed_increase: f64,
-    /// Number of minutes over which the minimum delay is the base delay, BASE_HISTORY.
+    /// Number of minutes BASE_HISTORY over which the base delay is the minimum delay.
     pub base_history: u32,
-    /// Number of latest delay samples whose minimum is the current delay, CURRENT_FILTER.
+    /// Number of delay samples CURRENT_FILTER whose minimum is the current delay.
     pub current_filter: u32,
 }
 
@@ -97,7 +97,7 @@ impl Control for Ledbat {
         }
     }
 
-    /// Halves the window, to at least two segments (section 2.4.2, on data loss). Slow start does not follow.
+    /// Halves the window, but not to less than two segments (section 2.4.2, on data loss). Slow start does not follow.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let mss = flight.mss();
         let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
@@ -135,7 +135,7 @@ impl Ledbat {
     }
 }
 
-/// Appends a delay and keeps only the last `most` delays.
+/// Appends a delay, and keeps only the last `most` delays.
 fn keep(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
     if delays.len() == most as usize {
         delays.pop_front();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn rfc_6817_section_2_4_2_the_window_changes_in_proportion_to_off_target() {
-        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: the window changes by 1, .5, 0, -.5 and -1
+        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: the window changes by 1, 0.5, 0, -0.5 and -1
         // segments per window.
         for (queueing, off) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (200, -1.0)] {
             let mut trial = settled(config(), 100.0);

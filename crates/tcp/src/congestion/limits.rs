@@ -1,4 +1,4 @@
-//! cwnd and ssthresh of a sender, which any module may read and only this one may write.
+//! cwnd and ssthresh of a sender, which every module may read but only this one may write.
 
 /// Congestion window and slow start threshold [byte].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Creates the initial values of a connection [byte].
+    /// Creates the initial values of a connection, given in bytes.
     pub fn new(cwnd: f64, ssthresh: f64) -> Limits {
         Limits { cwnd, ssthresh }
     }

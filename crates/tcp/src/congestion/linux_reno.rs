@@ -22,7 +22,7 @@ fn is_none(hystart: &HystartConfig) -> bool {
 
 impl Parameters for LinuxRenoConfig {}
 
-/// Factor of cwnd at an ECN mark with ABE (RFC 8511 section 3.1).
+/// Factor by which an ECN mark multiplies cwnd with ABE (RFC 8511 section 3.1).
 const MARK_BETA: f64 = 0.8;
 
 /// State of a sender that uses `tcp_reno`.

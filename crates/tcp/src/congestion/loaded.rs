@@ -89,7 +89,7 @@ impl Parameters for ModuleConfig {
 #[derive(Debug)]
 pub struct Loaded {
     controller: Box<dyn Controller>,
-    /// Whether it also sets the window during recovery.
+    /// Whether the controller also sets the window during recovery.
     pub owns_window: bool,
 }
 

@@ -3,7 +3,7 @@
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// Maximum sample of the latest rounds. Expired samples are removed when the next sample is added.
+/// Maximum sample of the latest rounds. An expired sample is removed when the next sample is added.
 #[derive(Clone, Debug, Default)]
 pub struct MaxFilter {
     /// Pairs (round, sample), in order of decreasing samples.
@@ -11,13 +11,13 @@ pub struct MaxFilter {
 }
 
 impl MaxFilter {
-    /// Returns the maximum, or 0 before the first sample.
+    /// Returns the maximum, or 0 before the first sample was added.
     #[inline]
     pub fn get(&self) -> f64 {
         self.samples.front().map_or(0.0, |&(_, sample)| sample)
     }
 
-    /// Adds a sample of `round` and removes samples that are more than `window` rounds older.
+    /// Adds a sample of `round`, and removes samples whose round is more than `window` rounds earlier.
     #[inline]
     pub fn add(&mut self, round: u64, sample: f64, window: u64) {
         while self.samples.back().is_some_and(|&(_, smaller)| smaller <= sample) {

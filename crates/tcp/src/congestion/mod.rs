@@ -127,7 +127,7 @@ impl Congestion {
         }
     }
 
-    /// Makes a connection with Careful Resume start with parameters that another connection has saved.
+    /// Gives the parameters that another connection has saved to a connection that uses Careful Resume.
     pub fn resume(&mut self, saved: SavedPath) {
         if let Congestion::Resuming(resume) = self {
             resume.resume(saved);

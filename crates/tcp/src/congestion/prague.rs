@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct PragueConfig {
-    /// RTT below which the rate of connections does not depend on their RTT [ps] (`prague_rtt_target`).
+    /// RTT below which a connection's rate does not depend on its RTT [ps] (`prague_rtt_target`).
     pub rtt_target_ps: u64,
-    /// Rounds after slow start before the increase depends on the RTT (`prague_rtt_transition`).
+    /// Number of rounds after slow start before the increase depends on the RTT (`prague_rtt_transition`).
     pub transition: u32,
 }
 
@@ -46,9 +46,10 @@ const PACKET: u64 = 1 << CWND_BITS;
 const GAIN_SHIFT: u32 = 4;
 /// Minimum window [packet].
 const LEAST_WINDOW: u64 = 2;
-/// Minimum pacing rate, headers included [byte/s].
+/// Minimum pacing rate, including headers [byte/s].
 const LEAST_RATE: u64 = 12_500;
-/// Packet size for which the increase is one packet per RTT, and size of a packet's headers with timestamps [byte].
+/// Packet size for which the window increases by one packet per RTT [byte], and size of a packet's headers with
+/// timestamps [byte].
 const REFERENCE_MTU: u64 = 1500;
 const HEADERS: u64 = 52;
 /// Longest RTT to which the increase adapts.
@@ -77,11 +78,11 @@ struct State {
     window: u64,
     /// Increase of the window per window of unmarked packets [2^-20 packet] (`ai_ack_increase`).
     increase: u64,
-    /// Whether any mark was seen.
+    /// Whether any packet has been marked.
     saw_marks: bool,
     /// Whether a loss is being repaired.
     in_loss: bool,
-    /// First byte after the current round, and the number of rounds since slow start ended.
+    /// First byte after the current round, and the number of rounds since the end of slow start.
     round_end: u64,
     round: u32,
     /// Numbers of packets and of marked packets delivered in this round.

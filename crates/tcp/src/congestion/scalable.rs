@@ -1,5 +1,5 @@
-//! Scalable TCP: growth and reduction proportional to cwnd, so that recovery takes the same number of RTTs at any rate
-//! (Kelly 2003, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2)).
+//! Scalable TCP: growth and reduction are proportional to cwnd, so that recovery takes the same number of RTTs at any
+//! rate (Kelly 2003, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2)).
 
 use super::aimd::{cut, halved};
 use super::control::{Ack, Cause, Control, CwndUpdate};
@@ -35,7 +35,7 @@ pub enum ScalableRules {
     #[default]
     #[serde(rename = "kelly-2003")]
     Kelly2003,
-    /// tcp_scalable.c: growth like Reno's in windows below 100 segments, otherwise by 1/100 segment per acknowledged
+    /// tcp_scalable.c: windows below 100 segments grow like Reno's, larger ones by 1/100 segment per acknowledged
     /// segment; one decrease factor for all windows.
     Linux,
 }
@@ -114,7 +114,8 @@ impl Kelly {
 /// Linux's rules, without state other than the socket's.
 #[derive(Clone, Debug)]
 pub struct LinuxScalable {
-    /// Acknowledged segments per segment of growth in large windows (TCP_SCALABLE_AI_CNT = 100).
+    /// In large windows, number of segments to be acknowledged before the window grows by one segment
+    /// (TCP_SCALABLE_AI_CNT = 100).
     each: u32,
     decrease: f64,
 }
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(trial(1000.0).reduce(Cause::Timeout), (1.0, 875.0));
     }
 
-    /// Recovery from a loss takes log(1 - b) / log(1 + a) RTTs according to Kelly, which is 13.4.
+    /// According to Kelly, recovery from a loss takes log(1 - b) / log(1 + a) RTTs, which is 13.4 RTTs.
     #[test]
     fn a_recovery_takes_fourteen_rtts_at_any_window() {
         for window in [800.0, 8_000.0, 80_000.0] {

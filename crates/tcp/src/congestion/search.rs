@@ -1,9 +1,9 @@
 //! SEARCH: ends the first slow start when the data delivered fall behind the data sent one round trip earlier
 //! (draft-chung-ccwg-search-09).
 //!
-//! Time is divided into bins of .35 times the first RTT sample. At the end of each bin, the data delivered in the last
-//! `WINDOW` bins are compared with the data sent in the same number of bins one RTT earlier. Both are equal while the
-//! path carries everything that is sent.
+//! Time is divided into bins whose length is 0.35 times the first RTT sample. At the end of each bin, the data
+//! delivered in the last `WINDOW` bins are compared with the data sent in the same number of bins one RTT earlier. Both
+//! are equal while the path carries everything that is sent.
 
 use super::control::Ack;
 use super::hystart::Start;
@@ -16,7 +16,7 @@ const WINDOW: u64 = 10;
 const EXTRA: u64 = 15;
 /// Length of the comparison window in hundredths of the first RTT sample (WINDOW_SIZE_FACTOR).
 const WINDOW_RTTS: u64 = 350;
-/// Missing deliveries that end slow start, in hundredths of the data sent (THRESH).
+/// Share of missing deliveries at and above which slow start ends, in hundredths of the data sent (THRESH).
 const THRESHOLD: u64 = 26;
 /// Denominator of `WINDOW_RTTS`, `THRESHOLD` and fractions of a bin.
 const SCALE: u64 = 100;
@@ -41,9 +41,9 @@ struct Bins {
     /// Number and end time of the current bin.
     index: u64,
     end: Time,
-    /// Bytes delivered by the end of each of the latest bins.
+    /// For each of the latest bins, the bytes delivered by its end.
     delivered: [u64; DELIVERED_BINS],
-    /// Bytes sent by the end of each of the latest bins.
+    /// For each of the latest bins, the bytes sent by its end.
     sent: [u64; SENT_BINS],
 }
 

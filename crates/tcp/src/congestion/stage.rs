@@ -2,7 +2,8 @@
 
 use strum::VariantNames;
 
-/// State of BBR, or phase of Careful Resume. ProbeBW is divided by pacing gain; version 1 has gains of 1.25, .75 and 1.
+/// State of BBR, or phase of Careful Resume. ProbeBW is divided by pacing gain; version 1 has gains of 1.25, 0.75 and
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Stage {
@@ -35,6 +36,6 @@ pub enum Stage {
 pub struct Model {
     /// Current state.
     pub stage: Stage,
-    /// Bandwidth estimate, or the saved window per saved RTT: payload [bit/s].
+    /// Bandwidth estimate, or the saved window divided by the saved RTT; in bits of payload per second.
     pub bandwidth_bps: f64,
 }

@@ -56,7 +56,7 @@ impl Trial {
         Trial::with_threshold(config, window, 0.0)
     }
 
-    /// Returns a trial with the given ssthresh; in slow start if the window is smaller.
+    /// Returns a trial with the given ssthresh; the trial is in slow start if the window is smaller.
     pub fn with_threshold(config: &CongestionConfig, window: f64, threshold: f64) -> Trial {
         let [window, threshold] = [window, threshold].map(|segments| segments * f64::from(MSS));
         Trial {
@@ -87,7 +87,7 @@ impl Trial {
         self.ack_after(Span(gap as u64), true)
     }
 
-    /// Acknowledges one segment `gap` after the previous ACK, and returns the window; `used_up` is whether the window
+    /// Acknowledges one segment `gap` after the previous ACK, and returns the window; `used_up` says whether the window
     /// was full.
     pub fn ack_after(&mut self, gap: Span, used_up: bool) -> f64 {
         self.now += gap;
@@ -120,7 +120,7 @@ impl Trial {
         self.window()
     }
 
-    /// Acknowledges segments until a time; returns the window.
+    /// Acknowledges segments until a given time, and returns the window.
     pub fn until(&mut self, instant: Span) -> f64 {
         while self.now < Time(instant.0) {
             self.ack();
@@ -128,7 +128,7 @@ impl Trial {
         self.window()
     }
 
-    /// Acknowledges segments until the window reaches `window`; returns the time.
+    /// Acknowledges segments until the window reaches `window`, and returns the time.
     pub fn reach(&mut self, window: f64) -> Time {
         while self.window() < window {
             self.ack();
@@ -141,7 +141,7 @@ impl Trial {
         self.flight.ssthresh() / self.flight.mss()
     }
 
-    /// Acknowledges each segment of one window; returns the window.
+    /// Acknowledges each segment of one window, and returns the new window.
     pub fn round_trip(&mut self) -> f64 {
         for _ in 0..self.window() as u64 {
             self.ack();
@@ -149,13 +149,13 @@ impl Trial {
         self.window()
     }
 
-    /// Requests a reduction; returns window and ssthresh.
+    /// Requests a reduction, and returns the window and ssthresh.
     pub fn reduce(&mut self, cause: Cause) -> (f64, f64) {
         self.control.on_reduction(cause, self.now, &mut self.flight);
         (self.window(), self.threshold())
     }
 
-    /// Ends a recovery; returns window and ssthresh.
+    /// Ends a recovery, and returns the window and ssthresh.
     pub fn recover(&mut self) -> (f64, f64) {
         self.control.on_recovered(false, self.now, &mut self.flight);
         (self.window(), self.threshold())

@@ -86,7 +86,7 @@ pub struct Brakmo {
     /// Sum [ps] and number of RTT samples since the tagged segment was sent.
     sum: u64,
     count: u64,
-    /// First byte of the tagged segment, whose acknowledgment ends the current RTT.
+    /// First byte of the tagged segment; the acknowledgment of this segment ends the current RTT.
     tagged: u64,
     growth: GrowthMode,
 }
@@ -100,7 +100,7 @@ struct WindowChange {
     leaves_slow_start: bool,
 }
 
-/// Minimum cwnd, which is also ssthresh after slow start [segment] (ns-2).
+/// Minimum cwnd [segment]; ssthresh has this value, too, after slow start (ns-2).
 const LEAST_SEGMENTS: f64 = 2.0;
 
 impl Variant for Brakmo {
@@ -160,17 +160,17 @@ impl Brakmo {
         turn
     }
 
-    /// Determines the change of the window in the next RTT. `cwnd` is the window of the last RTT, `diff` the data in
-    /// queues [segment].
+    /// Determines the change of the window in the next RTT. `cwnd` is the window of the last RTT, `diff` the number of
+    /// queued segments.
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let mut turn = WindowChange::default();
         if cwnd < flight.ssthresh() {
-            // The queue reflects the window only if it did not grow during the RTT.
+            // The queue reflects the window only if the window did not grow during the RTT.
             if self.growth == GrowthMode::Double {
                 self.growth = GrowthMode::None;
             } else if diff > gamma {
-                // At this point cwnd is an eighth too large (Brakmo's code, and ns-2's).
+                // At this point, cwnd is too large by an eighth (as in Brakmo's code and in ns-2's).
                 self.growth = GrowthMode::None;
                 turn = WindowChange {
                     cut: cwnd / 8.0,
@@ -220,7 +220,7 @@ pub struct LinuxVegas {
     config: VegasConfig,
     /// Whether the estimate is valid: no loss and no reordering (Linux: doing_vegas_now).
     enabled: bool,
-    /// First byte after the current RTT, and the number and minimum of RTT samples in it.
+    /// First byte after the current RTT, and number and minimum of the RTT samples in this RTT.
     end: u64,
     count: u32,
     min_rtt: u32,
@@ -228,7 +228,7 @@ pub struct LinuxVegas {
     base_rtt: u32,
 }
 
-/// RTT samples are ignored if an RTT has at most this number of them, because all may come from delayed ACKs.
+/// If an RTT has at most this number of RTT samples, they are ignored, because all of them may come from delayed ACKs.
 const FEW: u32 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -336,8 +336,8 @@ mod tests {
         })
     }
 
-    /// In the integer arithmetic of tcp_vegas.c, with a window of 100 segments and an RTT of 10 ms, an RTT increase of
-    /// .1 ms means 1 queued segment, .3 ms means 2, and .6 ms means 5.
+    /// In the integer arithmetic of tcp_vegas.c, with a window of 100 segments and an RTT of 10 ms, an increase of 0.1
+    /// ms in the RTT indicates 1 queued segment, 0.3 ms indicate 2 segments, and 0.6 ms indicate 5 segments.
     #[test]
     fn linux_changes_cwnd_by_a_segment_per_rtt_below_alpha_and_above_beta() {
         for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {

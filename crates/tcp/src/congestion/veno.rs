@@ -1,4 +1,5 @@
-//! Veno: a loss while few segments are queued is attributed to the link and reduces cwnd less (Fu and Liew 2003; tcp_veno.c).
+//! Veno: a loss that occurs while few segments are queued is attributed to the link, and reduces cwnd less (Fu and Liew
+//! 2003; tcp_veno.c).
 
 use super::control::Cause;
 use super::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VenoConfig {
-    /// Backlog β that indicates congestion [segment]; Linux counts half segments.
+    /// Backlog β at and above which a loss indicates congestion [segment]; Linux counts half segments.
     pub backlog: f64,
 }
 
@@ -51,7 +52,7 @@ pub struct VenoModule {
 
 /// Unit of the estimate: half a segment.
 const HALVES: u32 = 2;
-/// Number of RTT samples that must be exceeded before an estimate is made.
+/// An estimate is made only if there are more RTT samples than this number.
 const FEW: u16 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -135,7 +136,7 @@ impl VenoModule {
         self.backlog = halves.wrapping_sub(without_queue) as u32;
     }
 
-    /// Adds one segment per window, or per two windows if the path is congested.
+    /// Adds one segment per window, or one per two windows if the path is congested.
     fn avoid_congestion(&mut self, acked: u32, socket: &mut Socket) {
         if self.backlog < self.beta {
             socket.grow_per(socket.snd_cwnd, acked);
@@ -156,7 +157,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
     use longpipe_events::Span;
 
-    /// Returns a trial past slow start, with an RTT of 100 ms that queueing increases by `longer` milliseconds.
+    /// Returns a trial after slow start; its RTT is 100 ms, increased by `longer` milliseconds of queueing.
     fn queued(longer: u64) -> Trial {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
         let mut trial = Trial::new(&config, 100.0).over(Span::millis(100));

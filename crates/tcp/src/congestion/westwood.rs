@@ -17,13 +17,13 @@ pub type Westwood = Linux<WestwoodModule>;
 /// The module's state; times are in ticks of the kernel's clock, rates in bytes per tick.
 #[derive(Clone, Debug, Default)]
 pub struct WestwoodModule {
-    /// Bandwidth estimate after the first and after the second low-pass filter.
+    /// Bandwidth estimates after the first and after the second low-pass filter.
     once: u32,
     twice: u32,
     /// Start of the current measurement, and bytes acknowledged since.
     began: u64,
     arrived: u32,
-    /// Bytes already counted for duplicate ACKs; the ACK of a repaired hole covers them again.
+    /// Bytes that were already counted for duplicate ACKs; the ACK that fills the hole covers them again.
     accounted: u32,
     /// Whether an ACK has arrived.
     acked: bool,
@@ -34,9 +34,9 @@ pub struct WestwoodModule {
     has_min_rtt: bool,
 }
 
-/// A measurement lasts at least a 20th of a second, 50 ms.
+/// A measurement lasts at least 50 ms, a twentieth of a second.
 const MEASUREMENTS_PER_SECOND: u32 = 20;
-/// RTT before the first sample [s].
+/// RTT that is assumed before the first sample [s].
 const INITIAL_RTT_S: u32 = 20;
 /// Minimum cwnd after a reduction [segment].
 const LEAST: u32 = 2;
@@ -145,7 +145,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
     use longpipe_events::Span;
 
-    /// Returns a trial with 100 segments per 100 ms.
+    /// Returns a trial whose ACKs deliver 100 segments per 100 ms.
     fn settled() -> Trial {
         let mut trial = Trial::new(&CongestionConfig::Westwood(WestwoodConfig {}), 100.0).over(Span::millis(100));
         for _ in 0..20_000 {

@@ -12,14 +12,15 @@ use longpipe_events::Time;
 pub enum WindowAdjustment {
     /// Adds segments that have left the network (RFC 2001).
     Inflate(u32),
-    /// Subtracts the data that a partial ACK acknowledged and adds one segment; at least one segment remains (RFC 2582).
+    /// Subtracts the data that a partial ACK acknowledged, and adds one segment; the window remains at least one
+    /// segment (RFC 2582).
     Deflate {
         /// Acknowledged bytes.
         acked: u64,
     },
     /// Sets cwnd to ssthresh.
     ToThreshold,
-    /// Sets cwnd to ssthresh unless it is lower.
+    /// Sets cwnd to ssthresh unless cwnd is lower already.
     ToThresholdAtMost,
     /// Sets cwnd to one segment, which starts slow start.
     ToSegment,
@@ -35,7 +36,8 @@ pub enum WindowAdjustment {
         /// Bytes in flight.
         in_flight: u64,
     },
-    /// Restores both values [byte] after a spurious reduction, each unless it is larger (Linux: `tcp_undo_cwnd_reduction`).
+    /// After a spurious reduction, restores both values [byte] unless they are larger already (Linux:
+    /// `tcp_undo_cwnd_reduction`).
     Back {
         /// Congestion window.
         cwnd: f64,
@@ -74,7 +76,7 @@ impl<'a> WindowHandle<'a> {
         }
     }
 
-    /// Returns sequence space and window.
+    /// Returns the sequence space and the window.
     #[inline(always)]
     pub fn flight(&self) -> &Flight {
         self.flight

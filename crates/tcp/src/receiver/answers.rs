@@ -68,7 +68,7 @@ impl Receiver {
         }
     }
 
-    /// Records the ECN field of a segment, which ACKs report.
+    /// Records the ECN field of a segment; later ACKs report it.
     pub(super) fn take_mark(&mut self, ecn: Ecn, bytes: u32) {
         match self.ecn {
             EcnConfig::Off {} => {}
@@ -108,7 +108,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the window for an ACK of all received data, if the window grows; a SYN-ACK advertises the initial one.
+    /// If the window grows, returns the window for an ACK of all received data; a SYN-ACK advertises the initial
+    /// window.
     fn advertised_window(&mut self) -> u32 {
         let (next, beyond) = (self.next, self.out_of_order_bytes);
         match &mut self.window {
@@ -126,7 +127,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the byte counters of an ACK, if it carries them; a SYN-ACK does not.
+    /// Returns the byte counters of an ACK, if it carries them; a SYN-ACK carries none.
     #[inline(always)]
     fn counts(&self) -> ByteCounts {
         match self.ecn {

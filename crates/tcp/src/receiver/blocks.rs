@@ -4,7 +4,8 @@ use super::Receiver;
 use crate::segment::{SackBlock, MAX_SACK_BLOCKS};
 
 impl Receiver {
-    /// Returns the block with the latest segment, followed by those reported most recently (RFC 2018 section 4).
+    /// Returns the block that contains the latest segment, followed by the blocks reported most recently (RFC 2018
+    /// section 4).
     #[inline(always)]
     pub(super) fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
         if let Some(duplicate) = self.duplicate.take() {
@@ -48,8 +49,8 @@ impl Receiver {
         if let Some(latest) = latest {
             (self.reported[0], count) = (latest, 1);
         }
-        // If no other segment arrived, a previously reported block is unchanged, contains the latest segment, or is
-        // acknowledged.
+        // If no other segment arrived, each previously reported block is unchanged, contains the latest segment, or has
+        // been acknowledged cumulatively.
         let stored = std::mem::take(&mut self.stored);
         let known = compressed.is_none() && (stored == 0 || stored == self.latest);
         for &(start, end) in before {

@@ -10,9 +10,10 @@ const COMP_SACK_NR: u32 = 44;
 /// Inverse of the maximum wait of an ACK, which is 1/20 of the RTT.
 const RTT_DIVISOR: u64 = 20;
 
-/// Number of ranges beyond the first hole that the receiver keeps: those with the latest segments (TCP_NUM_SACKS).
+/// Maximum number of ranges beyond the first hole that the receiver keeps, namely those that received segments most
+/// recently (TCP_NUM_SACKS).
 const NUM_SACKS: usize = 4;
-/// Index of the first range whose segments cause the waiting ACK to be sent (TCP_SACK_BLOCKS_EXPECTED).
+/// Index of the first range for which a new segment triggers the waiting ACK (TCP_SACK_BLOCKS_EXPECTED).
 const SACK_BLOCKS_EXPECTED: usize = 2;
 
 /// State of the compression.
@@ -31,7 +32,8 @@ pub struct Compression {
 }
 
 impl Compression {
-    /// Creates the compression with a maximum wait; None for 0, because ACKs then never wait.
+    /// Creates the compression for a maximum wait of an ACK. Returns None if the maximum is 0, because ACKs then never
+    /// wait.
     pub fn new(max_wait_ps: u64) -> Option<Compression> {
         (max_wait_ps > 0).then_some(Compression {
             max_wait: Span(max_wait_ps),
@@ -52,7 +54,7 @@ impl Compression {
             self.waiting_after_ack = 1;
             return None;
         }
-        // Linux 6.1.176 sends four immediate ACKs at a new hole, but three if another hole was filled before.
+        // Linux 6.1.176 sends four immediate ACKs at a new hole, but only three if another hole was filled before.
         if fresh || self.waiting >= COMP_SACK_NR {
             return None;
         }
@@ -94,7 +96,7 @@ impl Compression {
         place.unwrap_or(before)
     }
 
-    /// Returns the latest ranges, the most recent one first. Some may already be acknowledged.
+    /// Returns the latest ranges, the most recent one first; some of them may already have been acknowledged.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
@@ -139,8 +141,8 @@ mod tests {
         assert!(waits(21, false) && waits(12, false));
         // Starts a new range; in Linux the ACK of this segment waits.
         assert!(!waits(30, true) && !waits(40, true));
-        // The first segment extends the second range to 30..32; the other one extends the third range, which was the
-        // second one before.
+        // The first segment extends the second range to 30..32; the second segment extends the range that is now the
+        // third and was the second before.
         assert!(waits(31, false) && waits(41, false));
         assert!(!waits(13, true));
     }

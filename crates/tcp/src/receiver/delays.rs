@@ -9,15 +9,16 @@ use crate::config::EcnConfig;
 use crate::segment::DataSegment;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
-/// Number of segments acknowledged at once after a pause, or after a duplicate segment (TCP_MAX_QUICKACKS).
+/// Number of segments that are acknowledged at once after a pause or a duplicate segment (TCP_MAX_QUICKACKS).
 const MAX_QUICK_ACKS: u32 = 16;
-/// Number of segments acknowledged at once when ECN marks begin, or after a retransmission on a connection with ECN.
+/// Number of segments that are acknowledged at once when ECN marks begin or, on a connection with ECN, after a
+/// retransmission.
 const ECN_QUICK_ACKS: u32 = 2;
 /// Minimum RTO (TCP_RTO_MIN).
 const MIN_RTO: Span = Span::millis(200);
 /// RTO before the first RTT sample (TCP_TIMEOUT_INIT).
 const INITIAL_RTO: Span = Span::seconds(1);
-/// Inverse of the maximum delay of an ACK [1/s], which is half a second (tcp_send_delayed_ack).
+/// Inverse of the maximum delay of an ACK [1/s]; the maximum is half a second (tcp_send_delayed_ack).
 const MAX_DELAYS_PER_SECOND: u64 = 2;
 
 /// Delayed ACKs of one receiver.
@@ -30,7 +31,7 @@ pub struct Delays {
     min_ato: u64,
     /// Timeout [tick].
     ato: u64,
-    /// Arrival of the latest segment in order.
+    /// Arrival time of the latest in-order segment.
     latest: Option<Time>,
 }
 
@@ -49,8 +50,8 @@ impl Delays {
         }
     }
 
-    /// Processes a segment in order. Returns the number of segments, including this one, to acknowledge at once because it
-    /// arrived after a pause longer than the RTO.
+    /// Processes an in-order segment. If it arrived after a pause longer than the RTO, returns the number of segments,
+    /// including this one, to acknowledge at once.
     #[inline]
     pub fn on_segment(&mut self, now: Time, round_trip: Option<Span>) -> u32 {
         let regular = self
@@ -79,8 +80,8 @@ impl Delays {
         0
     }
 
-    /// Returns the time of an ACK delayed from `now`. The kernel's timers never expire early: a timer of n ticks
-    /// expires n + 1 ticks after the current tick began.
+    /// Returns the time at which an ACK is sent that is delayed from `now` on. The kernel's timers never expire early:
+    /// a timer of n ticks expires n + 1 ticks after the current tick began.
     pub fn deadline(&self, now: Time, round_trip: Option<Span>) -> Time {
         let mut ato = self.ato;
         if ato > self.min_ato {
@@ -123,7 +124,7 @@ impl Receiver {
         self.window.as_ref().and_then(|window| window.round_trip())
     }
 
-    /// Updates the delay of ACKs with the gap before a segment in order.
+    /// Updates the delay of ACKs from the gap before an in-order segment.
     #[inline]
     pub(super) fn measure_gap(&mut self, now: Time) {
         let round_trip = self.round_trip();
@@ -146,8 +147,8 @@ impl Receiver {
         true
     }
 
-    /// Starts immediate ACKs after a pause, after a duplicate segment, when marks begin, and after a retransmission on a
-    /// connection with ECN (Linux: `tcp_enter_quickack_mode`).
+    /// Starts immediate ACKs. Called after a pause, after a duplicate segment, when marks begin, and after a
+    /// retransmission on a connection with ECN (Linux: `tcp_enter_quickack_mode`).
     pub(super) fn start_quick_acks(&mut self, now: Time, segment: &DataSegment, (in_order, marks): (bool, bool)) {
         if in_order {
             self.measure_gap(now);
@@ -200,8 +201,8 @@ mod tests {
         assert_eq!(delays.deadline(at(401_890), RTT), at(444_000));
     }
 
-    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each delayed ACK that is sent by the timer,
-    /// but the delay is at most SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
+    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 ticks doubles with each delayed ACK that is sent by the
+    /// timer, but the delay is at most SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
     #[test]
     fn linux_the_timeout_doubles_with_each_expiration_and_regular_segments_reduce_it() {
         let mut delays = Delays::new(Span::millis(40), 100, Span(0));
@@ -222,7 +223,7 @@ mod tests {
             })
             .collect();
         assert_eq!(back, [34, 19, 11, 7, 5]);
-        // Gaps of three ticks give 5/2 + 3.
+        // Gaps of three ticks give an ATO of 5/2 + 3 ticks.
         delays.on_segment(at(36_000), RTT);
         assert_eq!(delays.ato, 5);
     }

@@ -1,4 +1,4 @@
-//! Immediate and delayed ACKs, window autotuning, SACK blocks, and segments in any order.
+//! Tests of immediate and delayed ACKs, window autotuning, SACK blocks, and segments in any order.
 
 use super::*;
 use crate::config::{RecoveryConfig, Rfc6675Config};
@@ -124,7 +124,7 @@ proptest! {
         prop_assert!(receiver.out_of_order.is_empty());
     }
 
-    /// Each segment has a length, may overlap others, and may or may not trigger an ACK.
+    /// Each segment has its own length, may overlap others, and may or may not trigger an ACK.
     #[test]
     fn cached_sack_blocks_equal_those_found_by_a_search(
         segments in prop::collection::vec((0u64..40, 1u32..4, prop::bool::weighted(0.8)), 1..60),
@@ -152,7 +152,7 @@ fn linux_acks_beyond_a_hole_are_combined_after_the_fourth() {
         write_every_ps: 0,
         growing_window: false,
     };
-    // Segments are sent at intervals of .1 ms, each with a delay of 50 ms; the fifth segment is lost.
+    // Segments are sent at intervals of 0.1 ms, each with a delay of 50 ms; the fifth segment is lost.
     let reported = |sack_delay_ps| {
         let mut receiver = Receiver::new(&TcpConfig {
             ack: ack(sack_delay_ps),
@@ -195,8 +195,8 @@ fn linux_acks_beyond_a_hole_are_combined_after_the_fourth() {
     assert_eq!(reported(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }
 
-/// tcp_sack_new_ofo_skb of Linux 6.1 reports each range at least once: here every second one of 200 segments, sent at
-/// intervals of .2 ms, is lost.
+/// tcp_sack_new_ofo_skb of Linux 6.1 reports each range at least once: here, every second of 200 segments, which are
+/// sent at intervals of 0.2 ms, is lost.
 #[test]
 fn linux_compressed_acks_report_every_range_beyond_a_hole() {
     let mut receiver = Receiver::new(&TcpConfig {

@@ -1,7 +1,7 @@
 //! Segments that end a write of the application (PSH), if the application fills the sender's buffer at regular
 //! intervals.
 //!
-//! As in Linux's tcp_sendmsg: a write enters the buffer in calls of CHUNK bytes. The end of a call carries PSH only if
+//! As in Linux's tcp_sendmsg, a write enters the buffer in calls of CHUNK bytes. The end of a call carries PSH only if
 //! no other call follows, because the next call appends to the segment and clears the flag. Within a call, a segment
 //! carries PSH if it ends more than half of the largest advertised window beyond the latest PSH or end of a call
 //! (`forced_push`).
@@ -25,7 +25,7 @@ pub struct Writes {
     mss: u64,
     /// Capacity of the buffer for unacknowledged data [byte].
     buffer: u64,
-    /// Number of intervals that have started.
+    /// Number of write intervals that have started.
     passed: u64,
     /// Ends of segments with PSH that have not arrived.
     ends: VecDeque<u64>,
@@ -33,7 +33,8 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Creates the writes of an application that writes every `every_ps`; None for 0, because its writes are then unknown.
+    /// Creates the writes of an application that writes every `every_ps`. Returns None if `every_ps` is 0, because the
+    /// writes are then unknown.
     pub fn new(every_ps: u64, mss: u32) -> Option<Writes> {
         let mss = u64::from(mss);
         (every_ps > 0).then(|| Writes {
@@ -71,7 +72,7 @@ impl Writes {
             .any(|&last| last > sequence)
     }
 
-    /// Adds the segments of the first write, up to byte `room`, that carry PSH because of their distance from the
+    /// Adds those segments of the first write, up to byte `room`, that carry PSH because of their distance from the
     /// previous PSH.
     fn push_within_calls(&mut self, room: u64) {
         let distance = FIRST_WINDOW / self.mss * self.mss / 2;
@@ -94,8 +95,8 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Compares with Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: the numbers (from 1) of the
-    /// segments with PSH.
+    /// Compares with Linux 6.1.176, captured at the sender on a 56 Mbit/s path with an RTT of 269 ms. Lists the
+    /// numbers, counted from 1, of the segments with PSH.
     #[test]
     fn linux_sets_psh_once_per_call_of_the_first_write_and_at_the_end_of_later_writes() {
         const LINUX: [u64; 35] = [
@@ -114,7 +115,7 @@ mod tests {
             .map(|number| number + 1)
             .collect();
         assert_eq!(pushed[..35], LINUX);
-        // Each later write replaces the data acknowledged within 20 ms.
+        // Each later write replaces the data that were acknowledged within 20 ms.
         assert_eq!(pushed[35..38], [BUFFER + 20, BUFFER + 40, BUFFER + 60]);
         assert!(pushed[35..].windows(2).all(|pair| pair[1] - pair[0] == 20));
     }

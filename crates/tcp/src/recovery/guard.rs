@@ -17,7 +17,7 @@ impl Guard {
         Guard { on, recover: None }
     }
 
-    /// Records a recovery or a timeout: data sent before it cause no further fast retransmit.
+    /// Records a recovery or a timeout: data sent before it trigger no further fast retransmit.
     pub fn set(&mut self, flight: &Flight) {
         self.recover = Some(flight.max);
     }

@@ -107,14 +107,14 @@ impl RecoveryConfig {
     }
 }
 
-/// Returns whether an option is off, which is the behaviour before the option existed.
+/// Returns whether an option is off; if it is, the recovery behaves as before the option existed.
 fn is_off(on: &bool) -> bool {
     !on
 }
 
 impl Recovery {
-    /// Returns the congestion state for observers. Recoveries other than RACK only distinguish whether a loss is being
-    /// repaired.
+    /// Returns the congestion state for observers. Recovery algorithms other than RACK distinguish only whether a loss
+    /// is being repaired.
     pub fn state(&self) -> rack::CongestionState {
         match self {
             Recovery::Rack(rack) => rack.state(),

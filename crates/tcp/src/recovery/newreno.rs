@@ -16,7 +16,8 @@ pub struct NewRenoConfig {
     /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as many as the inflated window
     /// allows.
     pub flywheel: bool,
-    /// Maximum number of segments that one ACK releases during recovery, in addition to a retransmission; None is unlimited.
+    /// Maximum number of segments that one ACK releases during recovery, in addition to a retransmission; unlimited if
+    /// None.
     pub max_burst: Option<u32>,
     /// Whether a partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582) instead of to
     /// ssthresh.
@@ -67,7 +68,8 @@ impl Recover for NewReno {
         self.recover.is_some()
     }
 
-    /// Retransmits one segment at the triggering duplicate ACK; later ones release new segments.
+    /// Retransmits one segment at the duplicate ACK that triggers the recovery; later duplicate ACKs release new
+    /// segments.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         if self.recover.is_some() {
             self.duplicates += 1;
@@ -93,7 +95,7 @@ impl Recover for NewReno {
         Resend::First
     }
 
-    /// Retransmits the next hole at a partial ACK; the ACK of RECOVER ends the recovery.
+    /// Retransmits the next hole when a partial ACK arrives; an ACK of RECOVER ends the recovery.
     #[inline(always)]
     fn on_advance(&mut self, handle: &mut WindowHandle, acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
@@ -124,7 +126,7 @@ impl Recover for NewReno {
         }
     }
 
-    /// Returns what to send; with the flywheel, only duplicate ACKs release new segments.
+    /// Returns what to send; if the flywheel is on, only duplicate ACKs release new segments.
     fn next(&mut self, _flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
@@ -140,7 +142,7 @@ impl Recover for NewReno {
         }
     }
 
-    /// Deflates the window and ends the recovery at a timeout.
+    /// At a timeout, deflates the window and ends the recovery.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         if self.recover.take().is_some() {
             handle.adjust(WindowAdjustment::ToThresholdAtMost);

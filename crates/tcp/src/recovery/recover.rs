@@ -23,12 +23,12 @@ pub trait Recover {
         self.is_on()
     }
 
-    /// Returns whether recovery has nothing to do for an ACK of new data without SACK blocks.
+    /// Returns whether the recovery ignores an ACK of new data that carries no SACK blocks.
     fn is_idle(&self) -> bool {
         !self.is_on()
     }
 
-    /// Invoked for every ACK. Returns whether a duplicate ACK counts as one (RFC 6675 section 2).
+    /// Invoked for every ACK. Returns whether the ACK counts as a duplicate ACK (RFC 6675 section 2).
     fn on_ack(&mut self, _ack: &AckSegment) -> bool {
         true
     }
@@ -43,13 +43,13 @@ pub trait Recover {
         Advance::default()
     }
 
-    /// Returns what may be sent next, apart from a `Resend`.
+    /// Returns the data that may be sent next, other than a `Resend`.
     fn next(&mut self, _flight: &Flight) -> Next {
         Next::Window
     }
 
-    /// Invoked when a segment of `length` bytes that `next` selected, other than `Next::Window`, was sent. `hole_end`
-    /// is its end if it was a retransmission.
+    /// Invoked after a segment of `length` bytes was sent that `next` selected, other than `Next::Window`. If it was a
+    /// retransmission, `hole_end` is its end.
     fn on_sent(&mut self, _flight: &Flight, _length: u32, _hole_end: Option<u64>) {}
 
     /// Invoked when the retransmission timer expires, before the reduction.
@@ -108,7 +108,7 @@ pub enum Next {
         /// Payload bytes.
         length: u32,
     },
-    /// A hole whose retransmission must not be timed.
+    /// A hole to be retransmitted; its RTT must not be measured.
     Lost {
         /// First byte of the hole.
         sequence: u64,
@@ -117,7 +117,7 @@ pub enum Next {
     },
     /// One segment that was never sent, if there is one and the receiver's window allows it.
     Unsent {
-        /// First byte and payload length of the retransmission (as in `Lost`) to send if there is no such segment.
+        /// First byte and payload length of the retransmission (as in `Lost`) to be sent if there is no such segment.
         otherwise: Option<(u64, u32)>,
     },
     /// Nothing may be sent before the next ACK.

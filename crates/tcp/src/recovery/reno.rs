@@ -20,8 +20,8 @@ pub struct RenoConfig {
     /// Whether the guard applies only after timeouts, so that consecutive fast retransmits are allowed (ns-2 until
     /// 2001).
     pub guard_timeouts_only: bool,
-    /// Whether duplicate ACKs beyond the threshold inflate the window even without a fast retransmit, and the next ACK of
-    /// new data deflates it (the order of tests in 4.4BSD).
+    /// Whether duplicate ACKs beyond the threshold inflate the window even if no fast retransmit took place; the next
+    /// ACK of new data deflates it (this follows from the order of tests in 4.4BSD).
     pub inflate_always: bool,
 }
 
@@ -54,7 +54,8 @@ impl Recover for Reno {
         !self.inflated
     }
 
-    /// Retransmits one segment at the triggering duplicate ACK; each later one inflates the window by a segment.
+    /// Retransmits one segment at the duplicate ACK that triggers the recovery; each later duplicate ACK inflates the
+    /// window by one segment.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         let duplicates = handle.flight().duplicates;
         if duplicates < trigger.threshold {
@@ -89,7 +90,7 @@ impl Recover for Reno {
         }
     }
 
-    /// Ends the recovery at a timeout.
+    /// At a timeout, ends the recovery.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         if self.inflated && self.config.deflate_on_timeout {
             handle.adjust(WindowAdjustment::ToThresholdAtMost);

@@ -96,8 +96,8 @@ impl Recover for Sack {
         self.board.update(ack.acknowledgement, ack.blocks_beyond()) || self.recover.is_some()
     }
 
-    /// Retransmits one segment and initialises PIPE at the triggering duplicate ACK; each later one subtracts a segment
-    /// from PIPE.
+    /// Retransmits one segment and initialises PIPE at the duplicate ACK that triggers the recovery; each later
+    /// duplicate ACK subtracts one segment from PIPE.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         let mss = i64::from(handle.flight().mss);
         if self.recover.is_some() {
@@ -120,7 +120,7 @@ impl Recover for Sack {
         Resend::First
     }
 
-    /// Subtracts two segments from PIPE at a partial ACK: the retransmission and the lost original.
+    /// Subtracts two segments from PIPE at a partial ACK, one for the retransmission and one for the lost original.
     #[inline(always)]
     fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
@@ -144,7 +144,7 @@ impl Recover for Sack {
         }
     }
 
-    /// Returns what to send; during recovery, holes first, while PIPE is below cwnd.
+    /// Returns what to send: during recovery, holes first, as long as PIPE is below cwnd.
     fn next(&mut self, flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
@@ -165,7 +165,7 @@ impl Recover for Sack {
         }
     }
 
-    /// Ends the recovery and clears the scoreboard at a timeout.
+    /// At a timeout, ends the recovery and clears the scoreboard.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.recover = None;
         self.board.clear();

@@ -37,7 +37,8 @@ impl Variant for Tahoe {
 }
 
 impl Recover for Tahoe {
-    /// At the triggering duplicate ACK, halves ssthresh, sets cwnd to one segment and returns to SND.UNA (go-back-N).
+    /// At the duplicate ACK that triggers a fast retransmit, halves ssthresh, sets cwnd to one segment and returns to
+    /// SND.UNA (go-back-N).
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;
@@ -48,7 +49,7 @@ impl Recover for Tahoe {
         Resend::FromUna
     }
 
-    /// At a timeout, extends the guard to all data sent so far, which slow start then retransmits.
+    /// At a timeout, extends the guard to all data sent so far; slow start then retransmits them.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.guard.set(handle.flight());
     }

@@ -1,4 +1,4 @@
-//! Conditions for a fast retransmit: number of duplicate ACKs, and minimum interval.
+//! Conditions for a fast retransmit: number of duplicate ACKs, and minimum interval between fast retransmits.
 
 use crate::flight::Flight;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -21,7 +21,7 @@ impl Triggers {
         }
     }
 
-    /// Returns the condition for a duplicate ACK that arrives now.
+    /// Returns the condition under which a duplicate ACK that arrives now triggers a fast retransmit.
     pub fn at(&self, now: Time) -> Trigger {
         Trigger {
             threshold: self.threshold,
@@ -38,7 +38,7 @@ impl Triggers {
     }
 }
 
-/// Condition for one duplicate ACK to trigger a fast retransmit.
+/// Condition under which one duplicate ACK triggers a fast retransmit.
 #[derive(Clone, Copy, Debug)]
 pub struct Trigger {
     /// Number of duplicate ACKs that indicates a loss.
@@ -47,8 +47,8 @@ pub struct Trigger {
 }
 
 impl Trigger {
-    /// Returns whether `duplicates` duplicate ACKs that report new data, or fewer with other `evidence`, trigger a fast
-    /// retransmit (RFC 6675 section 5).
+    /// Returns whether a fast retransmit is triggered by `duplicates` duplicate ACKs that report new data; fewer
+    /// suffice if there is other `evidence` of a loss (RFC 6675 section 5).
     pub fn is_met_by(self, duplicates: u32, evidence: bool) -> bool {
         (duplicates >= self.threshold || evidence) && self.ready
     }

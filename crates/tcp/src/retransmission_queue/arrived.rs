@@ -52,7 +52,7 @@ impl RetransmissionQueue {
             self.latest[place] = block;
         }
         self.highest = self.highest.max(deliveries.end);
-        // Karn's algorithm: an ACK of retransmitted data alone gives no RTT sample.
+        // Karn's algorithm: an ACK that covers only retransmitted data gives no RTT sample.
         let (acked, sacked) = (
             if retransmitted { RttSamples::default() } else { acked },
             deliveries.sacked,
@@ -136,7 +136,8 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Returns the delivery rate since the segment described by `newest` was sent, at most the rate at which data were sent.
+    /// Returns the delivery rate since the transmission of the segment that `newest` describes, limited to the rate at
+    /// which data were sent.
     #[inline]
     pub(super) fn rate(&mut self, now: Time, sent: Time, newest: &Departure) -> RateSample {
         (self.first_sent, self.delivered_time) = (sent, now);

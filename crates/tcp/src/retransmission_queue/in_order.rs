@@ -11,8 +11,8 @@ impl RetransmissionQueue {
         self.beyond == 0 && self.lost() == 0 && self.una >= self.retransmitted_until
     }
 
-    /// Returns whether the queue is gapless (`is_gapless`) and an ACK of all bytes below `una` acknowledges the first
-    /// segment.
+    /// Returns whether the queue is gapless (`is_gapless`) and an ACK of all bytes below `una` covers at least the
+    /// first segment.
     #[inline]
     pub fn is_in_order(&self, una: u64) -> bool {
         self.is_gapless() && self.segments.first().is_some_and(|first| first.end <= una)

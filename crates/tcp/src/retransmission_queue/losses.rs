@@ -26,7 +26,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Creates the state without losses. `reports_each` is true if a controller requests each loss.
+    /// Creates the state of a connection without losses. `reports_each` is true if a controller requests each loss.
     pub fn new(reports_each: bool) -> Losses {
         Losses {
             newly_lost: reports_each.then(Vec::new),
@@ -34,7 +34,7 @@ impl Losses {
         }
     }
 
-    /// Returns the bytes lost and not retransmitted.
+    /// Returns the number of bytes that are lost and have not been retransmitted.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -82,14 +82,14 @@ pub struct DetectedLosses {
     pub lost: u64,
     /// Whether a lost segment had been retransmitted.
     pub retransmitted: bool,
-    /// Time until every segment sent before the latest delivered one has been delivered or is declared lost; None
-    /// without such segments.
+    /// Time until every segment sent before the latest delivered one has been delivered or is declared lost; None if
+    /// there is no such segment.
     pub wait: Option<Span>,
 }
 
 impl RetransmissionQueue {
-    /// Declares those segments sent before `latest` lost that have been in flight for longer than the RTT of `latest`
-    /// plus `tolerance` (RACK_detect_loss).
+    /// Declares lost those segments that were sent before `latest` and have been in flight for longer than the RTT of
+    /// `latest` plus `tolerance` (RACK_detect_loss).
     pub fn detect_losses(&mut self, now: Time, latest: &LatestDelivery, tolerance: Span) -> DetectedLosses {
         let mut detected = DetectedLosses::default();
         let allowed = latest.rtt + tolerance;
@@ -203,8 +203,8 @@ impl RetransmissionQueue {
             .retain(|&(number, place)| is_in_flight(segments, number, place));
     }
 
-    /// Undoes every loss mark, because the reduction that they caused proved spurious, and makes every segment in flight
-    /// subject to loss detection again (Linux: `tcp_undo_cwnd_reduction` with `unmark_loss`).
+    /// Removes all loss marks, because the reduction that they caused proved spurious, and subjects every segment in
+    /// flight to loss detection again (Linux: `tcp_undo_cwnd_reduction` with `unmark_loss`).
     pub fn unmark_lost(&mut self) {
         let mut place = self.first();
         let Some(losses) = &mut self.losses else {
@@ -241,13 +241,13 @@ impl RetransmissionQueue {
         declared.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Returns the bytes lost and not retransmitted.
+    /// Returns the number of bytes that are lost and have not been retransmitted.
     #[inline]
     pub fn lost(&self) -> u64 {
         self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
-    /// Returns the cumulative bytes declared lost, counting repeats.
+    /// Returns the cumulative number of bytes declared lost, counting repeats.
     #[inline]
     pub fn total_lost(&self) -> u64 {
         self.losses.as_ref().map_or(0, |losses| losses.total)
@@ -327,7 +327,7 @@ impl RetransmissionQueue {
     }
 }
 
-/// Returns a segment if the given transmission of it is still in flight.
+/// Returns a segment if the given transmission of the segment is still in flight.
 fn in_flight_mut(segments: &mut Ring<SentSegment>, number: u64, place: Place) -> Option<&mut SentSegment> {
     is_in_flight(segments, number, place).then(|| segments.get_mut(place.number))
 }

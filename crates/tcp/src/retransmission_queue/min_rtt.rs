@@ -5,7 +5,8 @@ use longpipe_events::{Span, Time};
 /// Lifetime of a sample (sysctl `tcp_min_rtt_wlen`).
 const WINDOW: Span = Span::seconds(300);
 
-/// The minimum and its two successors, each later and longer than the previous one (Kathleen Nichols' algorithm).
+/// The minimum sample and its two successors, each of which is later and larger than the previous one (Kathleen
+/// Nichols' algorithm).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinRttFilter(Option<[(Time, Span); 3]>);
 

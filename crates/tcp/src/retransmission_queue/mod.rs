@@ -80,26 +80,26 @@ pub struct AckSummary {
     /// RTT sample for SRTT and RTO, which includes the delay of the ACK. It is taken from the first segment newly
     /// acknowledged, otherwise from the first newly SACKed, otherwise from the timestamp echo (Linux: `seq_rtt_us`).
     pub seq_rtt: Option<Span>,
-    /// Latest newly delivered transmission, unless it may be confused with another transmission of the same segment.
+    /// Latest newly delivered transmission; None if it may be confused with another transmission of the same segment.
     pub latest: Option<LatestDelivery>,
     /// Whether a segment that was not retransmitted was delivered after a segment sent later (reordering).
     pub reordered: bool,
-    /// End of the first newly delivered segment that was sent once; `u64::MAX` if there is none.
+    /// End of the first newly delivered segment that was sent only once; `u64::MAX` if there is none.
     pub original_end: u64,
-    /// Whether SACK blocks reported any delivery.
+    /// Whether SACK blocks reported any newly delivered data.
     pub sacked: bool,
 }
 
 /// Numbers of segments in flight, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Segments sent and not cumulatively acknowledged.
+    /// Segments sent but not cumulatively acknowledged.
     pub unacked: usize,
     /// Segments delivered beyond a hole.
     pub arrived: usize,
-    /// Segments lost and not retransmitted.
+    /// Segments that are lost and have not been retransmitted.
     pub lost: usize,
-    /// Segments retransmitted and not known to be delivered.
+    /// Segments that were retransmitted and are not known to be delivered.
     pub retransmitted: usize,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
@@ -108,9 +108,9 @@ pub struct Count {
 /// The segments that one sender has in flight, in sequence order.
 #[derive(Clone, Debug, Default)]
 pub struct RetransmissionQueue {
-    /// The segments, numbered over the connection.
+    /// The segments, with numbers that count over the whole connection.
     segments: Ring<SentSegment>,
-    /// For each segment, the connection's state at its transmission; only if delivery rates are requested.
+    /// For each segment, the connection's state at its transmission; kept only if delivery rates are requested.
     departures: Option<Ring<Departure>>,
     /// First byte in flight.
     una: u64,
@@ -169,7 +169,7 @@ impl RetransmissionQueue {
         count
     }
 
-    /// Returns the bytes in flight: sent, and neither known to be delivered nor lost; `max` is SND.MAX.
+    /// Returns the bytes in flight: those sent that are neither known to be delivered nor lost. `max` is SND.MAX.
     #[inline]
     pub fn in_flight(&self, max: u64) -> u64 {
         max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
@@ -301,8 +301,9 @@ struct Deliveries {
     sacked: RttSamples,
     /// Number of the latest delivered transmission that cannot be confused with another transmission of the same segment.
     latest: Option<u64>,
-    /// RTT of the last such segment that the ACK acknowledged cumulatively, and of the last one that it SACKed, with
-    /// its end. Of these two, Linux processes the first one last (`tcp_rack_advance`).
+    /// RTT of the last such segment that the ACK acknowledged cumulatively, and RTT and end of the last such segment
+    /// that it SACKed. Of these two segments, Linux processes the cumulatively acknowledged one last
+    /// (`tcp_rack_advance`).
     acked_rtt: Option<Span>,
     sacked_rtt: Option<(u64, Span)>,
     end: u64,
@@ -310,8 +311,8 @@ struct Deliveries {
     original_end: Option<u64>,
 }
 
-/// RTTs of the segments that one ACK covers and that were sent once: RTT of the first and of the last segment in
-/// sequence order, each with the end of the segment.
+/// RTTs of the segments that one ACK covers and that were sent only once: RTTs of the first and the last of these
+/// segments in sequence order, each with the end of the segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSamples {
     first: Option<(u64, Span)>,
@@ -338,8 +339,8 @@ impl RttSamples {
 }
 
 impl Deliveries {
-    /// Records a newly delivered segment. `how` is whether it is acknowledged cumulatively, with TSecr, or SACKed,
-    /// because TSecr belongs to the segment at the left edge, not to a SACKed segment.
+    /// Records a newly delivered segment. `how` says whether it is acknowledged cumulatively, with TSecr, or SACKed:
+    /// TSecr belongs to the segment at the left edge, not to a SACKed segment.
     fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, how: Delivery) {
         if let Some(departure) = departure {
             if self.newest.is_none_or(|(newest, _)| newest.number <= segment.number) {

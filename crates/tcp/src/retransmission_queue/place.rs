@@ -1,9 +1,10 @@
-//! Position of a segment among all segments of a connection. Segments keep their boundaries when retransmitted.
+//! Position of a segment among all segments of a connection. Segments keep their boundaries when they are
+//! retransmitted.
 
 /// Position of a segment; later segments compare greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Number of the segment, counted over the connection.
+    /// Number of the segment, which counts over the whole connection.
     pub number: u64,
     /// First byte of the segment.
     pub start: u64,

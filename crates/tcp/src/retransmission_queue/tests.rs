@@ -1,4 +1,4 @@
-//! RTT and rate samples of the retransmission queue, and a check that each byte is counted once.
+//! Tests of the retransmission queue's RTT and rate samples, and a check that each byte is counted only once.
 
 use super::*;
 use proptest::prelude::*;
@@ -26,7 +26,8 @@ fn the_rtt_is_that_of_the_latest_segment_acknowledged_unless_retransmitted() {
         rtx_queue.on_ack(Time(200), 10, None, [].into_iter()).rtt,
         Some(Span(100))
     );
-    // Karn's algorithm: the ACK of a retransmitted segment is ambiguous, unless both transmissions have the same time.
+    // Karn's algorithm: the ACK of a retransmitted segment is ambiguous, unless both transmissions took place at the
+    // same time.
     rtx_queue.on_sent(Time(210), 10, 20, 40);
     rtx_queue.on_sent(Time(210), 10, 20, 40);
     let summary = rtx_queue.on_ack(Time(300), 20, None, [].into_iter());
@@ -50,7 +51,7 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
     let begun = || {
         let mut rtx_queue = with_losses();
         sent_apart(&mut rtx_queue, 0..6, 100);
-        // Segments 2 and 3 arrive before 1: SRTT uses the first, controllers use the last.
+        // Segments 2 and 3 arrive before segment 1: SRTT uses the first sample, controllers use the last one.
         assert_eq!(
             sampled(rtx_queue.on_ack(Time(200), 10, None, [(20, 40)].into_iter())),
             (Some(100), Some(97))
@@ -86,8 +87,8 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
 
 #[test]
 fn the_delivery_rate_is_the_rate_of_the_bottleneck() {
-    // Four segments leave at once and arrive at intervals of 25 ps; each ACK releases two more, which wait in the
-    // queue.
+    // Four segments leave at once and arrive at intervals of 25 ps; each ACK releases two more segments, which wait in
+    // the queue.
     let mut rtx_queue = rtx_queue();
     sent(&mut rtx_queue, 0..4, 0);
     let mut rates = vec![];
@@ -141,7 +142,8 @@ proptest! {
     }
 }
 
-/// Sends `segments` of a retransmission queue with loss detection, at intervals of 1 starting at `at`.
+/// Sends the segments with the given numbers through a retransmission queue with loss detection, the first at `at` and
+/// the others at intervals of 1 ps.
 fn sent_apart(rtx_queue: &mut RetransmissionQueue, segments: std::ops::Range<u64>, at: u64) {
     for (segment, at) in segments.zip(at..) {
         rtx_queue.on_sent(Time(at), 10 * segment, 10 * (segment + 1), 10 * (segment + 1));
@@ -169,7 +171,7 @@ fn segments_lost_before_an_undone_timeout_are_detected_afterwards() {
 }
 
 /// A timeout marks segments as tcp_timeout_mark_lost of Linux 6.1 does (RFC 8985 section 6.3): segments 0 to 3 were
-/// sent at 100 to 103, and segment 1 again at 180.
+/// sent at times 100 to 103, and segment 1 was retransmitted at 180.
 #[test]
 fn a_timeout_keeps_segments_sent_within_an_rtt_in_flight_except_the_first() {
     for (rtt, lost) in [
@@ -216,14 +218,14 @@ fn an_ack_of_the_first_transmission_does_not_update_rack_with_the_second() {
     }
 }
 
-/// An event between the start of a transfer and the undo of a reduction.
+/// An event between the start of a transfer and the undoing of a reduction.
 #[derive(Clone, Debug)]
 enum Operation {
     /// New segments are sent.
     New(u64),
     /// A lost segment is retransmitted.
     Retransmit,
-    /// Processes an ACK of further segments, with SACK blocks given by distance and length in segments.
+    /// Processes an ACK of additional segments; each SACK block is given by its distance and its length in segments.
     Ack(u64, Vec<(u64, u64)>),
     /// The retransmission timer expires; the value is RACK.rtt.
     Timeout(u64),

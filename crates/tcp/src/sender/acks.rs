@@ -14,7 +14,7 @@ use crate::retransmission_queue::AckSummary;
 use crate::segment::AckSegment;
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// State of the sender when an ACK arrived, before its processing.
+/// State of the sender at the arrival of an ACK, before the ACK is processed.
 #[derive(Clone, Copy)]
 pub(super) struct BeforeAck {
     pub una: u64,
@@ -141,7 +141,7 @@ impl Sender {
         self.update_fast_path();
     }
 
-    /// Processes an ACK at a sender with ECN, handshake, a retransmission queue or pacing.
+    /// Processes an ACK if the sender has ECN, a handshake, a retransmission queue or pacing.
     #[inline(never)]
     fn on_ack_in_full(&mut self, now: Time, ack: &AckSegment) {
         if ack.opening.is_syn() && opening::on_answer(self, now, ack) {
@@ -213,7 +213,8 @@ impl Sender {
         (marks.marked() > 0).then_some(Cause::Mark { abe: marks.abe })
     }
 
-    /// Returns the cause of a window reduction if the ACK reports ECN marks, at most once per window.
+    /// Returns the cause of a window reduction if the ACK reports ECN marks; there is at most one such reduction per
+    /// window.
     fn first_mark(&mut self) -> Option<Cause> {
         let cause = self.mark()?;
         let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut())?;
@@ -302,7 +303,7 @@ impl Sender {
         );
         let advance = self.recovery.on_advance(&mut handle, acked, trigger);
         if advance.ends {
-            // Recoveries without per-segment records cannot detect spurious retransmissions.
+            // Recovery algorithms without per-segment records cannot detect spurious retransmissions.
             handle.recovered(false);
         }
         if advance.begins {
@@ -434,7 +435,7 @@ impl Sender {
         cc_state.update_window_pacing(&self.flight, ack.srtt, ack.least_rtt);
     }
 
-    /// Performs a retransmission, which starts a recovery if `begins` is true.
+    /// Performs a retransmission; if `begins` is true, it starts a recovery.
     fn resend(&mut self, resend: Resend, begins: bool) {
         match resend {
             Resend::Nothing => {}

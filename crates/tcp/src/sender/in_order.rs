@@ -1,5 +1,5 @@
-//! Fast path for in-order ACKs, and the segments that they release, of a sender with RACK that has nothing to repair. The
-//! result equals that of `records::on_ack` and `records::poll`, without checks that cannot apply.
+//! Fast path for in-order ACKs and the segments that they release, for a sender with RACK that has nothing to repair.
+//! The result equals that of `records::on_ack` and `records::poll`, without checks that cannot apply.
 
 use super::acks::BeforeAck;
 use super::timers::Timer;
@@ -13,9 +13,9 @@ use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
-    /// Processes an ACK without options other than the echo if it acknowledges the first segment in flight, and nothing
-    /// is lost, reordered or probed. The caller then calls `poll_after_ack` until it returns None, and finally
-    /// `end_in_order`.
+    /// Processes an ACK that has no options other than the timestamp echo, if it acknowledges the first segment in
+    /// flight and nothing is lost, reordered or probed. The caller then calls `poll_after_ack` until it returns None,
+    /// and finally `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
         let (Recovery::Rack(rack), Some(cc_state), true) =
             (&mut self.recovery, self.cc_state.as_deref_mut(), self.may_take_in_order)
@@ -67,8 +67,8 @@ impl Sender {
         true
     }
 
-    /// Returns a full segment that was never sent before, if window and pacer allow it. May be called only after
-    /// `is_in_order` or `take_in_order` has returned true; the timers are set by `end_in_order`.
+    /// Returns a full segment that was never sent before, if the window and the pacer allow it. May be called only
+    /// after `is_in_order` or `take_in_order` has returned true; the timers are set by `end_in_order`.
     #[inline]
     pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
         let sequence = self.send_in_order(now)?;
@@ -130,7 +130,7 @@ impl Sender {
     }
 
     /// Ends the processing of an ACK by `take_in_order` and sets the timers. Returns whether nothing more can be sent:
-    /// no short segment may be sent, and the application has more data than window or pacer allow.
+    /// no short segment may be sent, and the application has more data than the window or the pacer allows.
     #[inline]
     pub fn end_in_order(&mut self, now: Time) -> bool {
         self.set_timers_in_order(now);
@@ -162,13 +162,13 @@ impl Sender {
             && !self.may_be_idle()
     }
 
-    /// Returns whether the flight may be empty, so that an idle period may reset the window.
+    /// Returns whether possibly no data are in flight, so that an idle period may reset the window.
     #[inline]
     fn may_be_idle(&self) -> bool {
         self.optional.is_some() && self.flight.outstanding() == 0
     }
 
-    /// Returns whether nothing is lost, reordered or probed, and no idle period resets the window.
+    /// Returns whether nothing is lost, reordered or probed, and no idle period can reset the window.
     pub(super) fn is_in_order(&self) -> bool {
         let (Recovery::Rack(rack), Some(cc_state)) = (&self.recovery, &self.cc_state) else {
             return false;
@@ -177,7 +177,7 @@ impl Sender {
         in_order && self.may_take_in_order && !self.may_be_idle()
     }
 
-    /// Returns whether the application has a full segment, and no short segment may be sent before it.
+    /// Returns whether the application has enough data for a full segment, and no short segment may be sent before it.
     #[inline]
     pub(super) fn has_full_segment(&self) -> bool {
         self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)
@@ -207,8 +207,8 @@ mod tests {
     const WAY: Span = Span::millis(20);
     const LINE: Span = Span::millis(1);
 
-    /// Returns all transmissions over a link that loses the packets with these numbers, with the window at each
-    /// transmission.
+    /// Returns all transmissions over a link that loses the packets with the given numbers, together with the window at
+    /// each transmission.
     fn sent(config: &TcpConfig, lost: &[u64], written: &[u64], shortcuts: bool) -> Vec<(Time, u64, u32, u64)> {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         if !shortcuts {

@@ -23,12 +23,13 @@ impl Sender {
         self.journal.take(now, self.recovery.state(), &self.flight)
     }
 
-    /// Records that the network lost a data segment, at a time that may lie in the future or before the latest reductions.
+    /// Records that the network lost a data segment; the time of the loss may be in the future or before the latest
+    /// reductions.
     pub fn note_loss(&mut self, loss: Loss) {
         self.journal.note_loss(loss, self.flight.una);
     }
 
-    /// Returns the totals of the window reductions until `now`, by cause.
+    /// Returns the totals of the window reductions until `now` for each cause.
     pub fn reductions(&self, now: Time) -> Totals {
         self.journal.reductions(now, self.flight.cwnd())
     }
@@ -79,7 +80,7 @@ impl Sender {
         }
     }
 
-    /// Records a window reduction after an idle period; `before` is the window before it [byte].
+    /// Records a window reduction after an idle period; `before` is the window before the reduction [byte].
     pub(super) fn on_idle_restart(&mut self, now: Time, before: f64) {
         if self.flight.cwnd() < before {
             let flight = &self.flight;

@@ -29,18 +29,18 @@ use std::num::NonZeroU64;
 use std::ops::AddAssign;
 use timers::{Timer, Timers};
 
-/// Number of written bytes of a greedy application, whose data never end.
+/// Number of bytes written by a greedy application, whose data never end.
 pub const GREEDY: u64 = u64::MAX;
 
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SenderCounters {
-    /// Segments sent, retransmissions included.
+    /// Segments sent, including retransmissions.
     pub sent_segments: u64,
-    /// Payload bytes sent, retransmissions included.
+    /// Payload bytes sent, including retransmissions.
     pub sent_bytes: u64,
-    /// Payload bytes sent in segments shorter than the MSS, retransmissions included.
+    /// Payload bytes sent in segments shorter than the MSS, including retransmissions.
     pub short_bytes: u64,
     /// Retransmitted segments.
     pub retransmitted_segments: u64,
@@ -52,7 +52,7 @@ pub struct SenderCounters {
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
-    /// Reductions of the window because of ECN marks.
+    /// Window reductions caused by ECN marks.
     pub mark_reductions: u64,
 }
 
@@ -70,7 +70,7 @@ impl AddAssign for SenderCounters {
     }
 }
 
-/// Value of `timed` when no segment is timed: larger than any sequence number.
+/// Value of `timed` if no segment is timed: it is larger than any sequence number.
 const NOTHING: u64 = u64::MAX;
 
 /// The sending side of one connection, which combines a loss recovery, a congestion controller and a timer. The most
@@ -82,34 +82,35 @@ pub struct Sender {
     /// End of the data that the application has written.
     written: u64,
     timers: Timers,
-    /// Duration of the retransmission timer if it is started now; None if it must be computed by the estimator.
+    /// Duration of the retransmission timer if it is started now; None if the estimator must compute it.
     rto: Option<NonZeroU64>,
     /// First byte of the segment being timed, or `NOTHING`.
     timed: u64,
     congestion: Congestion,
-    /// Whether the sender may use the ACK fast path now: ACKs of new data only affect the window, the timer and the
-    /// controller.
+    /// Whether the sender may use the ACK fast path now, that is, whether ACKs of new data affect only the window, the
+    /// timer and the controller.
     fast_path: bool,
     /// Whether to retransmit the segment at SND.UNA before sending anything else.
     resend_first: bool,
-    /// Whether transmissions must be reported, because the recovery or the controller needs records, or the sender is paced.
+    /// Whether each transmission must be reported, because the recovery or the controller needs records or the sender
+    /// is paced.
     reports_transmissions: bool,
     /// Whether a segment shorter than the MSS is sent only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
     /// Whether short segments are sent only at the end of the data, and timestamps are disabled.
     uniform_segments: bool,
-    /// Whether the sender may take shortcuts: code paths without checks that cannot apply, with equal results.
+    /// Whether the sender may take shortcuts: code paths that omit checks that cannot apply, with equal results.
     shortcuts: bool,
-    /// Whether a sender with RACK may process ACKs in order by a shortcut: it takes shortcuts, and has no ECN,
-    /// handshake or ssthresh estimation.
+    /// Whether a sender with RACK may process in-order ACKs by a shortcut, which requires that it takes shortcuts and
+    /// has no ECN, handshake or ssthresh estimation.
     may_take_in_order: bool,
     optional: Option<Box<OptionalFeatures>>,
     /// State for a congestion controller that needs more than the number of acknowledged bytes.
     cc_state: Option<Box<CcState>>,
     recovery: Recovery,
     triggers: Triggers,
-    /// Counters; `sent_segments` counts only segments shorter than the MSS. `counters()` adds full segments and
+    /// Counters. `sent_segments` counts only segments shorter than the MSS; `counters()` adds full segments and
     /// computes `sent_bytes`.
     counters: SenderCounters,
     /// Send time of the segment being timed.
@@ -117,8 +118,8 @@ pub struct Sender {
     rtt: RttEstimator,
     /// Latest RTT sample since `take_rtt_sample` was last called.
     measured: Option<Span>,
-    /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs acknowledged
-    /// bytes only.
+    /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs only
+    /// the number of acknowledged bytes.
     may_use_fast_path: bool,
     /// Whether ACKs change the receiver's window.
     rwnd_varies: bool,
@@ -127,7 +128,7 @@ pub struct Sender {
     /// Cause of the next retransmission, unless it is part of go-back-N after a timeout or a fast retransmit.
     next_cause: Option<EventCause>,
     go_back_cause: EventCause,
-    /// Reductions of the window by cause, and events for observers.
+    /// Window reductions by cause, and events for observers.
     journal: Journal,
 }
 
@@ -171,7 +172,7 @@ impl Sender {
         if let Some(known) = known {
             opening::begin_with(cc_state.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
         }
-        // The connection was idle since the handshake for longer than the RTO (tcp_slow_start_after_idle_check).
+        // Since the handshake, the connection was idle for longer than the RTO (tcp_slow_start_after_idle_check).
         if config.idle_restart && Span(config.preconnect_ps) > rtt.rto() {
             flight.limits = Limits::new(flight.cwnd().min(initial_window), flight.ssthresh());
         }
@@ -218,7 +219,7 @@ impl Sender {
         self.congestion.careful_resume()
     }
 
-    /// Makes a sender with Careful Resume that has sent nothing start with saved parameters.
+    /// Gives saved parameters to a sender that uses Careful Resume and has sent nothing yet.
     pub fn resume_from(&mut self, saved: SavedPath) {
         self.congestion.resume(saved);
     }
@@ -239,12 +240,12 @@ impl Sender {
         opening::end(self);
     }
 
-    /// Records that the application has written up to byte `end`.
+    /// Records that the application has written all data up to byte `end`.
     pub fn write_up_to(&mut self, end: u64) {
         self.written = self.written.max(end);
     }
 
-    /// Records that the application writes nothing after the bytes that have been sent.
+    /// Records that the application writes no data in addition to those that have been sent.
     pub fn stop_writing(&mut self) {
         self.written = self.written.min(self.flight.max);
     }
@@ -261,13 +262,13 @@ impl Sender {
         self.fast_path = self.shortcuts && self.may_use_fast_path && !self.resend_first && idle;
     }
 
-    /// Returns the expiration of the retransmission timer if it is started now.
+    /// Returns the expiration time of the retransmission timer if it is started now.
     #[inline(always)]
     fn expiry(&mut self, now: Time) -> MaybeTime {
         expiry(self.rto, &mut self.rtt, now)
     }
 
-    /// Returns the timestamp of a segment sent now.
+    /// Returns the timestamp of a segment that is sent now.
     #[inline(always)]
     fn stamp(&self, now: Time) -> MaybeTime {
         if self.timestamps {
@@ -335,7 +336,7 @@ impl Sender {
         next
     }
 
-    /// Returns the next timeout of a sender whose latest ACK took the fast path.
+    /// Returns the next timeout of a sender that processed its latest ACK on the fast path.
     #[inline(always)]
     pub fn next_fast_path_timeout(&self) -> MaybeTime {
         debug_assert!(self.fast_path && !self.reports_transmissions);
@@ -360,7 +361,7 @@ impl Sender {
         self.flight.mss
     }
 
-    /// Returns sequence space and window.
+    /// Returns the sequence space and the window.
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
@@ -370,7 +371,7 @@ impl Sender {
         &self.rtt
     }
 
-    /// Returns the latest RTT sample since the last call.
+    /// Returns the latest RTT sample taken since the last call.
     pub fn take_measured(&mut self) -> Option<Span> {
         self.measured.take()
     }
@@ -415,13 +416,13 @@ impl Sender {
     }
 }
 
-/// Returns whether a sender has no optional feature other than the idle restart.
+/// Returns whether a sender has no optional features other than the idle restart.
 fn restarts_at_most(optional: Option<&OptionalFeatures>) -> bool {
     optional.is_none_or(OptionalFeatures::restarts_only)
 }
 
-/// Returns the expiration of a retransmission timer started now with duration `rto`; if `rto` is None, the estimator
-/// computes the duration.
+/// Returns the expiration time of a retransmission timer that is started now with duration `rto`; if `rto` is None, the
+/// estimator computes the duration.
 #[inline(always)]
 fn expiry(rto: Option<NonZeroU64>, rtt: &mut RttEstimator, now: Time) -> MaybeTime {
     match rto {
@@ -443,7 +444,8 @@ mod tests {
         assert!(offset_of!(Sender, uniform_segments) < 112);
     }
 
-    /// A sender with Linux's ACKs whose receiver advertises a growing window, and an initial window of 100 segments.
+    /// Returns a sender with an initial window of 100 segments, whose receiver sends ACKs as Linux does and advertises
+    /// a growing window.
     fn limited(growing_window: bool) -> (TcpConfig, Sender) {
         let ack = AckConfig::Linux {
             timeout_ps: Span::millis(40).0,
@@ -494,14 +496,14 @@ mod tests {
         sender.on_ack(now, &ack);
         assert_eq!(sender.flight().rwnd, 65_536);
         assert_eq!(sent(&mut sender), 1);
-        // A duplicate can only enlarge the window.
+        // A duplicate ACK can only enlarge the window.
         let smaller = AckSegment { window: 4096, ..ack };
         sender.on_ack(now, &smaller);
         assert_eq!(sender.flight().rwnd, 65_536);
     }
 
-    /// Linux restarts a connection that was idle for an RTO after its handshake with 10 segments (tcp_cwnd_restart);
-    /// Hybla's initial window with an RTT of 351 ms is 14.
+    /// If a connection was idle for an RTO after its handshake, Linux restarts it with 10 segments (tcp_cwnd_restart);
+    /// Hybla's initial window with an RTT of 351 ms is 14 segments.
     #[test]
     fn a_connection_that_is_idle_after_its_handshake_restarts() {
         let first = |preconnect_ps, idle_restart| {

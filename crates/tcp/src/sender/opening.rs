@@ -1,5 +1,6 @@
-//! Handshake of the sender, if it is simulated: a SYN, retransmitted until it is answered, and the ACK of the SYN-ACK. Data
-//! are sent afterwards, and the handshake gives the first RTT sample (RFC 9293 section 3.5, RFC 6298 section 5).
+//! Handshake of the sender, if it is simulated: a SYN, which is retransmitted until it is answered, and the ACK of the
+//! SYN-ACK. Data are sent afterwards, and the handshake gives the first RTT sample (RFC 9293 section 3.5, RFC 6298
+//! section 5).
 
 use super::timers::Timer;
 use super::{restarts_at_most, Sender};
@@ -11,8 +12,8 @@ use crate::handshake::{Due, Handshake};
 use crate::segment::{AckSegment, DataSegment, Opening};
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// Maximum number of SYN retransmissions with which the full initial window is used. It is 1 because the first SYN
-/// timeout is one second, and some RTTs exceed it (RFC 6928 section 2, and Linux).
+/// Maximum number of SYN retransmissions after which the full initial window is still used. It is 1 because the first
+/// SYN timeout is one second, which some RTTs exceed (RFC 6928 section 2, and Linux).
 const FORGIVEN: u32 = 1;
 
 /// Returns whether the connection is not established yet.
@@ -31,7 +32,7 @@ fn handshake(sender: &mut Sender) -> Option<&mut Handshake> {
         .and_then(|optional| optional.handshake.as_mut())
 }
 
-/// Returns the next packet of the handshake, once data are ready to be sent after it.
+/// Returns the next packet of the handshake, if data are ready to be sent after it.
 #[cold]
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     let written = sender.written > 0;
@@ -80,7 +81,7 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
         return true;
     };
     handshake.due = Due::Ack;
-    // Without timestamps it is not known which of several SYNs was answered.
+    // Without timestamps, the sender cannot determine which of several SYNs was answered.
     let sent = ack.echo.get().or((handshake.retransmissions == 0).then_some(first));
     let late = ack.echo.get() == Some(first);
     let lost = handshake.retransmissions > FORGIVEN && !late;
@@ -103,7 +104,7 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
     true
 }
 
-/// Disables the ACK fast path if the established connection must not use it.
+/// Disables the ACK fast path if it must not be used after the connection is established.
 pub(super) fn use_slow_path(sender: &mut Sender) {
     if let Some(handshake) = handshake(sender) {
         handshake.slow_path = true;
@@ -127,7 +128,7 @@ pub(super) fn end(sender: &mut Sender) {
     sender.update_fast_path();
 }
 
-/// Initializes the sender with an RTT that is known before the first segment.
+/// Initializes the sender with an RTT that is known before the first segment is sent.
 pub(super) fn begin_with(
     cc_state: Option<&mut CcState>,
     congestion: &mut Congestion,
@@ -165,7 +166,7 @@ mod tests {
     }
 
     /// Simulates a handshake in which the first `lost` SYNs are lost, and the next answer arrives late. Returns the
-    /// sender, all packets up to the first data, and the number of segments in the first flight.
+    /// sender, all packets up to the first data segment, and the number of segments in the first flight.
     fn play(config: &TcpConfig, lost: usize, late: Span) -> (Sender, Vec<(Time, Opening)>, usize) {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         assert_eq!(sender.poll_transmit(Time(0)), None, "nothing to send, nothing to open");
@@ -212,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Returns the additional option bytes of the SYN: Linux's SYN has 60 bytes, of which timestamps take 12.
+    /// Returns the additional option bytes of the SYN: Linux's SYN is 60 bytes long, of which timestamps take 12 bytes.
     fn skipped(config: &TcpConfig) -> u32 {
         if config.timestamps() {
             0
@@ -268,7 +269,7 @@ mod tests {
             [data(0, none), data(1, none), data(2, none), data(5, none)],
             [10, 10, 1, 1]
         );
-        // Two SYNs are retransmitted before the answer to the first arrives, over a path of four seconds.
+        // With an RTT of four seconds, two SYNs are retransmitted before the answer to the first one arrives.
         assert_eq!(data(0, Span::millis(3_900)), 10);
     }
 }

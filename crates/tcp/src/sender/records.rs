@@ -12,7 +12,7 @@ use crate::retransmission_queue::{AckSummary, RetransmissionQueue};
 use crate::segment::{AckSegment, DataSegment};
 use longpipe_events::{MaybeTime, Time};
 
-/// The parts of a sender that RACK uses.
+/// The parts of a sender that are specific to RACK.
 struct Parts<'a> {
     rack: &'a mut Rack,
     rtx_queue: &'a mut RetransmissionQueue,
@@ -65,8 +65,8 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if sample.marked > 0 {
         rack.keep_reduction();
     }
-    // A SACK restarts the timer only if its RTT sample belongs to data sent before the first segment in flight (Linux).
-    // Otherwise SACKs would postpone the timeout during the whole recovery.
+    // A SACK block restarts the timer only if its RTT sample belongs to data sent before the first segment in flight
+    // (Linux). Otherwise SACK blocks would postpone the timeout during the whole recovery.
     let slow = !advanced
         && rtx_queue
             .oldest()
@@ -98,8 +98,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     set_timers_after_ack(sender, now, advanced || slow || step.begins);
 }
 
-/// Reduces the window because of ECN marks; the ACK that reports them already counts towards the proportional reduction
-/// (PRR).
+/// Reduces the window because of ECN marks; PRR already counts the ACK that reports the marks.
 fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, advanced: bool) {
     sender.counters.mark_reductions += 1;
     announce_reduction(sender);
@@ -259,8 +258,8 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     Some(segment)
 }
 
-/// Returns whether new data are sent before lost segments: while F-RTO requests it, the window has room, and the
-/// application has data.
+/// Returns whether new data are sent before lost segments, which requires that F-RTO requests it, the window has room,
+/// and the application has data.
 fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     if !sender.recovery.rack_mut().is_some_and(|rack| rack.sends_new_first()) {
         return false;

@@ -1,4 +1,4 @@
-//! State of a sender for observers: as in Linux's TCP_INFO, for packetdrill scripts, and for traces.
+//! State of a sender for observers: as in Linux's TCP_INFO for packetdrill scripts, and for traces.
 
 use super::Sender;
 use crate::congestion::stage::Model;
@@ -17,9 +17,9 @@ pub struct TcpInfo {
     pub written: u64,
     /// First byte never sent.
     pub max: u64,
-    /// First byte not acknowledged.
+    /// First byte that has not been acknowledged.
     pub una: u64,
-    /// Congestion state and segment counts; only with RACK.
+    /// Congestion state and segment counts; present only with RACK.
     pub records: Option<(CongestionState, Count)>,
 }
 
@@ -28,7 +28,7 @@ pub struct TcpInfo {
 pub struct SenderState {
     /// Path model of the congestion controller, if it has one.
     pub model: Option<Model>,
-    /// Pacing rate of the payload [bit/s]; None if the sender is not paced.
+    /// Pacing rate, as payload per second [bit/s]; None if the sender is not paced.
     pub pacing_bps: Option<u64>,
     /// Congestion state.
     pub state: CongestionState,
@@ -36,17 +36,18 @@ pub struct SenderState {
     pub sending: Sending,
 }
 
-/// Data in flight of a sender, and the constraint that keeps it from sending more.
+/// Data in flight of a sender, and the constraint that prevents it from sending more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sending {
-    /// Bytes sent and neither acknowledged nor, with RACK or records for a congestion controller, SACKed or declared lost.
+    /// Number of bytes sent but not acknowledged. With RACK, or if the congestion controller needs records, bytes that
+    /// were SACKed or declared lost are not counted, either.
     pub in_flight: u64,
-    /// Constraint that keeps the next new segment from being sent.
+    /// Constraint that prevents the next new segment from being sent.
     pub limit: SendLimit,
 }
 
-/// Constraint that keeps a sender from sending its next new segment: the first variant that applies, and of the two
-/// windows the smaller one.
+/// Constraint that prevents a sender from sending its next new segment: the first variant that applies; of the two
+/// windows, the smaller one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendLimit {
     /// The application has written no further data, or too little for a segment.
@@ -61,7 +62,7 @@ pub enum SendLimit {
 }
 
 impl Sender {
-    /// Returns the bytes in flight, and the constraint that keeps the sender from sending more.
+    /// Returns the bytes in flight, and the constraint that prevents the sender from sending more.
     fn sending(&self) -> Sending {
         let flight = &self.flight;
         let (cc_state, mss) = (self.cc_state.as_deref(), u64::from(flight.mss));
@@ -105,8 +106,8 @@ mod tests {
     use crate::segment::AckSegment;
     use longpipe_events::{Span, Time};
 
-    /// Sends what the window allows at `now`. Returns the bytes in flight and the constraint that keeps the sender from
-    /// sending more.
+    /// Sends what the window allows at `now`. Returns the bytes in flight and the constraint that prevents the sender
+    /// from sending more.
     fn sent(sender: &mut Sender, now: Time) -> (u64, SendLimit) {
         while sender.poll_transmit(now).is_some() {}
         let Sending { in_flight, limit } = sender.state().sending;
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(sent(&mut sender, Time(0)), (0, SendLimit::Application));
         sender.write_up_to(10_000);
         assert_eq!(sent(&mut sender, Time(0)), (2000, SendLimit::Cwnd));
-        // Slow start would enlarge cwnd to four segments, but the receiver accepts three.
+        // Slow start would enlarge cwnd to four segments, but the receiver accepts only three.
         for acknowledgement in [1000, 2000] {
             let ack = AckSegment {
                 acknowledgement,

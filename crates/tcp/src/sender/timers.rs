@@ -1,8 +1,8 @@
-//! The timers of a sender, for which its host keeps a single event.
+//! The timers of a sender; its host keeps a single event for all of them.
 
 use longpipe_events::{MaybeTime, Time};
 
-/// Timers. The variants are in the order in which timers that expire simultaneously are processed.
+/// Timers, in the order in which those that expire simultaneously are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// Retransmission timer.
@@ -34,7 +34,7 @@ impl<const N: usize> Timers<N> {
         self.0[timer as usize] = at;
     }
 
-    /// Returns the first expiration time.
+    /// Returns the expiration time of the timer that expires first.
     #[inline(always)]
     pub fn next(&self) -> MaybeTime {
         self.0.into_iter().reduce(MaybeTime::min).unwrap_or(MaybeTime::NONE)

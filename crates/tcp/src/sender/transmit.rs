@@ -63,8 +63,8 @@ impl Sender {
         })
     }
 
-    /// Returns whether no short segment can follow after `poll_full` has returned None, for an ACK processed by
-    /// `try_fast_path`.
+    /// Returns whether, after `poll_full` has returned None, no short segment can follow, for an ACK that
+    /// `try_fast_path` has processed.
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
         debug_assert!(self.short_at_end_only);

@@ -1,13 +1,13 @@
-//! ACK aggregation (Linux: extra_acked): bytes that are acknowledged in bursts, beyond what the bandwidth explains.
-//! cwnd is increased to allow for them.
+//! ACK aggregation (Linux: extra_acked): bytes acknowledged in a burst in addition to those that the estimated
+//! bandwidth explains. cwnd is increased to allow for them.
 
 use longpipe_events::{Span, Time};
 
 /// Half of the length of the max filter [round] (bbr_extra_acked_win_rtts).
 const ROUNDS: u32 = 5;
-/// Maximum allowance: the data that the bandwidth delivers in this time (bbr_extra_acked_max_us).
+/// Maximum allowance: the data that the estimated bandwidth delivers in this time (bbr_extra_acked_max_us).
 const LONGEST: Span = Span::millis(100);
-/// Maximum number of segments in an epoch (Linux counts in 20 bits).
+/// Maximum number of segments in an epoch (Linux uses a 20-bit counter).
 const MOST_SEGMENTS: f64 = 1_048_576.0;
 
 /// Estimator of ACK aggregation. An epoch lasts while more data are acknowledged than the bandwidth explains.

@@ -7,7 +7,7 @@ const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// Minimum loss rate of an interval, relative to delivered data (bbr_lt_loss_thresh).
 const LOSS: f64 = 50.0 / 256.0;
-/// Maximum difference between two rates that count as equal, as a ratio and in bytes per second.
+/// Maximum difference between two rates that count as equal, as a fraction and in bytes per second.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_BYTES: f64 = 500.0;
 /// Number of rounds for which the policed rate is used (bbr_lt_bw_max_rtts).
@@ -48,7 +48,7 @@ pub struct Point {
     pub probes: bool,
 }
 
-/// Change of the policer state by an ACK.
+/// Change in the policer state caused by an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// No change.
@@ -131,8 +131,8 @@ impl LongTermBandwidth {
 mod tests {
     use super::*;
 
-    /// Returns the changes of the policer state, each with its round, for rounds of 100 ms at 1 MB/s with a given loss
-    /// rate.
+    /// Returns the changes in the policer state, each with its round, for a given loss rate, with rounds of 100 ms and
+    /// a delivery rate of 1 MB/s.
     fn findings(loss: f64, rounds: u64) -> Vec<(u64, Finding)> {
         let mut lt_bw = LongTermBandwidth::default();
         let mut found = vec![];

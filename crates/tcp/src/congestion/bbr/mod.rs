@@ -42,7 +42,7 @@ struct RoundCount {
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     bandwidth: f64,
-    /// Number of rounds without growth.
+    /// Number of consecutive rounds in which the bandwidth did not grow.
     rounds_without_growth: u32,
     full: bool,
 }
@@ -52,9 +52,9 @@ struct FullPipe {
 struct MinRttState {
     rtt: Option<Span>,
     since: Time,
-    /// Age of the sample at `since`, if it comes from the handshake.
+    /// Age that the RTT sample already had at `since`, if it comes from the handshake.
     aged: Span,
-    /// End of ProbeRTT, and whether a round has passed in it.
+    /// Time at which ProbeRTT ends, and whether a round has passed since it began.
     until: Option<Time>,
     round_over: bool,
     /// Whether ProbeRTT has just ended, so that cwnd is restored.
@@ -118,11 +118,11 @@ const FIRST_WINDOW: f64 = 10.0;
 const MARGIN: f64 = 0.99;
 /// Rate below which bursts are single segments [bit/s] (bbr_min_tso_rate).
 const SLOW: f64 = 1.2e6;
-/// Maximum size of a burst in bytes and in segments. A burst has the data of 1/1024 s.
+/// Maximum size of a burst in bytes and in segments. A burst contains the data sent in 1/1024 s.
 const BURSTS_PER_SECOND: f64 = 1024.0;
 const MOST_BYTES: f64 = 65_215.0;
 const MOST_SEGMENTS: f64 = 127.0;
-/// Number of bursts queued in the end hosts that cwnd allows for.
+/// Number of bursts in the end hosts' queues for which cwnd leaves room.
 const BURSTS: f64 = 3.0;
 
 impl Variant for Bbr {
@@ -248,7 +248,7 @@ impl Control for Bbr {
         if cause == Cause::FastRetransmit {
             return CwndUpdate::unchanged(flight);
         }
-        // After a timeout, detection of a full pipe starts again.
+        // After a timeout, the detection of a full pipe starts again.
         self.phase = RecoveryPhase::Loss;
         self.pipe.bandwidth = 0.0;
         self.rounds.began = true;
@@ -334,7 +334,7 @@ impl Bbr {
         }
     }
 
-    /// Enters ProbeBW in a random phase other than the one with gain .75.
+    /// Enters ProbeBW in a random phase other than the one with a gain of 0.75.
     fn probe_bandwidth(&mut self, now: Time) {
         let phases = CYCLE.len();
         let before = phases - 1 - self.draws.below(phases as u64 - 1) as usize;
@@ -342,7 +342,7 @@ impl Bbr {
         self.cycle_began = now;
     }
 
-    /// Advances to the next phase of ProbeBW if it is time.
+    /// Advances to the next phase of ProbeBW if the current phase is over.
     fn update_cycle_phase(&mut self, ack: &Ack, flight: &Flight) {
         let Mode::ProbeBw(phase) = self.mode else {
             return;

@@ -40,7 +40,7 @@ impl Bbr {
         self.with_bursts(self.bdp(bandwidth, gain, flight)) * flight.mss()
     }
 
-    /// Returns the data in flight when the next burst leaves, `held` from now [byte] (Linux:
+    /// Returns the data in flight [byte] at the time when the next burst leaves, which is `held` from now (Linux:
     /// bbr_packets_in_net_at_edt). Until then, whole segments are delivered at the estimated bandwidth. With a gain
     /// above 1 the burst itself is included.
     pub(super) fn in_flight_at_departure(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
@@ -57,7 +57,7 @@ impl Bbr {
         }
     }
 
-    /// Adds an allowance for bursts, rounds up to an even number, and adds two if the gain is above 1 [segment]
+    /// Returns `segments` plus an allowance for bursts, rounded up to an even number, plus two if the gain is above 1
     /// (bbr_quantization_budget).
     pub(super) fn with_bursts(&self, segments: f64) -> f64 {
         let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst) / 2.0);
@@ -150,7 +150,7 @@ mod tests {
         bbr.mode = Mode::ProbeBw(1);
         let found = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
         assert_eq!(found, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
-        // With a gain above 1 the burst itself counts.
+        // With a gain above 1, the burst itself is included.
         (bbr.mode, bbr.burst) = (Mode::ProbeBw(PROBE_UP), 2.0);
         assert_eq!([0, 1000].map(|micros| next(&bbr, micros)), [12_000.0, 11_000.0]);
     }

@@ -1,8 +1,8 @@
 //! BBR version 3: paces at the measured bandwidth like version 1, but losses bound the data in flight and the bandwidth
 //! estimate (draft-ietf-ccwg-bbr, the text after version -06).
 //!
-//! Names are those of the draft. The draft's C.inflight is the data in flight before the ACK where the end of a probe
-//! is decided, and after the ACK elsewhere (as in Linux).
+//! Names are those of the draft. The draft's C.inflight is the data in flight after the ACK, as in Linux; only the
+//! decision whether a probe ends uses the data in flight before the ACK.
 
 #[cfg(test)]
 mod cases;
@@ -178,7 +178,7 @@ impl Control for Bbr3 {
 
 impl Bbr3 {
     fn sample(&self, rate: &RateSample, ack: &Ack) -> Sample {
-        // An interval below the minimum RTT comes from ACK compression.
+        // An interval shorter than the minimum RTT results from ACK compression.
         let fine = rate.interval.0 > 0 && ack.least_rtt.is_none_or(|least| rate.interval >= least);
         Sample {
             rate: if fine {

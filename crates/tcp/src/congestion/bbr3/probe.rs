@@ -10,7 +10,7 @@ use longpipe_events::{Span, Time};
 const WAIT: Span = Span::seconds(2);
 const WAIT_DRAWN: Span = Span::seconds(1);
 const MOST_ROUNDS: f64 = 63.0;
-/// Maximum exponent n of the growth per round, 2^n segments.
+/// Maximum exponent n; the growth per round is 2^n segments.
 const MOST_DOUBLINGS: u32 = 30;
 
 impl Bbr3 {

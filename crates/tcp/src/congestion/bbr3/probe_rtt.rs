@@ -6,7 +6,8 @@ use crate::congestion::control::Ack;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time};
 
-/// Length of the minimum RTT filter (MinRTTFilterLen), and interval (ProbeRTTInterval) and duration of ProbeRTT.
+/// Length of the minimum RTT filter (MinRTTFilterLen), interval between two ProbeRTT states (ProbeRTTInterval), and
+/// duration of ProbeRTT.
 const LASTS: Span = Span::seconds(10);
 const INTERVAL: Span = Span::seconds(5);
 const PAUSE: Span = Span::millis(200);

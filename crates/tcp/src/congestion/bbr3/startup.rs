@@ -7,7 +7,7 @@ use crate::flight::Flight;
 /// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
 const GROWTH: f64 = 1.25;
-/// Number of lost ranges in a round that end Startup.
+/// Number of lost ranges in one round at which Startup ends.
 const LOSS_RANGES: u32 = 6;
 /// Maximum length of Drain [rounds].
 const DRAIN_ROUNDS: u64 = 3;

@@ -114,20 +114,20 @@ pub struct Bbr3 {
 
 /// 4 ln 2: the smallest gain that doubles the rate each round.
 pub(super) const STARTUP_GAIN: f64 = 2.77;
-/// Data in flight during ProbeRTT, in BDP.
+/// Limit on the data in flight during ProbeRTT, as a multiple of the BDP.
 pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
-/// Maximum acceptable loss rate of a probe in a round.
+/// Maximum loss rate that a probe may cause in a round.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
-/// Minimum factor by which a round with losses reduces the bounds on bandwidth and volume.
+/// A round with losses multiplies the bounds on bandwidth and data in flight by at least this factor.
 pub(super) const BETA: f64 = 0.7;
-/// Fraction of the long-term bound that is left to other flows.
+/// Fraction of the long-term bound that is left for other flows.
 pub(super) const HEADROOM: f64 = 0.15;
 /// `MinPipeCwnd` [segment].
 pub(super) const LEAST_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 pub(super) const FIRST_WINDOW: f64 = 10.0;
-/// Lengths of the filters, not counting the current entry: of `max_bw` in cycles, and of `extra_acked` in rounds,
-/// during and after Startup.
+/// Lengths of the filters, not counting the current entry: of the filter of `max_bw` [cycles], and of the filter of
+/// `extra_acked` [rounds] during and after Startup.
 pub(super) const CYCLES: u64 = 1;
 pub(super) const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
 pub(super) const EXTRA_ROUNDS: u64 = 10;
@@ -135,9 +135,9 @@ pub(super) const EXTRA_ROUNDS: u64 = 10;
 /// Detection of a full pipe (draft-ietf-ccwg-bbr section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullBandwidth {
-    /// Reference bandwidth for the growth [byte/s].
+    /// Bandwidth with which the latest samples are compared to detect growth [byte/s].
     pub(super) bw: f64,
-    /// Number of rounds without growth.
+    /// Number of consecutive rounds in which the bandwidth did not grow.
     pub(super) count: u32,
     /// Whether a full pipe was detected since the last reset, and whether it was ever detected.
     pub(super) now: bool,
@@ -169,7 +169,7 @@ pub(super) struct LossRound {
     pub(super) until: u64,
     /// Whether the latest ACK started a round.
     pub(super) round_began: bool,
-    /// Whether data were lost in the round, the number of lost ranges, and the end of the last one.
+    /// Whether data were lost in the round, the number of lost ranges, and the end of the last lost range.
     pub(super) lost: bool,
     pub(super) ranges: u32,
     pub(super) end: u64,
@@ -215,10 +215,11 @@ pub(super) struct BandwidthProbe {
     pub(super) ack_phase: AckPhase,
     /// Whether samples come from a probe that has not been evaluated yet.
     pub(super) is_sample: bool,
-    /// Bytes acknowledged since `inflight_longterm` last grew, and bytes to acknowledge until it grows by a segment.
+    /// Bytes acknowledged since `inflight_longterm` last grew, and bytes that must be acknowledged before it grows by
+    /// one segment.
     pub(super) acked: f64,
     pub(super) acked_per_segment: f64,
-    /// Number of rounds with growth.
+    /// Number of rounds in which `inflight_longterm` was raised.
     pub(super) rounds: u32,
     /// Number of rounds since the last probe.
     pub(super) rounds_since_up: u64,
@@ -252,11 +253,11 @@ impl Default for BandwidthProbe {
 pub(super) struct ProbeRttState {
     pub(super) rtt: Option<Span>,
     pub(super) since: Time,
-    /// Minimum RTT since the last ProbeRTT, or since it was due.
+    /// Minimum RTT since the last ProbeRTT, or since ProbeRTT was last due.
     pub(super) recent: Option<Span>,
     pub(super) recent_since: Time,
     pub(super) expired: bool,
-    /// End of ProbeRTT, and whether a round has passed in it.
+    /// Time at which ProbeRTT ends, and whether a round has passed since it began.
     pub(super) until: Option<Time>,
     pub(super) round_over: bool,
     /// Values of `delivered` at the start and the end of the latest ProbeRTT; rate samples of data sent in between are

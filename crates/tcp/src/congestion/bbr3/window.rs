@@ -7,11 +7,12 @@ use longpipe_events::Span;
 
 /// Share of the bandwidth at which BBR paces, so that queues drain.
 const MARGIN: f64 = 0.99;
-/// The send quantum is the data of a millisecond at the pacing rate, within a minimum [segment] and a maximum [byte].
+/// The send quantum is the data sent in one millisecond at the pacing rate; it is bounded by a minimum [segment] and a
+/// maximum [byte].
 const QUANTA_PER_SECOND: f64 = 1000.0;
 const LEAST_QUANTUM: f64 = 2.0;
 const MOST_QUANTUM: f64 = 65_536.0;
-/// Number of quanta queued in the end hosts that cwnd allows for.
+/// Number of quanta in the end hosts' queues for which cwnd leaves room.
 const QUANTA: f64 = 3.0;
 /// Additional window while probing up (ProbeBW_UP) [segment].
 const PROBE_UP_SEGMENTS: f64 = 2.0;

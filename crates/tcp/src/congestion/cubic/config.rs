@@ -7,7 +7,7 @@ use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Factor of cwnd at an ECN mark with ABE (RFC 8511 section 3.1).
+/// Factor by which an ECN mark multiplies cwnd with ABE (RFC 8511 section 3.1).
 pub(super) const MARK_BETA: f64 = 0.85;
 
 /// Selects between the rules of the RFC and of Linux's tcp_cubic.c (6.1) where they differ.
@@ -20,7 +20,7 @@ pub enum CubicRules {
     #[strum(serialize = "rfc-9438")]
     Rfc9438,
     /// Linux: evaluates the cubic one minimum RTT ahead, in whole segments; grows by at least 5 % per RTT before the
-    /// first loss, and towards Reno's estimated window when it is above cwnd.
+    /// first loss; grows towards Reno's estimated window if that is above cwnd.
     Linux,
 }
 
@@ -30,7 +30,7 @@ pub enum CubicRules {
 pub struct CubicConfig {
     /// Scaling factor C of the cubic [segment/s³].
     pub scaling: f64,
-    /// Factor β of cwnd at a loss.
+    /// Factor β by which a loss multiplies cwnd.
     pub beta: f64,
     /// Whether a loss below the previous maximum lowers W_max further, to release bandwidth to other flows (RFC 9438 section
     /// 4.7).

@@ -12,13 +12,13 @@ pub struct Epoch {
     pub began: Time,
     /// Time from the start to the plateau (K) [s].
     k: f64,
-    /// Window at the plateau, W_max.
+    /// Window W_max at the plateau.
     plateau: f64,
-    /// Window that Reno would have, W_est.
+    /// Window W_est that Reno would have.
     w_est: f64,
 }
 
-/// Maximum factor of growth per RTT (RFC 9438 section 4.2; in Linux: one segment per two ACKs).
+/// Maximum factor by which the window grows per RTT (RFC 9438 section 4.2; in Linux: one segment per two ACKs).
 const MOST_GROWTH: f64 = 1.5;
 
 impl Epoch {
@@ -33,8 +33,8 @@ impl Epoch {
         }
     }
 
-    /// Returns the window after `arrived` delivered segments (RFC 9438 sections 4.2 to 4.5); `cwnd_prior` is the window
-    /// before the reduction.
+    /// Returns the window after the delivery of `arrived` segments (RFC 9438 sections 4.2 to 4.5); `cwnd_prior` is the
+    /// window before the reduction.
     pub fn grow(&mut self, config: &CubicConfig, ack: &Ack, cwnd: f64, arrived: f64, cwnd_prior: f64) -> f64 {
         let t = ack.now.since(self.began).as_seconds() - self.k;
         let window = |t: f64| config.scaling * t * t * t + self.plateau;

@@ -13,13 +13,13 @@ pub struct LinuxCubic {
     slow_start: SlowStart,
     /// C as scaled by the kernel: in 1/1024 segment/s³ per 100 ms, times 10.
     scale: u64,
-    /// Acknowledged segments per segment of growth.
+    /// Number of segments to be acknowledged before cwnd grows by one segment.
     each: u32,
     /// The window and the tick for which `each` was computed.
     computed: (u32, u64),
-    /// Window at the latest reduction; 0 before the first.
+    /// Window at the latest reduction; 0 before the first reduction.
     last_max: u32,
-    /// Minimum RTT sample [µs]; 0 before the first.
+    /// Minimum RTT sample [µs]; 0 before the first sample.
     delay_min: u32,
     epoch: Option<LinuxEpoch>,
 }
@@ -33,7 +33,7 @@ struct LinuxEpoch {
     k: u64,
     /// Window at the plateau.
     origin: u32,
-    /// Window that Reno would have, and segments acknowledged since it last grew.
+    /// Window that Reno would have, and number of segments acknowledged since that window last grew.
     reno_cwnd: u32,
     acked: u32,
 }
@@ -43,10 +43,10 @@ const SCALE: u32 = 1024;
 const SCALE_BITS: u32 = 10;
 /// The module's C is defined per 100 ms.
 const PER_SECOND: u64 = 10;
-/// Maximum `each` before the first loss, which makes cwnd grow by at least 5 % per RTT, and minimum `each`.
+/// Bounds on `each`: the maximum before the first loss, which makes cwnd grow by at least 5 % per RTT, and the minimum.
 const START: u32 = 20;
 const LEAST_EACH: u32 = 2;
-/// Number of windows in which cwnd grows by one segment while it is above the cubic.
+/// While cwnd is above the cubic, it grows by one segment in this number of windows.
 const IDLE: u32 = 100;
 /// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
@@ -160,13 +160,14 @@ impl LinuxCubic {
             .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
     }
 
-    /// Returns the factor of cwnd at a reduction, in 1024ths.
+    /// Returns the factor by which a reduction multiplies cwnd, in units of 1/1024.
     fn beta(&self, abe: bool) -> u32 {
         let beta = if abe { MARK_BETA } else { self.config.beta };
         ((beta * f64::from(SCALE)).round() as u32).min(SCALE - 1)
     }
 
-    /// Computes the acknowledged segments per segment of growth, at most once per tick and window.
+    /// Computes the number of segments to be acknowledged before cwnd grows by one segment, at most once per tick and
+    /// window.
     fn compute(&mut self, acked: u32, socket: &Socket) {
         let (cwnd, now) = (socket.snd_cwnd, socket.jiffies());
         if let Some(epoch) = &mut self.epoch {
@@ -191,7 +192,8 @@ impl LinuxCubic {
         self.epoch = Some(epoch);
     }
 
-    /// Returns the acknowledged segments per segment of growth according to the cubic one minimum RTT ahead.
+    /// Returns the number of segments to be acknowledged before cwnd grows by one segment, according to the cubic one
+    /// minimum RTT ahead.
     fn by_cubic(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
         let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(self.delay_min));
         let t = (ticks << SCALE_BITS) / u64::from(socket.hz());
@@ -217,7 +219,7 @@ impl LinuxCubic {
 }
 
 impl LinuxEpoch {
-    /// Starts an epoch at a window of `cwnd` segments, below or above the window at the latest reduction.
+    /// Starts an epoch at a window of `cwnd` segments, which may be below or above the window at the latest reduction.
     fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> LinuxEpoch {
         let distance = u64::from(last_max.saturating_sub(cwnd));
         let factor = (1u64 << (4 * SCALE_BITS)) / scale;
@@ -234,8 +236,8 @@ impl LinuxEpoch {
         }
     }
 
-    /// Returns the acknowledged segments per segment of growth according to Reno's estimated window with a factor of
-    /// `beta`.
+    /// Returns the number of segments to be acknowledged before cwnd grows by one segment, according to Reno's
+    /// estimated window with a reduction factor of `beta`.
     fn by_reno(&mut self, cwnd: u32, beta: u32) -> u32 {
         let eighths = 8 * (SCALE + beta) / 3 / (SCALE - beta);
         let window = (cwnd.wrapping_mul(eighths) / 8).max(1);
@@ -260,7 +262,7 @@ const ROOTS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Returns the cube root with a mean error of .2 %: the kernel's table and one step of Newton's method.
+/// Returns the cube root with a mean error of 0.2 %: the kernel's table and one step of Newton's method.
 fn cube_root(number: u64) -> u32 {
     let digits = u64::BITS - number.leading_zeros();
     if digits < 7 {

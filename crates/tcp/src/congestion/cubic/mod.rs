@@ -140,7 +140,7 @@ impl Rfc9438 {
         self.emptied = (flight.outstanding() == 0).then_some(now);
     }
 
-    /// Returns the window after `arrived` delivered segments in congestion avoidance.
+    /// Returns the window in congestion avoidance after the delivery of `arrived` segments.
     fn avoid(&mut self, ack: &Ack, cwnd: f64, arrived: f64) -> f64 {
         let (w_max, config) = (self.w_max, &self.config);
         let epoch = self
@@ -192,10 +192,10 @@ mod tests {
         }
     }
 
-    /// Tables 1 (RTT .1 s) and 2 (RTT .01 s) of RFC 9438. With deterministic losses, the mean window is 1.054 (RTT/p)^¾
-    /// in the CUBIC region, and Reno's below it. Fast convergence is off. Each run starts from the maximum of the
-    /// steady state, because a run that starts from a loss at the plateau needs thousands of losses to approach the
-    /// steady state.
+    /// Tables 1 (RTT 0.1 s) and 2 (RTT 0.01 s) of RFC 9438. With deterministic losses, the mean window is 1.054
+    /// (RTT/p)^¾ in the CUBIC region; below this region it is Reno's mean window. Fast convergence is off. Each run
+    /// starts from the maximum of the steady state, because a run that starts from a loss at the plateau needs
+    /// thousands of losses to approach the steady state.
     #[test]
     fn rfc_9438_section_5_1_the_mean_window_at_given_loss_rates() {
         let config = CubicConfig {
@@ -232,8 +232,8 @@ mod tests {
             trial.reduce(Cause::FastRetransmit);
             trial.until(Span::seconds(20))
         };
-        // Both windows, 49 and 70 segments, are below the plateau: without fast convergence it is at 70, with it at
-        // 59.5.
+        // Both windows, 49 and 70 segments, are below the plateau: without fast convergence the plateau is at 70
+        // segments, with fast convergence at 59.5.
         let plateau = |w_max: f64| 0.4 * (20.0 - ((w_max - 49.0) / 0.4).cbrt()).powi(3) + w_max;
         assert!((k(false) / plateau(70.0) - 1.0).abs() < 0.01);
         assert!((k(true) / plateau(59.5) - 1.0).abs() < 0.01);
@@ -271,7 +271,7 @@ mod tests {
         assert!(trial.round_trip() < after + 1.0, "{after}");
     }
 
-    /// cwnd may be less than a segment if the receiver's window is.
+    /// cwnd may be less than a segment if the receiver's window is less than a segment.
     #[test]
     fn linux_a_window_below_a_segment_grows_like_one_segment() {
         let linux = CubicConfig {

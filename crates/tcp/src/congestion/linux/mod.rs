@@ -94,7 +94,7 @@ impl<M: Module> Linux<M> {
             self.established = true;
             self.socket.refresh(sent, flight);
             (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
-            // The connection was established this long before the first segment.
+            // The connection was established this long before the first segment was sent.
             let idle = std::mem::take(&mut self.socket.preconnect);
             self.module.init(&mut self.socket);
             self.socket.preconnect = idle;

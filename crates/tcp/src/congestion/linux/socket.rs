@@ -52,7 +52,7 @@ pub struct Socket {
     pub snd_cwnd: u32,
     /// Slow-start threshold [segment].
     pub snd_ssthresh: u32,
-    /// Segments acknowledged since the window grew.
+    /// Segments acknowledged since the window last grew.
     pub snd_cwnd_cnt: u32,
     /// Upper bound on the window [segment].
     pub snd_cwnd_clamp: u32,
@@ -81,7 +81,7 @@ pub struct Socket {
     windows_bytes: (f64, f64),
     windows_segments: (u32, u32),
     is_cwnd_limited: bool,
-    /// Maximum bytes in flight of the round trip (`max_packets_out`).
+    /// Maximum number of bytes in flight in this round trip (`max_packets_out`).
     max_bytes_out: u64,
     /// State from which the latest pacing rate is computed; None before the first rate.
     paced_from: Option<PacedFrom>,

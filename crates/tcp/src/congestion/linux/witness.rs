@@ -21,7 +21,7 @@ use longpipe_events::{Span, Time};
 const WITNESS: &str = include_str!("witness.csv");
 const MSS: u64 = 1000;
 
-/// Returns the controller that a column of the table names.
+/// Returns the controller named by a column of the table.
 fn config(name: &str) -> CongestionConfig {
     match name {
         "bic" => CongestionConfig::Bic(BicConfig {}),

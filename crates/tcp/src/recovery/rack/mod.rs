@@ -25,7 +25,7 @@ use phase::Phase;
 use prr::Prr;
 use spurious::{FRto, ReorderingWindow, UndoState};
 
-/// Consequences of an ACK or a timer, other than a change of the window.
+/// Consequences of an ACK or a timer expiration, other than a change of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryStep {
     /// Whether the window may grow.
@@ -36,11 +36,11 @@ pub struct RecoveryStep {
     pub begins: bool,
     /// Whether the recovery reduces the window; false if it shares the reduction for an ECN mark.
     pub reduces: bool,
-    /// Congestion state after the ACK or timer.
+    /// Congestion state after the ACK or the timer expiration.
     pub phase: control::RecoveryPhase,
 }
 
-/// A tail loss probe that has not been answered.
+/// A tail loss probe that has not been acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct TailLossProbe {
     /// SND.MAX when the probe was sent.
@@ -69,20 +69,20 @@ pub struct Rack {
     probe_at: MaybeTime,
     /// Number of retransmission timeouts since SND.UNA advanced (`icsk_retransmits`).
     retransmits: u32,
-    /// Smoothed RTT, the upper bound on the reordering window.
+    /// Smoothed RTT, which is the upper bound on the reordering window.
     srtt: Option<Span>,
     /// Tick of the kernel's clock [ps].
     tick: u64,
 }
 
-/// DupThresh: this many segments delivered beyond a hole indicate a loss, if no reordering has been seen (RFC 8985 section
-/// 6.2, step 4).
+/// DupThresh: if no reordering has been seen, this number of segments delivered beyond a hole indicates a loss (RFC
+/// 8985 section 6.2, step 4).
 const DUP_THRESH: usize = 3;
 /// Minimum duration of the reordering timer (TCP_TIMEOUT_MIN_US).
 const MIN_TIMEOUT: Span = Span::millis(2);
 /// Allowance for a delayed ACK in the probe timer if a single segment is in flight (Linux).
 const ACK_DELAY_ALLOWANCE: Span = Span::millis(200);
-/// Duration of the probe timer beyond two RTTs if several segments are in flight (Linux).
+/// Duration added to two RTTs in the probe timer if several segments are in flight (Linux).
 const PROBE_MARGIN: Span = Span::millis(2);
 /// Duration of the probe timer without an RTT sample (RFC 8985 section 7.2).
 const PROBE_WITHOUT_RTT: Span = Span::seconds(1);
@@ -203,7 +203,7 @@ impl Rack {
         self.phase.state()
     }
 
-    /// Returns whether nothing is being repaired, and only the retransmission and probe timers may run.
+    /// Returns whether nothing is being repaired, so that only the retransmission and probe timers may be running.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
@@ -287,8 +287,9 @@ impl Rack {
         self.reordering_window.of(least_rtt, self.srtt)
     }
 
-    /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`). Linux adds 2 ms and
-    /// rounds up to ticks; a timer of n ticks expires when n + 1 ticks have begun.
+    /// Returns the expiration time of a reordering timer that starts at `now` and waits for `wait`
+    /// (`tcp_rack_mark_lost`). Linux adds 2 ms and rounds up to ticks; a timer of n ticks expires when n + 1 ticks have
+    /// begun.
     fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
         let ticks = (wait + MIN_TIMEOUT).0.div_ceil(self.tick);
         Time((now.0 / self.tick + ticks + 1) * self.tick)
@@ -329,7 +330,7 @@ impl Rack {
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
             self.save_undo(rtx_queue.retransmissions_in_flight() as u64, cwr_end.is_none(), handle);
-            // Marks and losses of one RTT cause a single reduction.
+            // Marks and losses within one RTT cause a single reduction.
             if cwr_end.is_none() {
                 self.prr = Prr::new(handle.flight());
                 handle.reduce(Cause::FastRetransmit);
@@ -357,8 +358,8 @@ impl Rack {
 
     /// Processes a retransmission timeout (Linux: `tcp_enter_loss`).
     ///
-    /// Reduces ssthresh once per window of data: not if it was already reduced for losses or marks in this window, and
-    /// not again while the same segment is retransmitted (RFC 5681 section 3.1).
+    /// Reduces ssthresh once per window of data, that is, unless it was already reduced for losses or marks in this
+    /// window or the same segment is being retransmitted again (RFC 5681 section 3.1).
     pub fn on_retransmission_timeout(
         &mut self,
         now: Time,
@@ -415,7 +416,7 @@ impl Rack {
         (self.rto_deadline, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
     }
 
-    /// Returns the first expiration time.
+    /// Returns the expiration time of the timer that expires first.
     #[inline]
     pub fn next_timeout(&self) -> MaybeTime {
         self.rto_deadline.min(self.reorder).min(self.probe_at)

@@ -3,7 +3,7 @@
 use crate::congestion::control;
 use strum::VariantNames;
 
-/// Congestion state, with the end of the data to which it applies.
+/// Congestion state, and the end of the data to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// No loss is being repaired.

@@ -31,8 +31,8 @@ impl Prr {
         self.out += length;
     }
 
-    /// Sets cwnd after the delivery of `delivered` bytes, with `in_flight` bytes in flight; `safe` is true if the ACK
-    /// advanced SND.UNA and revealed no new loss.
+    /// Sets cwnd after the delivery of `delivered` bytes, while `in_flight` bytes are in flight; `safe` is true if the
+    /// ACK advanced SND.UNA and revealed no new loss.
     pub fn adjust(&mut self, delivered: u64, safe: bool, in_flight: u64, handle: &mut WindowHandle) {
         if delivered == 0 {
             return;
@@ -43,7 +43,7 @@ impl Prr {
         handle.adjust(WindowAdjustment::To(in_flight as f64 + bytes));
     }
 
-    /// Returns the bytes that may be sent (RFC 9937 section 6).
+    /// Returns the number of bytes that may be sent (RFC 9937 section 6).
     fn count(&self, delivered: u64, safe: bool, in_flight: f64, ssthresh: f64, mss: f64) -> f64 {
         let (total, out) = (self.delivered as f64, self.out as f64);
         let bytes = if in_flight > ssthresh {

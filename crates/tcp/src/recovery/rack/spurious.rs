@@ -37,7 +37,7 @@ pub struct UndoState {
     una: u64,
     /// Time of the first retransmission (`retrans_stamp`).
     retrans_stamp: Option<Time>,
-    /// Retransmissions since the reduction that were not reported as duplicates.
+    /// Number of retransmissions since the reduction that were not reported as duplicates.
     undo_retrans: UndoRetrans,
 }
 
@@ -55,9 +55,9 @@ pub enum FRto {
     /// F-RTO is not used, or has decided that the timeout was due to a loss.
     #[default]
     Over,
-    /// Waits for the ACK of the first retransmission, which may leave data outstanding.
+    /// F-RTO waits for the ACK of the first retransmission, which may leave data outstanding.
     AwaitingFirstAck,
-    /// New data are sent first; waits for an ACK of data that were never retransmitted.
+    /// The sender sends new data first, and waits for an ACK of data that were never retransmitted.
     SendingNewData,
 }
 
@@ -67,7 +67,7 @@ pub enum FRto {
 pub struct ReorderingWindow {
     steps: u64,
     persists: u32,
-    /// The window does not grow again before this byte is acknowledged.
+    /// The reordering window does not grow again before this byte is acknowledged.
     round: u64,
 }
 
@@ -164,7 +164,7 @@ impl Rack {
         handle: &mut WindowHandle,
     ) {
         if let Some(undo) = self.undo.take() {
-            // If all data of the recovery have arrived, Linux ends the episode and keeps the loss marks of other
+            // When all data of the recovery have arrived, Linux ends the episode, but keeps the loss marks of other
             // segments.
             let is_over = match self.phase {
                 Phase::Recovery(end) => una >= end || undo.undo_retrans.all_were_duplicates(),
@@ -173,7 +173,7 @@ impl Rack {
             if !(is_over && self.config.successive) {
                 rtx_queue.unmark_lost();
             }
-            // Segments declared lost were only delayed.
+            // The segments declared lost were only delayed.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
             self.frto_state = FRto::Over;
@@ -245,13 +245,13 @@ impl Rack {
         }
     }
 
-    /// Returns whether new data are sent before lost segments.
+    /// Returns whether the sender sends new data before lost segments.
     #[inline]
     pub fn sends_new_first(&self) -> bool {
         self.frto_state == FRto::SendingNewData
     }
 
-    /// Treats the timeout as genuine if no new data could be sent; returns false if some were sent.
+    /// Treats the timeout as genuine if no new data could be sent; returns false if new data were sent.
     pub fn end_frto_without_new_data(&mut self, max: u64) -> bool {
         let none = matches!(self.phase, Phase::Loss(end) if max <= end);
         self.frto_state = if none { FRto::Over } else { FRto::AwaitingFirstAck };

@@ -1,4 +1,4 @@
-//! Timeouts, undone reductions and the reordering window, compared with the arithmetic of Linux 6.1 (tcp_input.c,
+//! Tests timeouts, undone reductions and the reordering window against the arithmetic of Linux 6.1 (tcp_input.c,
 //! tcp_recovery.c).
 
 use super::*;
@@ -112,8 +112,8 @@ impl TestSender {
     }
 }
 
-/// tcp_enter_loss: a timeout in Open halves ssthresh, another timeout of the same segment does not, and a timeout after
-/// SND.UNA has advanced does.
+/// tcp_enter_loss: a timeout in state Open halves ssthresh, another timeout of the same segment does not, and a timeout
+/// after SND.UNA has advanced does.
 #[test]
 fn linux_a_series_of_timeouts_reduces_ssthresh_once() {
     let mut sender = TestSender::new(100, 80);
@@ -131,8 +131,8 @@ fn linux_a_series_of_timeouts_reduces_ssthresh_once() {
     assert_eq!(sender.windows(), (1, 4));
 }
 
-/// tcp_enter_loss: the window was already reduced for losses of the data in flight, so a timeout in Recovery does not
-/// change the threshold. Segments sent within RACK.rtt stay in flight: cwnd becomes their number plus one.
+/// tcp_enter_loss: the window was already reduced for losses of the data in flight, so a timeout in state Recovery does
+/// not change the threshold. Segments sent within RACK.rtt stay in flight: cwnd becomes their number plus one.
 #[test]
 fn linux_a_timeout_in_a_recovery_keeps_ssthresh_and_recent_segments() {
     let mut sender = TestSender::new(100, 80);
@@ -197,9 +197,9 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout plus 2000). A timer of n ticks expires
-/// n + 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is .3 µs is examined again 20 to
-/// 30 ms later, after the third duplicate ACK.
+/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout plus 2000). A timer of n ticks expires n +
+/// 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is 0.3 µs is examined again 20
+/// to 30 ms later, after the third duplicate ACK.
 #[test]
 fn linux_the_reordering_timer_counts_in_ticks() {
     let mut sender = TestSender::new(10, 20);

@@ -13,10 +13,10 @@ pub struct Board {
     retransmitted_bytes: u64,
 }
 
-/// Result of IsLost, which is the same for all missing bytes below a limit.
+/// Cached result of IsLost: all missing bytes below a limit are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostLimit {
-    /// Limit below which all missing bytes are lost.
+    /// Missing bytes below this limit are lost.
     pub below: u64,
     /// Bytes received beyond the limit.
     arrived: u64,
@@ -43,7 +43,7 @@ impl Board {
         self.sacked.is_empty()
     }
 
-    /// Starts a recovery, in which nothing has been retransmitted yet (HighRxt = HighACK).
+    /// Starts a recovery; nothing has been retransmitted in it yet (HighRxt = HighACK).
     pub fn begin(&mut self) {
         (self.high_rxt, self.retransmitted_bytes) = (self.una, 0);
     }
@@ -80,7 +80,7 @@ impl Board {
         }
     }
 
-    /// Returns the limit for FACK: all missing data below SND.FACK are lost, and PIPE becomes `awnd` (Mathis and
+    /// Returns the limit for FACK: all missing data below SND.FACK are lost, and `awnd` replaces PIPE (Mathis and
     /// Mahdavi 1996 section 2).
     pub fn lost_by_fack(&self) -> LostLimit {
         let fack = self.sacked.from_the_last().next().map_or(self.una, |(_, end)| end);
@@ -90,13 +90,13 @@ impl Board {
         }
     }
 
-    /// Returns the data in flight (SetPipe) when all bytes below `max` have been sent: data not lost, plus
+    /// Returns the data in flight (SetPipe) if all bytes below `max` have been sent: data not lost, plus
     /// retransmissions.
     pub fn pipe(&self, max: u64, lost: LostLimit) -> u64 {
         max - lost.below - lost.arrived + self.retransmitted_bytes
     }
 
-    /// Returns the data in flight after a timeout, which declares all missing data below `end` lost.
+    /// Returns the data in flight after a timeout, at which all missing data below `end` were declared lost.
     pub fn pipe_beyond(&self, end: u64, max: u64) -> u64 {
         self.unsacked(end.max(self.una), max) + self.retransmitted_bytes
     }

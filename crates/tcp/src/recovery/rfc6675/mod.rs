@@ -1,4 +1,4 @@
-//! Conservative loss recovery based on SACK (RFC 6675): data count as lost if enough data beyond them have arrived.
+//! Conservative loss recovery based on SACK (RFC 6675): data count as lost if enough data sent after them have arrived.
 //! PIPE, recomputed with each ACK, determines how much may be sent. If nothing else can be sent, the last segment is
 //! retransmitted ("rescue").
 
@@ -36,7 +36,7 @@ impl Parameters for Rfc6675Config {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SackPhase {
-    /// Only the window limits transmission.
+    /// Only the window limits the sender.
     Open,
     /// A duplicate ACK without evidence of a loss arrived: one new segment is sent per delivered segment (section 5,
     /// step 3).
@@ -60,7 +60,7 @@ pub struct Rfc6675 {
     lost: LostLimit,
     /// Data in flight, pipe [byte].
     pipe: u64,
-    /// Byte whose acknowledgment allows a rescue retransmission (RescueRxt); None after the rescue.
+    /// Byte whose acknowledgment permits a rescue retransmission (RescueRxt); None after the rescue.
     rescue: Option<u64>,
 }
 
@@ -201,7 +201,8 @@ impl Rfc6675 {
         Resend::Nothing
     }
 
-    /// Returns whether the data received beyond a gap exceed the extent of reordering: SND.FACK - SND.UNA > 3 segments.
+    /// Returns whether the distance between SND.UNA and the highest data received exceeds the tolerated reordering:
+    /// SND.FACK - SND.UNA > 3 segments.
     fn is_far_ahead(&self, flight: &Flight, threshold: u32) -> bool {
         self.board.lost_by_fack().below > flight.una + u64::from(threshold) * u64::from(flight.mss)
     }

@@ -61,7 +61,7 @@ struct Flow {
     lost_in: u64,
     /// One in this many segments is delayed, by the given time; 0 means none.
     late: (u64, Span),
-    /// ACKs arrive at multiples of this span.
+    /// ACKs arrive only at multiples of this time.
     ack_gap: Option<Span>,
     policer: Option<Policer>,
     application: Application,
@@ -71,7 +71,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Creates a flow over a line [Mbit/s] with a base RTT [ms] and a buffer [segment].
+    /// Creates a flow over a link with the given rate [Mbit/s], base RTT [ms] and buffer size [segment].
     fn over(rate_mbps: f64, round_trip_ms: u64, room: u64) -> Flow {
         let config = TcpConfig {
             recovery: RecoveryConfig::Rack(RackConfig {
@@ -137,7 +137,7 @@ impl Flow {
         self.rate * 2.0 * self.way.as_seconds()
     }
 
-    /// Changes the rate of the line; queued packets stay.
+    /// Changes the rate of the link; queued packets stay in the queue.
     fn set_rate(&mut self, mbps: f64) {
         let rate = mbps * 1e6 / 8.0;
         let (now, way, longer) = (self.now, self.way, self.rate / rate);

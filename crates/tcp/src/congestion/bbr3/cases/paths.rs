@@ -28,7 +28,7 @@ fn achieving_expected_cruise_bandwidth_on_a_link_with_aggregation() {
 
 #[test]
 fn correctly_managing_sub_packet_bdps() {
-    // The BDP of 100 kbit/s and 4 ms is a twentieth of a segment.
+    // A 100 kbit/s path with an RTT of 4 ms has a BDP of a twentieth of a segment.
     let mut flow = Flow::over(0.1, 4, 100);
     flow.until_state(State::Cruise);
     let (rate, mut least) = (flow.rate, f64::INFINITY);

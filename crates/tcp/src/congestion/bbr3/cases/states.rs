@@ -60,7 +60,7 @@ fn exiting_drain_based_on_inflight() {
 fn exiting_drain_based_on_time() {
     let mut flow = path();
     flow.until_state(State::Drain);
-    // The line is slower than the sending rate in Drain.
+    // The link is slower than the sending rate in Drain.
     flow.set_rate(9.0);
     assert_eq!(flow.after(State::Drain), State::Down);
     let bbr = flow.bbr();
@@ -89,7 +89,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
     flow.lost_in = 10;
     assert!(matches!(flow.after(State::Up), State::Down | State::Cruise));
     assert!(flow.bbr().probe.too_high && !flow.bbr().full.now);
-    // Application-limited data in flight do not set a bound.
+    // While the sender is application-limited, its data in flight do not set a bound.
     assert_eq!(flow.bbr().inflight_longterm, f64::INFINITY);
 }
 
