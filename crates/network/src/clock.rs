@@ -20,7 +20,7 @@ pub(crate) const START: Order = 4 << 32;
 /// Updates of VBR sources.
 pub(crate) const VBR: Order = 5 << 32;
 
-/// Sentinel for an unknown time; adding a delay to it does not yield a valid time.
+/// Sentinel for an unknown time. Adding a delay to it does not yield a valid time.
 pub(crate) const UNKNOWN: Time = Time(1 << 63);
 
 /// Entity that handles an event.

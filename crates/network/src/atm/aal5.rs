@@ -8,10 +8,10 @@ pub const CELL_BYTES: u64 = 53;
 pub const CELL_BITS: u64 = 8 * CELL_BYTES;
 /// Payload bytes of a cell.
 pub const CELL_PAYLOAD_BYTES: u32 = 48;
-/// Bytes of the LLC/SNAP header before, and of the AAL5 trailer after the packet.
+/// Bytes of the LLC/SNAP header before the packet and of the AAL5 trailer after it.
 pub const FRAME_OVERHEAD_BYTES: u32 = 8 + 8;
 
-/// Returns the cells of the frame for an IP packet of `packet_bytes`.
+/// Returns the number of cells in the frame of an IP packet of `packet_bytes`.
 #[inline(always)]
 pub fn frame_cells(packet_bytes: u32) -> u16 {
     let cells = (packet_bytes + FRAME_OVERHEAD_BYTES).div_ceil(CELL_PAYLOAD_BYTES);
@@ -23,18 +23,18 @@ pub fn frame_cells(packet_bytes: u32) -> u16 {
 pub struct Cell {
     /// Virtual circuit.
     pub vc: Circuit,
-    /// Number of the frame within its VC; it represents the frame's contents and checksum.
+    /// Number of the frame within its VC; it stands for the frame's contents and checksum.
     pub frame: u32,
-    /// Number of following cells of the frame; 0 marks the last one (the end-of-frame bit).
+    /// Number of cells of the frame that follow this one; 0 marks the last cell (the end-of-frame bit).
     pub left: u16,
     /// Next step of the circuit.
     pub step: u32,
 }
 
-/// Reassembles the frames of a VC. A lost last cell merges two frames, which are both discarded.
+/// Reassembles the frames of a VC. If a last cell is lost, its frame merges with the next one, and both are discarded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reassembler {
-    /// Collected cells of the current frame.
+    /// Cells of the current frame that have arrived.
     cells: u16,
     intact: bool,
     frame: u32,
@@ -42,7 +42,7 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// Adds a cell. If it completes a frame, returns the frame's number of cells.
+    /// Adds a cell. If the cell completes a frame, returns the number of cells in the frame.
     #[inline(always)]
     pub fn on_cell(&mut self, cell: Cell) -> Option<u16> {
         self.intact = self.cells == 0 || (self.intact && cell.frame == self.frame && cell.left + 1 == self.left);
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(cells, [12, 23, 193, 2, 4]);
     }
 
-    /// Returns the numbers of the frames of three cells that arrive complete.
+    /// Returns the numbers of those frames of three cells that arrive complete.
     fn feed(cells: &[(u32, u16)]) -> Vec<u32> {
         let mut reassembler = Reassembler::default();
         let whole = cells.iter().filter(|&&(frame, left)| {

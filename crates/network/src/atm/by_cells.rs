@@ -1,6 +1,6 @@
 //! Cell-by-cell simulation. A cell has an event at each port where it may meet cells of another wire. Downstream of the
-//! last such port, it is advanced through all further ports at once, with its arrival time at each, and only its frame
-//! has an event.
+//! last such port, it is advanced through all further ports at once, with its computed arrival time at each of them,
+//! and only its frame has an event.
 
 use super::aal5::{frame_cells, Cell};
 use super::interface::WireArrival;
@@ -141,7 +141,8 @@ impl Atm {
         (arrival <= hosts.clock.end).then_some(arrival)
     }
 
-    /// Accepts a frame at the interface of a host with a time-varying link; its cells arrive there back to back at `ready`.
+    /// Accepts a frame at the interface of a host with a time-varying link; the frame's cells arrive there back to back
+    /// at `ready`.
     #[inline(never)]
     pub(super) fn send_moving<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, packet: Packet, ready: Time) {
         let (vc, frame, step) = (packet.vc(), packet.frame(), packet.step());
@@ -169,7 +170,8 @@ impl Atm {
         }
     }
 
-    /// Delivers a cell to a host at `at`, which may lie in the future; a frame that it completes is delivered then.
+    /// Delivers a cell to a host at `at`, which may lie in the future. If the cell completes a frame, the frame is
+    /// delivered at that time.
     #[inline(never)]
     pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
@@ -190,7 +192,7 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, &options, UNKNOWN);
     }
 
-    /// Reports, at the end of the run, cells that have left a host but not arrived.
+    /// Reports, at the end of the run, cells that have left a host but have not arrived.
     pub(super) fn watch_wires<P: Probe>(&self, hosts: &mut Hosts<P>) {
         if hosts.probe.is_idle() || !hosts.probe.wants_cells() {
             return;

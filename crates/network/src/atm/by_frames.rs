@@ -19,8 +19,8 @@ use longpipe_events::{Entity, Order, Time};
 
 impl Atm {
     /// Passes a packet to its host's interface as a frame. For an ACK, `left_trunk` is the time at which the
-    /// acknowledged data left their trunk (`lookahead/acks.rs`). Returns the packet if it is an ACK whose order is
-    /// proven and the caller must forward it.
+    /// acknowledged data left their trunk (`lookahead/acks.rs`). Returns the packet if the caller must forward it; the
+    /// packet is then an ACK whose order is proven.
     #[inline(always)]
     pub(crate) fn send_frame<P: Probe>(
         &mut self,
@@ -86,7 +86,7 @@ impl Atm {
         }
     }
 
-    /// Announces a frame's cells, whose slots are assigned, to the frame's port and to the main loop.
+    /// Announces the cells of a frame, which already have slots, to the frame's port and to the main loop.
     #[inline(always)]
     pub(crate) fn announce<P: Probe>(&mut self, hosts: &Hosts<P>, packet: Packet, cells: u16, sent: Accepted) {
         let Step { link, local } = self.topology.steps[packet.step() as usize];
@@ -124,7 +124,8 @@ impl Atm {
         self.in_transit.insert(lane, edge, |one, other| rank(one) < rank(other));
     }
 
-    /// Handles the first edge in transit if it precedes all other events and the end of the run. Returns whether it did.
+    /// Handles the earliest edge in transit if it precedes all other events and the end of the run. Returns whether it
+    /// did so.
     #[inline(always)]
     pub(super) fn advance_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.in_transit.first();
@@ -156,7 +157,7 @@ impl Atm {
         self.take_edge(hosts, LANE);
     }
 
-    /// Handles the first edge if an event may be simultaneous with it or precede it.
+    /// Handles the earliest edge if an event may precede it or be simultaneous with it.
     #[inline(never)]
     fn advance_tied_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (_, time, _) = self.in_transit.first();
@@ -179,7 +180,7 @@ impl Atm {
         first
     }
 
-    /// Handles an edge in a function that is not inlined, for callers that are rarely executed.
+    /// Handles an edge in a function that is not inlined; used by code that is rarely executed.
     #[inline(never)]
     pub(crate) fn take_edge_apart<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
         self.take_edge(hosts, lane);
@@ -193,7 +194,7 @@ impl Atm {
         }
     }
 
-    /// Processes the arrival of a frame's last cell, or first cell, at its port.
+    /// Processes the arrival of a frame's first or last cell at its port.
     #[inline(always)]
     fn on_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>, edge: Edge) {
         let Edge {
@@ -351,7 +352,7 @@ impl Atm {
         hosts.receive(self, packet, options, left_trunk)
     }
 
-    /// Returns the link that corrupted a completely arrived frame, if any.
+    /// Returns the link that corrupted a frame whose cells have all arrived, if any.
     #[cold]
     fn corrupting_link(&mut self, packet: &Packet) -> Option<Link> {
         let cells = frame_cells(u32::from(packet.bytes()));
@@ -384,7 +385,7 @@ impl Atm {
     }
 }
 
-/// Returns the rank among simultaneous events of an arrival at the end of a link at `time`.
+/// Returns the rank, among simultaneous events, of an arrival at the end of a link at `time`.
 #[inline(always)]
 fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Order {
     if end.unshared {
@@ -403,7 +404,7 @@ pub(crate) fn train_port(links: &mut [FedWire], link: Link) -> &mut TrainPort {
     port
 }
 
-/// Returns the rank among simultaneous events of a packet's cell that arrives at `time`.
+/// Returns the rank, among simultaneous events, of a packet's cell that arrives at `time`.
 fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Order, Entity) {
     let link = topology.steps[packet.step() as usize - 1].link;
     (

@@ -1,4 +1,4 @@
-//! Event handling of sweep ports: accepts frames from hosts, and delivers completed ones.
+//! Event handling of sweep ports: accepts frames from hosts, and delivers completed frames.
 
 use super::aal5::frame_cells;
 use super::interface::ScheduledFrame;
@@ -10,7 +10,7 @@ use crate::observe::probe::Probe;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 
-/// Accepts a frame with assigned slots, whose first cell arrives downstream at `first`.
+/// Accepts a frame whose slots are assigned, and whose first cell arrives downstream at `first`.
 pub(super) fn send<P: Probe>(
     atm: &mut Atm,
     hosts: &mut Hosts<P>,
@@ -23,7 +23,7 @@ pub(super) fn send<P: Probe>(
     }
 }
 
-/// Lets a port process the arrivals that are known by now.
+/// Makes a port process the arrivals that are known by now.
 pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     atm.sweeps.process(port, hosts.clock.now, hosts.clock.end);
     report_lost(atm, hosts);
@@ -36,7 +36,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         if let Some(packet) = atm.sweeps.take(&done, cells, &mut options) {
             atm.pass_on(hosts, done.link, (packet, done.at), &options, UNKNOWN);
         } else if let (false, Some(packet)) = (had_lost, atm.sweeps.packet(done.vc, done.frame)) {
-            // The frame was merged with an earlier one that lost its last cell.
+            // The frame was merged with an earlier frame that lost its last cell.
             let dropped = Dropped::new(done.at, done.link, &packet, DropCause::PartialFrame);
             hosts.report_loss(&dropped, u64::from(done.frame));
         }
@@ -46,7 +46,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     }
 }
 
-/// Processes all arrivals up to the end of the run, and reports the cells that they lose.
+/// Processes all arrivals up to the end of the run, and reports the cells that are lost.
 pub(super) fn finish<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>) {
     atm.sweeps.finish(hosts.clock.end);
     report_lost(atm, hosts);

@@ -14,11 +14,11 @@ pub struct ScheduledFrame {
     pub packet: Packet,
     /// Slot of its first cell.
     pub slot: u64,
-    /// Arrival time of the last cell downstream.
+    /// Arrival time of the last cell at the downstream end of the link.
     pub last: Time,
     /// Number of cells.
     pub cells: u16,
-    /// Whether the first and the last cell (the edges) represent all cells.
+    /// Whether the frame is represented only by its first and last cell (its edges).
     pub by_edges: bool,
 }
 
@@ -50,9 +50,9 @@ impl ScheduledFrame {
 pub struct Accepted {
     /// Slot of its first cell.
     pub slot: u64,
-    /// Arrival time of the last cell downstream.
+    /// Arrival time of the last cell at the downstream end of the link.
     pub last: Time,
-    /// Whether a frame represented by edges leaves so soon that it need not be queued.
+    /// Whether the frame is represented by its edges and leaves so soon that it need not be queued.
     pub soon: bool,
 }
 
@@ -65,36 +65,36 @@ pub enum WireArrival {
     Frame(ScheduledFrame),
 }
 
-/// Sending interface of a host, with the wire that it feeds.
+/// Sending interface of a host, and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct Nic {
     grid: SlotGrid,
     delay: Span,
-    /// Maximum wait of a frame represented by edges that need not be queued.
+    /// Maximum time for which a frame represented by its edges may wait without being queued.
     soon: Span,
     /// First free slot.
     next: SlotCursor,
-    /// Queued frames; cells of the first are on the wire.
+    /// Queued frames; cells of the first frame are on the wire.
     queue: Ring<ScheduledFrame>,
-    /// First slot whose cell has not arrived downstream yet.
+    /// First slot whose cell has not yet arrived downstream.
     head: SlotCursor,
     /// Cells of the first queued frame that have not arrived downstream; 0 if there are no frames.
     left: u16,
     loss: Option<Box<Loss>>,
-    /// Lookahead of ACKs: an ACK whose last cell arrives within this time after its data left the trunk, with no other ACK
-    /// in transit, precedes all later ACKs.
+    /// Lookahead of ACKs: if no other ACK is in transit, an ACK whose last cell arrives within this time after its data
+    /// left the trunk precedes all later ACKs.
     pub ack_lookahead: Span,
-    /// Number of frames that entered.
+    /// Number of frames that entered the interface.
     pub frames_in: u64,
-    /// Number of cells that entered.
+    /// Number of cells that entered the interface.
     pub cells_in: u64,
     /// Cells of frames dropped by injected loss.
     pub lost_injected: u64,
-    /// Cells that have arrived downstream, or whose frames were sent by edges.
+    /// Number of cells that have arrived downstream, or whose frames were sent as edges.
     cells_out: u64,
 }
 
-/// Number of frame times within which a frame represented by edges must leave to bypass the queue.
+/// Number of frame times within which a frame represented by its edges must leave to bypass the queue.
 const SOON: u64 = 32;
 
 impl Nic {
@@ -142,7 +142,7 @@ impl Nic {
         self.grid.start(slot + 1) + self.delay
     }
 
-    /// Counts a frame of `cells` that is represented by edges and bypasses the queue.
+    /// Counts a frame of `cells` that is represented by its edges and bypasses the queue.
     #[inline(always)]
     pub fn send(&mut self, cells: u16) {
         self.cells_out += u64::from(cells);
@@ -214,8 +214,8 @@ impl Nic {
         })
     }
 
-    /// Counts the cells of a frame represented by edges, with last slot `last`, that have not arrived by `now`, the end
-    /// of the run.
+    /// Counts those cells of a frame represented by its edges, the last of which is in slot `last`, that have not
+    /// arrived by `now`, the end of the run.
     pub fn hold(&mut self, last: u64, cells: u16, now: Time) {
         let sent = now.0.checked_sub(self.delay.0);
         let arrived = sent.map_or(0, |sent| self.grid.ended_by(Time(sent)));
@@ -223,7 +223,7 @@ impl Nic {
         self.cells_out -= end - arrived.clamp(first, end);
     }
 
-    /// Counts cells of whole frames that have not arrived by the end of the run.
+    /// Counts the cells of entire frames that have not arrived by the end of the run.
     pub fn keep(&mut self, cells: u64) {
         self.cells_out -= cells;
     }

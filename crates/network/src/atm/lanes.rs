@@ -1,4 +1,4 @@
-//! Frames in transit to their first port, represented by edges, in the order of arrival of their last cells.
+//! Frames in transit to their first port, represented by their edges, in the order in which their last cells arrive.
 //!
 //! The host's interface knows the arrival times of a frame's cells, so frames that start soon are queued here, in the
 //! lane of their port.
@@ -8,10 +8,10 @@ use crate::packets::{Link, Options, Packet};
 use longpipe_events::{Ring, Time};
 use std::cmp::Ordering;
 
-/// Number of lanes; if there are more ports, several ports share a lane.
+/// Number of lanes; if there are more ports than lanes, several ports share a lane.
 pub(crate) const LANES: usize = 4;
 
-/// The last cell of a frame in transit; in traced runs also the first.
+/// The last cell of a frame in transit; in traced runs, also the first cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Edge {
     /// Arrival time.
@@ -39,7 +39,7 @@ impl Arrives for Edge {
 #[derive(Clone, Debug)]
 pub(crate) struct EdgesInTransit {
     edges: Lanes<Edge, LANES>,
-    /// By VC: options of packets that have not reached their ports.
+    /// Options of each VC's packets that have not reached their ports.
     options: Vec<Ring<Options>>,
     /// Number of ACKs that are queued at their hosts.
     pub acks_elsewhere: u64,
@@ -67,7 +67,7 @@ impl EdgesInTransit {
         }
     }
 
-    /// Stores the options of a packet whose frame is represented by edges, in the order of its VC.
+    /// Stores the options of a packet whose frame is represented by its edges, in the order of the VC's packets.
     #[inline(always)]
     pub fn keep_options(&mut self, packet: &Packet, options: &Options) {
         if packet.has_options() {
@@ -75,7 +75,8 @@ impl EdgesInTransit {
         }
     }
 
-    /// Returns the lane with the first arrival, its time, and whether another lane has an arrival at the same time.
+    /// Returns the lane with the earliest arrival, the time of that arrival, and whether another lane has an arrival at
+    /// the same time.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
         self.edges.first()
@@ -87,17 +88,18 @@ impl EdgesInTransit {
         self.edges.is_empty(lane % LANES)
     }
 
-    /// Returns whether the first edge of a lane arrives by `time`.
+    /// Returns whether the first edge of a lane has arrived by `time`.
     pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
         self.edges.arrives_by(lane % LANES, time)
     }
 
-    /// Returns the first edge of each lane whose first arrival is at `time`.
+    /// Returns the first edge of each lane whose first edge arrives at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &Edge)> {
         self.edges.at(time)
     }
 
-    /// Removes and returns the first edge of a lane. Its packet's options are removed by `take_options` on arrival.
+    /// Removes and returns the first edge of a lane. The packet's options are removed later, on arrival, by
+    /// `take_options`.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> Option<Edge> {
         self.edges.pop(lane)

@@ -12,20 +12,20 @@ use crate::packets::{OnWire, Options};
 use crate::scenario::ends::LinkEnd;
 use longpipe_events::{Ring, Time};
 
-/// A wire with its feed and its downstream end.
+/// A wire, the interface or port that feeds it, and its downstream end.
 #[derive(Clone, Debug)]
 pub struct FedWire {
     /// Downstream end.
     pub end: LinkEnd,
     /// Feed of the wire.
     pub feed: Feed,
-    /// Time up to which the host at the end may receive frames early.
+    /// Time up to which the host at the end of the link may receive frames early.
     pub earliest_event: Time,
-    /// Frames that wait for their arrival at the host at the end.
+    /// Frames that wait for their arrival at the host at the end of the link.
     pub deliveries: Deliveries,
 }
 
-/// Sources of cells on a wire.
+/// Sources of the cells on a wire.
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// A host's interface.
@@ -40,7 +40,7 @@ pub enum Feed {
     Transit(Transit),
     /// A switch port that processes cells in sweeps, with its counters at the end of the run.
     Swept(Box<SweepCounters>),
-    /// A VBR source by number, whose cells the port at the link's end processes.
+    /// A VBR source, given by its number; its cells are processed by the port at the link's end.
     Vbr(usize),
 }
 
@@ -53,13 +53,13 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Adds a frame's packet with its options, if any.
+    /// Adds a frame's packet and its options, if any.
     pub fn push(&mut self, next: OnWire, options: &Options) {
         self.packets.push(next);
         self.options.push(&next.packet, options);
     }
 
-    /// Removes and returns the first packet, and writes its options, if any.
+    /// Removes and returns the first packet, and outputs its options, if any.
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
         if next.packet.has_options() {

@@ -1,5 +1,5 @@
-//! Packets lost because of lost cells: each packet is reported once. Its sender attributes the loss to the cell that was lost
-//! first, whichever cell is reported first.
+//! Packets lost because of lost cells: each packet is reported once. Its sender attributes the loss to the cell that
+//! was lost first, whichever cell is reported first.
 
 use super::aal5::Cell;
 use super::Atm;
@@ -14,12 +14,12 @@ use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// By VC of a flow: frames that have lost a cell and whose end the host has not received, each with its earliest loss; empty
-/// until the first loss.
+/// For each VC of a flow, the frames that have lost a cell and whose end the host has not received, each with its
+/// earliest loss. Empty until the first loss.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LostFrames(Vec<BTreeMap<u32, (Time, DropCause)>>);
 
-/// Position of a lost cell among the losses of its frame that are known.
+/// Position of a lost cell among the known losses of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellLoss {
     /// The first loss that is reported.
@@ -50,8 +50,8 @@ impl LostFrames {
         }
     }
 
-    /// Records that the last cell of a frame reached the host, so that earlier frames of its VC will not. Returns
-    /// whether the frame had lost a cell.
+    /// Records that the last cell of a frame reached the host, so that no earlier frame of its VC can arrive any more.
+    /// Returns whether the frame had lost a cell.
     pub(super) fn pass(&mut self, vc: Circuit, frame: u32) -> bool {
         let Some(frames) = self.0.get_mut(vc.index()).filter(|frames| !frames.is_empty()) else {
             return false;
@@ -100,7 +100,7 @@ impl Atm {
         }
     }
 
-    /// Records that the last cell of a frame reached its host, which discards the frame unless it is `whole`.
+    /// Records that the last cell of a frame reached its host. The host discards the frame unless it is `whole`.
     pub(super) fn end_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: &Cell, whole: bool) {
         let had_lost = self.lost_frames.pass(cell.vc, cell.frame);
         if !(whole || had_lost) {

@@ -47,28 +47,28 @@ pub(crate) struct Atm {
     pub links: Vec<FedWire>,
     pub topology: Topology,
     pub ties: TieRule,
-    /// Frames represented by edges that have not reached their ports.
+    /// Frames, represented by their edges, that have not reached their ports.
     pub in_transit: EdgesInTransit,
-    /// By VC: whether its frames are represented by edges.
+    /// For each VC, whether its frames are represented by their edges.
     pub by_edges: Vec<bool>,
-    /// By VC: whether the contents of its packets are carried in the frames.
+    /// For each VC, whether the frames carry the contents of its packets.
     pub travels: Vec<bool>,
     /// Sweep ports: output ports that process many cells in one pass (see `port/sweep`).
     pub sweeps: Sweeps,
-    /// By VC of a flow: reassembly state at the receiving host.
+    /// For each VC of a flow, the reassembly state at the receiving host.
     pub reassemblers: Vec<Reassembler>,
     /// Frames that have lost a cell, in cell-by-cell simulation.
     lost_frames: LostFrames,
     pub errors: FrameErrors,
-    /// By link: whether its port cannot queue.
+    /// For each link, whether its port can never queue.
     pub transit: Vec<bool>,
     /// Sinks of the VBR circuits.
     pub meters: Vec<Meter>,
 }
 
 impl Atm {
-    /// Creates idle switches and links of a scenario; the flags say whether a probe is attached and whether it observes
-    /// every cell.
+    /// Creates the switches and links of a scenario, all idle. The flags state whether a probe is attached and whether
+    /// the probe observes every cell.
     pub fn new(
         scenario: &Scenario,
         topology: &Topology,
@@ -106,7 +106,7 @@ impl Atm {
         }
     }
 
-    /// Returns the typical time between scheduling an event and its occurrence.
+    /// Returns the typical time between the scheduling of an event and its occurrence.
     pub fn interval(&self, scenario: &Scenario) -> Span {
         let cell_by_cell = self
             .links

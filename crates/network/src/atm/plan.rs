@@ -1,4 +1,4 @@
-//! Selects the ports that are simulated without an event per cell, and builds the links of a run for either engine.
+//! Selects the ports that are simulated without an event per cell, and builds a run's links for either engine.
 
 mod sweeps;
 
@@ -34,19 +34,19 @@ pub struct Plan<'a> {
     /// Whether the run is untraced.
     unwatched: bool,
     ties: TieRule,
-    /// By link: links from which cells continue to its port, without duplicates.
+    /// For each link, the links from which cells continue to its port, without duplicates.
     inputs: Vec<Vec<usize>>,
-    /// By link: its circuits with packets, and their step there.
+    /// For each link, its circuits that carry packets, and their step at the link.
     circuits: Vec<Vec<(Circuit, u32)>>,
     first_of_vbr: Vec<usize>,
-    /// By link: earliest arrival at its port.
+    /// For each link, the earliest possible arrival at its port.
     earliest: Vec<Time>,
     /// Whether the port of each link can never queue.
     transit: Vec<bool>,
 }
 
 impl<'a> Plan<'a> {
-    /// Classifies every port. If a probe observes cells (`by_cells`), no port uses trains.
+    /// Classifies every port. If a probe observes individual cells (`by_cells`), no port uses trains.
     pub fn new(
         scenario: &'a Scenario,
         topology: &'a Topology,
@@ -62,7 +62,7 @@ impl<'a> Plan<'a> {
             for (step, link) in topology.route(first) {
                 earliest[link] = earliest[link].min(at);
                 let config = &scenario.links[link];
-                // With a varying rate a cell may take less time.
+                // At a varying rate, a cell may take less time.
                 let cell = if config.motion.is_none() {
                     topology.ends[link].cell
                 } else {
@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
         self.scenario.nodes[self.scenario.links[link].from].kind == NodeKind::Switch
     }
 
-    /// Returns whether a port has slots from the first arrival on.
+    /// Returns whether a port already has slots when the first cell arrives.
     fn runs_in_time(&self, link: usize) -> bool {
         self.topology.grids[link].start(0) <= self.earliest[link]
     }
@@ -116,7 +116,8 @@ impl<'a> Plan<'a> {
         Policy::new(&config.policy, config.buffer.map_or(u64::MAX, |buffer| buffer.limit))
     }
 
-    /// Returns whether a port has a single input from a port that is not faster, so that a cell finds at most one in service.
+    /// Returns whether a port has a single input, from a port that is not faster, so that an arriving cell finds at
+    /// most one cell in service.
     fn is_transit(&self, link: usize) -> bool {
         let (config, grids) = (&self.scenario.links[link], &self.topology.grids);
         let &[input] = &self.inputs[link][..] else {
@@ -161,7 +162,8 @@ impl<'a> Plan<'a> {
         self.inputs[link].iter().copied().filter(with_packets)
     }
 
-    /// Returns whether a port may use trains: inputs with one slot grid and delay, and no downstream port that can queue.
+    /// Returns whether a port may use trains: its inputs must share one slot grid and one delay, and no downstream port
+    /// may queue.
     fn takes_trains(&self, link: usize) -> bool {
         let (links, grids) = (&self.scenario.links, &self.topology.grids);
         let Some(first) = self.packets_from(link).next() else {
@@ -263,8 +265,8 @@ impl<'a> Plan<'a> {
         Some(TimeVaryingCellPort::new(!self.is_port(link), motion, admission, end))
     }
 
-    /// Builds a switch port. The first switch of a VBR source has a separate queue for VBR. Its later ports carry only VBR, and
-    /// their queues are unlimited.
+    /// Builds a switch port. The port of a VBR source's first switch has a separate queue for VBR. The source's later
+    /// ports carry only VBR, and their queues are unlimited.
     fn port(&self, index: usize) -> CellPort {
         let link: &LinkConfig = &self.scenario.links[index];
         let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
@@ -359,7 +361,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns, for each VC, whether its frames are simulated by edges (first and last cells), because its first port uses trains.
+/// Returns, for each VC, whether its frames are simulated by their edges (first and last cells), because its first port
+/// uses trains.
 pub fn by_edges(topology: &Topology, links: &[FedWire]) -> Vec<bool> {
     let takes_trains = |(_, first)| {
         let port = topology.route(first).nth(1);

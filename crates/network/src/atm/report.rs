@@ -1,4 +1,4 @@
-//! Counters of links of cells at the end of a run, with checked invariants.
+//! Counters of links that carry cells, at the end of a run, with checked invariants.
 
 use super::link::{FedWire, Feed};
 use super::port::admission::QueueCounters;
@@ -9,7 +9,7 @@ use crate::report::state_hash::StateHash;
 use crate::report::{check, ClassReport, InvariantError, MediumReport, PortReport, SourceReport};
 use longpipe_events::{Span, Time};
 
-/// Returns counters by link, class and VBR source.
+/// Returns the counters of each link, each class and each VBR source.
 pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
     let mut carried = MediumReport::default();
     for (index, link) in atm.links.iter_mut().enumerate() {
@@ -120,7 +120,8 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
     }
 }
 
-/// Returns the counters of a port over all classes; peak and mean queue are those of UBR if the port has UBR circuits.
+/// Returns the counters of a port, summed over all classes; the maximum and mean queue length are those of UBR if the
+/// port has UBR circuits.
 fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
     let slots = now.0 as f64 / link.end.cell as f64;
     let host = |cells_in, cells_out, lost_injected, held, frames_in| PortReport {

@@ -1,4 +1,5 @@
-//! Completes the counters of ports with trains or sweeps, and of the ports upstream and downstream of them, at the end of the run.
+//! Completes, at the end of the run, the counters of ports with trains or sweeps, and of the ports upstream and
+//! downstream of them.
 
 use super::link::{FedWire, Feed};
 use super::port::transit::Passed;

@@ -1,5 +1,5 @@
-//! Shortcuts for frames without their own events: ACKs whose order at their port is known, and processing of ACKs
-//! without options.
+//! Shortcuts for frames that have no events of their own: ACKs whose order at their port is known, and the processing
+//! of ACKs without options.
 
 use super::by_frames::train_port;
 use super::interface::ScheduledFrame;
@@ -13,8 +13,8 @@ use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
 impl Atm {
-    /// Returns whether an ACK precedes all others at its port, provided that no other ACK is in transit to it. The
-    /// acknowledged data left the trunk (`lookahead/acks.rs`) at `left_trunk`, its last cell reaches the port at
+    /// Returns whether an ACK precedes all other ACKs at its port, provided that no other ACK is in transit to it. The
+    /// acknowledged data left the trunk (`lookahead/acks.rs`) at `left_trunk`, the ACK's last cell reaches the port at
     /// `last`, and `ack_lookahead` is the lookahead of its interface.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
@@ -57,7 +57,7 @@ impl Atm {
         self.pass_port_behind_others(hosts, lane, frame);
     }
 
-    /// Slow path of `pass_port_at_once`, for ACKs behind others or at a port that may drop them.
+    /// Slow path of `pass_port_at_once`, for ACKs that are behind others or at a port that may drop them.
     #[inline(never)]
     fn pass_port_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, frame: ScheduledFrame) {
         self.announce(hosts, frame.packet, frame.cells, frame.accepted());

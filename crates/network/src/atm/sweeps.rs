@@ -1,8 +1,8 @@
 //! All sweep ports of a run, the cells in transit to them, and the times at which the ports are processed.
 //!
 //! When a cell leaves its host, its arrival at its first port is known, and its arrivals at later ports are known even
-//! longer in advance. A port can therefore be advanced slightly beyond the current time, after the ports upstream of
-//! it. It must be processed no later than the first unprocessed frame could reach its host.
+//! longer in advance. A port can therefore be advanced slightly beyond the current time, once the ports upstream of it
+//! have been advanced. It must be processed no later than the first unprocessed frame could reach its host.
 
 use crate::atm::interface::ScheduledFrame;
 use crate::atm::port::sweep::{CellRun, CompletedFrame, LostCell, Sink, Stream, SweepCounters, SweepPort};
@@ -24,7 +24,7 @@ pub struct UpstreamPort {
 pub struct Reach {
     /// Ports directly upstream.
     pub feeders: Vec<UpstreamPort>,
-    /// The port itself and all ports upstream.
+    /// The port itself and all ports upstream of it.
     pub closure: Vec<UpstreamPort>,
     /// Minimum time [ps] from the departure of a cell from its host to its arrival at the port.
     pub outlook: u64,
@@ -32,15 +32,15 @@ pub struct Reach {
     pub ack_lookahead: u64,
     /// Time [ps] before which all arrivals have been processed.
     swept: u64,
-    /// Time at which the port will be processed next; `NEVER` if nothing is in transit to it [ps].
+    /// Time [ps] at which the port will be processed next; `NEVER` if nothing is in transit to it.
     wakes: u64,
 }
 
-/// A time later than all others [ps].
+/// A time [ps] later than all others.
 const NEVER: u64 = u64::MAX;
 
 impl Reach {
-    /// Creates the state of a port that has processed nothing.
+    /// Creates the state of a port that has not processed anything.
     pub fn new(feeders: Vec<UpstreamPort>, closure: Vec<UpstreamPort>, outlook: u64, ack_lookahead: u64) -> Reach {
         Reach {
             feeders,
@@ -56,15 +56,15 @@ impl Reach {
 /// A circuit that passes through sweep ports.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Stream of cells in transit to its first port over its host's link.
+    /// Stream of cells that are in transit to the circuit's first port over its host's link.
     pub stream: u32,
     /// Index of the VC at its first port.
     pub local: u32,
-    /// Index of its last sweep port.
+    /// Index of the circuit's last sweep port.
     pub last: u32,
     /// Minimum time [ps] from a cell's arrival at the first port to its arrival at its host.
     pub latency: u64,
-    /// Step of the circuit after its last port.
+    /// Step of the circuit after its last sweep port.
     pub step: u32,
     packets: Ring<Packet>,
     options: Ring<Options>,
@@ -91,7 +91,7 @@ impl Route {
         is_there.then(|| *self.packets.get(self.packets.head() + after))
     }
 
-    /// Removes and returns the packet of a frame, and removes earlier packets, which were lost.
+    /// Removes and returns the packet of a frame. Also removes earlier packets, which were lost.
     fn take(&mut self, frame: u32, options: &mut Options) -> Option<Packet> {
         loop {
             let last = self.packets.head() as u32 == frame;
@@ -119,7 +119,7 @@ pub struct Sweeps {
     /// Routes by VC.
     routes: Vec<Option<Box<Route>>>,
     done: Vec<CompletedFrame>,
-    /// Cells lost since the latest `take_lost`.
+    /// Cells lost since the latest call of `take_lost`.
     lost: Vec<LostCell>,
     /// The port that is being processed.
     processing: u32,
@@ -151,8 +151,8 @@ impl Sweeps {
         self.routes.get(vc.index()).is_some_and(Option::is_some)
     }
 
-    /// Accepts a host's frame, whose first cell arrives at `first`. Returns the port whose processing must be
-    /// rescheduled to an earlier time, and that time.
+    /// Accepts a frame from a host; the frame's first cell arrives at `first`. Returns the port whose processing must
+    /// be rescheduled to an earlier time, if any, and that time.
     #[inline]
     pub fn send(&mut self, sent: &ScheduledFrame, first: Time, options: &Options) -> Option<(u32, Time)> {
         let ScheduledFrame { packet, cells, .. } = *sent;
@@ -182,15 +182,15 @@ impl Sweeps {
         Some((route.last, Time(wakes)))
     }
 
-    /// Lets a port process the arrivals by `end` that are known at `now`.
+    /// Makes a port process the arrivals by `end` that are known at `now`.
     pub fn process(&mut self, port: u32, now: Time, end: Time) {
         self.processing = port;
         let until = now.0.saturating_add(self.reaches[port as usize].outlook);
         self.sweep(port, until.min(end.0 + 1));
     }
 
-    /// Returns frame number `number` of those that obtained their slots at their last sweep port since the latest call
-    /// of `process`.
+    /// Returns the frame with index `number` among those that obtained their slots at their last sweep port since the
+    /// latest call of `process`.
     pub fn done(&self, number: usize) -> Option<CompletedFrame> {
         self.done.get(number).copied()
     }
@@ -212,7 +212,7 @@ impl Sweeps {
         !self.lost.is_empty()
     }
 
-    /// Completes the processing of a port. Returns the time of its next processing.
+    /// Completes the processing of a port. Returns the time at which the port must be processed next.
     pub fn next_processing(&mut self, port: u32) -> Option<Time> {
         self.done.clear();
         self.processing = u32::MAX;
@@ -228,7 +228,7 @@ impl Sweeps {
         (next != NEVER).then_some(Time(wakes))
     }
 
-    /// Advances a port, and all ports upstream, to a time before which all arrivals are known.
+    /// Advances a port, and all ports upstream of it, to a time before which all arrivals are known.
     fn sweep(&mut self, port: u32, until: u64) {
         let reach = &mut self.reaches[port as usize];
         if reach.swept >= until {
@@ -250,8 +250,8 @@ impl Sweeps {
         self.woken[port as usize] = woken;
     }
 
-    /// Returns the packet and the next step of a frame if all its cells arrived, and removes earlier frames, which were lost;
-    /// also writes the packet's options.
+    /// Returns the packet and the next step of a frame if all of its cells arrived, and outputs the packet's options.
+    /// Also removes earlier frames, which were lost.
     pub fn take(
         &mut self,
         done: &CompletedFrame,

@@ -124,7 +124,7 @@ impl Requests {
         }
     }
 
-    /// Returns the times of a player's playback and stalls up to `now`; None for web traffic.
+    /// Returns the times that a player spent in playback and in stalls up to `now`; None for web traffic.
     pub(crate) fn playback(&self, now: Time) -> Option<Playback> {
         match &self.client {
             ClientApplication::Web(_) => None,
@@ -168,7 +168,8 @@ impl Requests {
         self.scheduled
     }
 
-    /// Returns a violated invariant of requests and files, if any, given the bytes that the client has received.
+    /// Returns an invariant of requests and files that is violated, if any, given the bytes that the client has
+    /// received.
     pub(crate) fn broken(&self, delivered: u64) -> Option<String> {
         let (space, counters) = (self.sender.flight(), self.sender.counters());
         let requested = self.files.len() as u64 * self.request_bytes;

@@ -6,8 +6,8 @@ use crate::packets::Flow;
 use longpipe_tcp::congestion::{CarefulResume, Observed};
 
 impl<P: Probe> Hosts<P> {
-    /// Applies the parameters that earlier connections between the same hosts have saved to a connection that is about
-    /// to send its first segment.
+    /// Applies, to a connection that is about to send its first segment, the parameters that earlier connections
+    /// between the same hosts have saved.
     pub fn resume(&mut self, flow: Flow) {
         let lifetime = self.careful_resume(flow.index()).and_then(CarefulResume::lifetime);
         let (Some(lifetime), 0) = (lifetime, self.flows[flow.index()].sender.flight().max) else {
@@ -20,8 +20,8 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Returns the latest observation of other connections between the hosts of `flow`; None while one of them starts
-    /// with saved parameters, because saved parameters serve one connection at a time.
+    /// Returns the latest observation by other connections between the hosts of `flow`; None while one of them is
+    /// starting with saved parameters, because saved parameters serve one connection at a time.
     fn observed(&self, flow: Flow) -> Option<Observed> {
         let (now, hosts) = (self.clock.now, self.hosts_of(flow.index()));
         let mut latest: Option<Observed> = None;
@@ -46,7 +46,7 @@ impl<P: Probe> Hosts<P> {
         latest
     }
 
-    /// Returns the state of Careful Resume of a flow's sender; None if it is not used, as with datagrams.
+    /// Returns the Careful Resume state of a flow's sender; None if Careful Resume is not used, as with datagrams.
     fn careful_resume(&self, flow: usize) -> Option<&CarefulResume> {
         let connection = &self.flows[flow];
         connection

@@ -10,7 +10,7 @@ use crate::scenario::{BurstsConfig, StreamConfig, Times, TrafficConfig, VideoCon
 use longpipe_events::{Stream, Time, PS_PER_SECOND};
 use longpipe_tcp::config::TcpConfig;
 
-/// Number of bits of the exponent that `power` uses, which is more than an f64 has.
+/// Number of bits of the exponent that `power` uses; this is more than an f64 has.
 const POWER_BITS: u32 = 60;
 
 /// Schedule of an application's datagrams or writes.
@@ -18,17 +18,17 @@ const POWER_BITS: u32 = 60;
 pub(crate) struct Source {
     pattern: Pattern,
     stream: Stream,
-    /// Next datagram or write: time after the start [ps], and length [byte].
+    /// Next datagram or write: time [ps] after the start, and length [byte].
     next: Option<(u64, u32)>,
 }
 
-/// Datagrams or writes of one length at a constant rate.
+/// Fixed-length datagrams or writes at a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Even {
     rate_bps: u64,
     /// Length of each datagram or write [byte].
     length: u32,
-    /// Bytes of each datagram or write that count towards the rate, including headers of datagrams.
+    /// Bytes of each datagram or write that count towards the rate; for datagrams, they include the headers.
     counted: u32,
 }
 
@@ -41,7 +41,7 @@ impl Even {
         }
     }
 
-    /// Returns the time of datagram or write `count` after the first [ps].
+    /// Returns the time [ps] from the first datagram or write to the one with number `count`.
     fn at(self, count: u64) -> u64 {
         let bits = 8 * u128::from(self.counted) * u128::from(count);
         (bits * u128::from(PS_PER_SECOND) / u128::from(self.rate_bps)).min(u128::from(u64::MAX)) as u64
@@ -66,7 +66,7 @@ enum Pattern {
     },
     Video {
         config: VideoConfig,
-        /// Send time of the current frame [ps], and the remaining payload of the frame [byte].
+        /// Send time [ps] of the current frame, and the payload [byte] of the frame that remains to be sent.
         frame: (u64, u64),
     },
     List {
@@ -206,7 +206,7 @@ impl Source {
     }
 }
 
-/// Draws a time from a distribution [ps].
+/// Draws a time [ps] from a distribution.
 fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
     match times {
         Times::Fixed {} => mean,
@@ -215,14 +215,15 @@ fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
     }
 }
 
-/// Draws from a Pareto distribution, rounded down.
+/// Draws from a Pareto distribution, and rounds down.
 pub(super) fn pareto(mean: f64, shape: f64, stream: &mut Stream) -> u64 {
     // The drawn value is the minimum times u^(-1/shape), with u in (0, 1].
     let min = mean * ((shape - 1.0) / shape);
     (min / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
 }
 
-/// Raises `base` to an exponent in [0, 1) using only square roots, which IEEE 754 rounds equally on all machines.
+/// Raises `base` to an exponent in [0, 1) by square roots alone, because IEEE 754 requires their rounding to be the
+/// same on all machines.
 fn power(base: f64, exponent: f64) -> f64 {
     let mut bits = (exponent * (1u64 << POWER_BITS) as f64) as u64;
     let (mut root, mut product) = (base, 1.0);
@@ -236,7 +237,7 @@ fn power(base: f64, exponent: f64) -> f64 {
     product
 }
 
-/// Draws the payload of a frame [byte].
+/// Draws the payload [byte] of a frame.
 fn frame_bytes(config: &VideoConfig, stream: &mut Stream) -> u64 {
     let mean = u128::from(config.rate_bps) * u128::from(config.frame_ps) / (8 * u128::from(PS_PER_SECOND));
     deviate(mean as u64, config.size_spread, stream).max(1)
@@ -249,8 +250,8 @@ fn next_of_frame(config: &VideoConfig, frame: &mut (u64, u64)) -> (u64, u32) {
     (frame.0, payload as u32)
 }
 
-/// Draws from a Laplace distribution with a mean absolute deviation of `spread` times the mean, limited to between 0
-/// and twice the mean.
+/// Draws from a Laplace distribution whose mean absolute deviation is `spread` times the mean; the result is limited to
+/// the range from 0 to twice the mean.
 fn deviate(mean: u64, spread: f64, stream: &mut Stream) -> u64 {
     let scale = (mean as f64 * spread) as u64;
     if scale == 0 {
@@ -315,8 +316,8 @@ mod tests {
             .map(|_| time(Times::Pareto { shape }, 1_000_000, &mut stream) as f64 / 1e6)
             .collect();
         let mean = drawn.iter().sum::<f64>() / 1e6;
-        // The variance is x² a/((a - 1)² (a - 2)) with x = .6, so the standard deviation is .9 for one value and .0009
-        // for the mean.
+        // The variance is x² a/((a - 1)² (a - 2)) with x = 0.6, so the standard deviation is 0.9 for one value and
+        // 0.0009 for the mean.
         assert!((mean - 1.0).abs() < 0.004, "{mean}");
         for at in [1.0f64, 2.0, 5.0] {
             let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
@@ -326,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Checks that a burst of 50 ms contains 5 packets with intervals of 10 ms, and a burst of 51 ms contains 6.
+    /// Checks that a burst of 50 ms contains 5 packets at intervals of 10 ms, and that a burst of 51 ms contains 6.
     #[test]
     fn bursts_of_a_fixed_length_have_a_known_number_of_packets() {
         let bursts = |on_ps| {
@@ -358,7 +359,7 @@ mod tests {
         let rate = 8.0 * bytes as f64 / (sent[sent.len() - 1].0 as f64 / 1e12);
         assert!((rate / 1.5e6 - 1.0).abs() < 0.01, "{rate}");
         let frames: std::collections::BTreeSet<u64> = sent.iter().map(|one| one.0).collect();
-        // 6250 bytes fill 5 datagrams of 1200 and one of 250.
+        // 6250 bytes fill 5 datagrams of 1200 bytes and one of 250 bytes.
         let in_frame = sent.len() as f64 / frames.len() as f64;
         assert!((5.5..6.0).contains(&in_frame), "{in_frame}");
     }

@@ -11,12 +11,12 @@ use crate::packets::Flow;
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
     source: Source,
-    /// Data written so far [byte].
+    /// Amount of data [byte] written so far.
     written: u64,
 }
 
 impl Writer {
-    /// Creates an application that has written nothing.
+    /// Creates an application that has not written anything.
     pub(super) fn new(source: Source) -> Box<Writer> {
         Box::new(Writer { source, written: 0 })
     }

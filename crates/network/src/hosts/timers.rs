@@ -1,5 +1,6 @@
 //! Timers of end points. The event queue contains the earliest timer of a host. It is not updated when that timer moves
-//! to a later time; instead, the event reschedules itself. A host with early delivery may process timers first.
+//! to a later time; instead, the event reschedules itself. A host with early delivery may process timers before their
+//! events.
 
 use super::{request_response, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};

@@ -10,7 +10,7 @@ pub const SIZES: u32 = 9;
 /// Resolution of a draw; f64 represents multiples of 2^-53 exactly.
 const ONE: u64 = 1 << 53;
 
-/// A Poisson variable limited to `1..=max`.
+/// A Poisson-distributed variable limited to `1..=max`.
 #[derive(Clone, Debug)]
 pub struct CutPoisson {
     /// P(X <= k + 1) for k = 0, 1, ..., in units of 1 / `ONE`.
@@ -18,7 +18,7 @@ pub struct CutPoisson {
 }
 
 impl CutPoisson {
-    /// Creates a variable; `mean` is its mean before it is limited.
+    /// Creates a variable whose mean is `mean` before it is limited.
     pub fn new(mean: f64, max: u32, cut: PoissonCut) -> CutPoisson {
         // Weights mean^k / k!, without the common factor e^-mean; only multiplication and division are used, because
         // they give bit-identical results on all platforms.
@@ -46,7 +46,7 @@ impl CutPoisson {
         CutPoisson { cumulative }
     }
 
-    /// Draws a value from one number of the stream.
+    /// Draws a value from one random number of the stream.
     pub fn draw(&self, stream: &mut Stream) -> u32 {
         let uniform = stream.below(ONE);
         1 + self.cumulative.partition_point(|&share| share <= uniform) as u32
@@ -66,11 +66,11 @@ pub struct Client {
     config: WebConfig,
     counts: CutPoisson,
     sizes: CutPoisson,
-    /// Random streams of counts, spacings, classes and sizes.
+    /// Random streams for the counts, spacings, classes and sizes.
     streams: [Stream; 4],
     /// Start of the current batch.
     batch: Time,
-    /// Remaining requests of the batch.
+    /// Number of requests that remain in the batch.
     left: u32,
 }
 
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// Returns the request that is due now, and the time of the next one.
+    /// Returns the request that is due now, and the time of the next request.
     pub fn next_request(&mut self, now: Time) -> (Request, Time) {
         let [counts, spacings, classes, sizes] = &mut self.streams;
         if self.left == 0 {
@@ -201,7 +201,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Checks that Pearson's statistic is below its 99.99 % point (32 and 24 for 8 and 4 degrees of freedom).
+    /// Checks that Pearson's chi-squared statistic is below its 99.99 % quantile (32 and 24 for 8 and 4 degrees of
+    /// freedom).
     #[test]
     fn counts_classes_and_sizes_follow_their_distributions() {
         let config = config(PoissonCut::Rejection);

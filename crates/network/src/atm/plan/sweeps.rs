@@ -14,13 +14,13 @@ use longpipe_events::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// For each link: whether its port sweeps, and whether the port is downstream of a sweep port and cannot queue.
+/// For each link, whether its port sweeps, and whether the port is downstream of a sweep port and cannot queue.
 pub(super) struct Swept {
     pub ports: Vec<bool>,
     pub behind: Vec<bool>,
 }
 
-/// Sums of slot starts, shared by ports with equal grids.
+/// Sums of slot starts, shared by ports with equal slot grids.
 #[derive(Default)]
 struct AllSums(Vec<Arc<GridSums>>);
 
@@ -36,7 +36,7 @@ impl AllSums {
 }
 
 impl Plan<'_> {
-    /// Returns the sweep ports, given the train ports.
+    /// Returns the sweep ports, given the ports that use trains.
     pub(super) fn swept(&self, trains: &[bool]) -> Swept {
         let links = || 0..self.scenario.links.len();
         let passes = |link: usize| {
@@ -76,7 +76,7 @@ impl Plan<'_> {
         Swept { ports, behind }
     }
 
-    /// Returns whether a link has circuits, all of which pass through at least one of `ports`.
+    /// Returns whether a link has circuits and each of them passes through at least one of `ports`.
     fn receives_from(&self, link: usize, ports: &[bool]) -> bool {
         let over = |&(vc, _): &(Circuit, u32)| {
             let mut route = self.topology.route(self.topology.first_step(vc));

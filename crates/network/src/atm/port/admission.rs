@@ -1,4 +1,4 @@
-//! Admission to a queue of cells: buffer policy, capacity, injected losses, and per-VC accounting.
+//! Admission of cells to a queue: buffer policy, capacity, injected losses, and per-VC accounting.
 
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::red::RedOfFrames;
@@ -19,7 +19,7 @@ struct VcState {
 pub struct QueueCounters {
     /// Cells that arrived.
     pub cells_in: u64,
-    /// Cells whose slot has ended.
+    /// Number of cells whose slot has ended.
     pub cells_out: u64,
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
@@ -35,16 +35,16 @@ pub struct QueueCounters {
     pub lost_on_wire: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
-    /// Frames admitted that lost a cell here.
+    /// Frames that were admitted but lost a cell here.
     pub frames_damaged: u64,
     /// Maximum occupancy [cell].
     pub peak_queue: u64,
-    /// Time spent by cells from arrival to the end of their slot [cell·ps].
+    /// Total time [cell·ps] that cells spent from arrival to the end of their slot.
     pub cell_time: u128,
 }
 
 impl QueueCounters {
-    /// Returns the number of lost cells, over all causes.
+    /// Returns the number of cells lost from all causes.
     pub fn lost(&self) -> u64 {
         let at_the_port = self.lost_overflow + self.lost_aqm + self.lost_discarded + self.lost_injected;
         at_the_port + self.lost_outage + self.lost_on_wire
@@ -84,7 +84,7 @@ impl Admission {
         }
     }
 
-    /// Returns the cause of the latest loss. For later cells of a frame that overflowed, it is the overflow.
+    /// Returns the cause of the latest loss. For the later cells of a frame that overflowed, the cause is the overflow.
     pub fn cause_of_loss(&self) -> DropCause {
         self.cause
     }
@@ -102,7 +102,8 @@ impl Admission {
         frame.is_some_and(|frame| self.enters(frame, last, local, held))
     }
 
-    /// Applies the policy to a cell. Returns the state of its frame before the cell; `on_frame` is as in `admits`.
+    /// Applies the policy to a cell. Returns the state that its frame had before the cell; `on_frame` is as in
+    /// `admits`.
     #[inline(always)]
     pub(super) fn decide(
         &mut self,
@@ -140,7 +141,7 @@ impl Admission {
         (!dropped).then_some(frame)
     }
 
-    /// Returns whether there is room for a cell, after `decide` has applied the policy.
+    /// Returns whether there is room for a cell to which `decide` has applied the policy.
     #[inline(always)]
     pub(super) fn enters(&mut self, frame: FrameState, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
@@ -171,7 +172,7 @@ impl Admission {
         true
     }
 
-    /// Records the loss of a cell, after `decide` has applied the policy.
+    /// Records the loss of a cell to which `decide` has applied the policy.
     pub(super) fn damage(&mut self, frame: FrameState, last: bool, local: u32) {
         self.counters.frames_damaged += u64::from(frame == FrameState::Admitted);
         if !last {

@@ -3,14 +3,14 @@
 /// A service class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Cells of TCP and datagrams.
+    /// Cells of TCP flows and of datagram flows.
     Ubr,
     /// Cells of VBR sources.
     Vbr,
 }
 
 impl Class {
-    /// Returns the name in results.
+    /// Returns the name of the class in results.
     pub fn name(self) -> &'static str {
         match self {
             Class::Ubr => "ubr",

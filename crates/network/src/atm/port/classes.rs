@@ -1,7 +1,7 @@
 //! Service classes at a port: a queue for VBR and one for UBR, and a scheduler that serves them.
 //!
 //! The slot of a UBR cell is computed when the cell is admitted, because arrivals of VBR cells are known in advance and
-//! the queue of UBR is a FIFO.
+//! the UBR queue is a FIFO.
 
 use super::class::Class;
 use crate::atm::aal5::Cell;
@@ -15,7 +15,7 @@ use longpipe_events::{Ring, Time};
 /// A VBR source whose link ends at the port.
 #[derive(Clone, Debug)]
 pub struct Feeder {
-    /// The source's cells in order, with their times.
+    /// The source's cells, in order, with their times.
     pub source: OnOff,
     /// Circuit of the source.
     pub vc: Circuit,
@@ -28,7 +28,7 @@ pub struct Feeder {
 /// A VBR cell that is queued, in transmission, or sent but not yet collected.
 #[derive(Clone, Copy, Debug, Default)]
 struct QueuedVbrCell {
-    /// Arrival time, or the end of the cell's slot if it has one.
+    /// Arrival time of the cell, or the end of its slot if it has one.
     at: Time,
     /// Number at its source.
     number: u32,
@@ -40,7 +40,7 @@ struct QueuedVbrCell {
 pub struct VbrQueue {
     scheduler: Scheduler,
     feeders: Vec<Feeder>,
-    /// Earliest next arrival of all feeders.
+    /// Earliest next arrival from any feeder.
     next_arrival: Time,
     cells: Ring<QueuedVbrCell>,
     /// Maximum number of cells that may arrive by the end of the run.
@@ -59,7 +59,7 @@ pub struct VbrQueue {
 const NEVER: Time = Time(u64::MAX);
 
 impl VbrQueue {
-    /// Creates an empty queue for a run until `end`.
+    /// Creates an empty queue for a run that ends at `end`.
     pub fn new(scheduler: Scheduler, end: Time) -> VbrQueue {
         VbrQueue {
             scheduler,
@@ -78,7 +78,7 @@ impl VbrQueue {
     /// Adds a source.
     pub fn add(&mut self, feeder: Feeder) {
         self.next_arrival = self.next_arrival.min(feeder.source.arrival());
-        // More than any run can serve.
+        // More cells than any run can serve.
         self.expected = self
             .expected
             .saturating_add(feeder.source.max_by(self.end))
@@ -104,7 +104,7 @@ impl VbrQueue {
         None
     }
 
-    /// Returns the number of slots from `next` on that are certain to go to waiting UBR cells; 0 if VBR cells wait,
+    /// Returns how many slots, starting with `next`, are certain to go to waiting UBR cells; 0 if VBR cells are waiting
     /// too.
     #[inline]
     pub fn free(&mut self, grid: &SlotGrid, next: &SlotCursor) -> u64 {
@@ -115,7 +115,7 @@ impl VbrQueue {
         grid.ahead(next, self.next_arrival.min(self.end))
     }
 
-    /// Assigns slot `next`, for which both classes hold cells. Returns whether UBR gets it.
+    /// Assigns slot `next`, for which both classes hold cells. Returns whether UBR gets the slot.
     #[inline]
     pub fn contest(&mut self, next: &mut SlotCursor) -> bool {
         next.step();
@@ -244,7 +244,7 @@ impl VbrQueue {
     }
 }
 
-/// Creates a VBR cell, which belongs to no frame.
+/// Creates a VBR cell. It belongs to no frame.
 pub fn vbr_cell(vc: Circuit, number: u32, step: u32) -> Cell {
     Cell {
         vc,

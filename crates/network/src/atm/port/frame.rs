@@ -6,14 +6,14 @@ pub enum FrameState {
     /// The next cell starts a frame.
     #[default]
     Between,
-    /// Cells enter if there is room.
+    /// Cells are admitted if there is room.
     Admitted,
-    /// Cells enter if there is room, although one was lost.
+    /// Cells are admitted if there is room, although a cell of the frame was lost.
     Damaged,
     /// The policy rejected the whole frame.
     Refused,
     /// An injected loss removes the frame.
     Lost,
-    /// The rest is discarded after a loss.
+    /// The rest of the frame is discarded after a loss.
     Discarded,
 }

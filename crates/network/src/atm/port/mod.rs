@@ -32,7 +32,7 @@ struct QueuedCell {
     local: u32,
 }
 
-/// A time after all departures.
+/// A time later than all departures.
 const NEVER: Time = Time(u64::MAX);
 
 /// The output port of a switch and the wire that it feeds.
@@ -45,7 +45,7 @@ pub struct CellPort {
     vbr: Option<Box<VbrQueue>>,
     /// Queued cells, in order of departure.
     cells: Ring<QueuedCell>,
-    /// End of the first queued cell's slot; `NEVER` if the queue is empty.
+    /// End of the slot of the first queued cell; `NEVER` if the queue is empty.
     next_departure: Time,
     /// Cells that have not arrived downstream, if they may meet cells of another wire there.
     wire: Ring<(Time, Cell)>,
@@ -73,7 +73,7 @@ impl CellPort {
         self.delay
     }
 
-    /// Returns the queue length X at the latest access [cell].
+    /// Returns the queue length X [cell] at the latest access.
     #[inline]
     pub fn held(&self) -> u64 {
         self.cells.tail() - self.cells.head()
@@ -89,8 +89,9 @@ impl CellPort {
         }
     }
 
-    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns its arrival
-    /// time downstream if it enters. `on_frame` is invoked with the queue length X at the first cell of each frame.
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the cell's
+    /// arrival time downstream if the cell is admitted. `on_frame` is invoked with the queue length X at the first cell
+    /// of each frame.
     #[inline(always)]
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<Time> {
         self.settle(now);
@@ -160,7 +161,8 @@ impl CellPort {
         self.wire.pop().map(|(_, cell)| cell)
     }
 
-    /// Returns the counters at `now`, the end of the run; queued cells count their waiting time until `now`.
+    /// Returns the counters at `now`, the end of the run. They include the time that queued cells have waited up to
+    /// `now`.
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
         let mut counters = self.admission.counters;

@@ -1,5 +1,5 @@
-//! Random early detection for ATM: uses the average number of cells of a port or of a VC, and decides once per frame, at its
-//! first cell.
+//! Random early detection for ATM: it uses the average number of cells of a port or of a VC, and decides once per
+//! frame, at the frame's first cell.
 
 use crate::atm::aal5::{frame_cells, CELL_BITS};
 use crate::policies::red::Red;
@@ -7,7 +7,7 @@ use crate::policies::{Arrival, Occupancy, Verdict};
 use crate::scenario::{LinkConfig, PolicyConfig};
 use longpipe_events::{Stream, Time};
 
-/// RED of a port that carries cells.
+/// RED at a port that carries cells.
 #[derive(Clone, Debug)]
 pub struct RedOfFrames {
     /// One state for all VCs, or one per VC.
@@ -18,12 +18,12 @@ pub struct RedOfFrames {
 #[derive(Clone, Debug)]
 struct Queue {
     red: Red,
-    /// Departure of the last cell, if the queue is empty.
+    /// Departure time of the last cell, if the queue is empty.
     emptied: Time,
 }
 
 impl RedOfFrames {
-    /// Creates RED for a link's port with `vcs` circuits; None for other policies.
+    /// Creates RED for a link's port with `vcs` circuits; None if the port has another policy.
     pub fn new(link: &LinkConfig, seed: u64, index: u64, vcs: usize) -> Option<Box<RedOfFrames>> {
         let PolicyConfig::Red(red) = &link.policy else {
             return None;

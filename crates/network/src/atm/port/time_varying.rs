@@ -1,5 +1,5 @@
-//! The output port of a time-varying cell link, of a host or a switch: the times of a cell are known when it is
-//! admitted; cells are admitted in order.
+//! The output port of a time-varying cell link, at a host or a switch. The times of a cell are known when it is
+//! admitted, and cells are admitted in order.
 
 use crate::atm::aal5::{Cell, CELL_BYTES};
 use crate::atm::port::admission::{Admission, QueueCounters};
@@ -16,12 +16,13 @@ struct HeldCell {
     local: u32,
 }
 
-/// Departure of a cell from the transmitter, and its arrival downstream unless an outage loses it on the wire.
+/// Departure time of a cell from the transmitter, and its arrival time downstream unless an outage loses it on the
+/// wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellPassage {
     /// End of the cell's slot.
     pub departure: Time,
-    /// Arrival time at the other end.
+    /// Arrival time at the other end of the wire.
     pub arrival: Option<Time>,
 }
 
@@ -34,7 +35,7 @@ pub struct TimeVaryingCellPort {
     admission: Admission,
     /// End of the run.
     end: Time,
-    /// Cells that leave, and cells that an outage drops, each in order.
+    /// Cells that leave, and cells that an outage drops; each list is in order.
     leaving: Ring<HeldCell>,
     doomed: Ring<HeldCell>,
     /// Number of cells that have not left by the end of the run.
@@ -45,14 +46,14 @@ pub struct TimeVaryingCellPort {
     lost_later: Ring<Time>,
     /// Cells on the wire, if their arrivals need events.
     wire: Ring<(Time, Cell)>,
-    /// Counts of cells that have left, were dropped, and were lost on the wire, as of the latest `settle`.
+    /// Numbers of cells that have left, were dropped, and were lost on the wire, as of the latest `settle`.
     left: u64,
     lost_outage: u64,
     lost_on_wire: u64,
 }
 
 impl TimeVaryingCellPort {
-    /// Creates an empty port, for a run until `end`.
+    /// Creates an empty port for a run that ends at `end`.
     pub(crate) fn new(host: bool, motion: TimeVaryingLink, admission: Admission, end: Time) -> TimeVaryingCellPort {
         TimeVaryingCellPort {
             host,
@@ -71,7 +72,7 @@ impl TimeVaryingCellPort {
         }
     }
 
-    /// Returns the queue length X at the latest access [cell].
+    /// Returns the queue length X [cell] at the latest access.
     pub fn held(&self) -> u64 {
         self.leaving.len() + self.doomed.len() + self.stuck
     }
@@ -193,8 +194,8 @@ impl TimeVaryingCellPort {
         self.admission.vc_held(local)
     }
 
-    /// Returns the fraction of the link's capacity by `now` that cells used (departures of a switch, arrivals from a
-    /// host), and whether it is at most 1. `settle` must have been called with `now`.
+    /// Returns the fraction of the link's capacity up to `now` that cells used (departures from a switch, arrivals from
+    /// a host), and whether it is at most 1. `settle` must have been called with `now`.
     pub fn used(&self, now: Time) -> (f64, bool) {
         let counted = if self.host {
             self.wire.head() + self.lost_on_wire

@@ -4,14 +4,14 @@ use crate::atm::port::trains::Late;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Span, Time};
 
-/// State of a VC's cells that have passed the last port that can queue.
+/// State of those cells of a VC that have passed the last port that can queue.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// Slots of the last port that can queue.
     pub grid: SlotGrid,
     /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
-    /// Number of cells of the VC that the last port that can queue admitted.
+    /// Number of the VC's cells that were admitted at the last port that can queue.
     pub cells: u64,
     /// Number of frames for the next node.
     pub frames: u64,
@@ -28,9 +28,9 @@ pub struct Transit {
     pub delay: Span,
     /// Cells that arrived.
     pub cells_in: u64,
-    /// Cells whose slot has ended.
+    /// Number of cells whose slot has ended.
     pub cells_out: u64,
-    /// Frames whose first cell arrived.
+    /// Number of frames whose first cell arrived.
     pub frames_in: u64,
     /// Queued cells, by VC.
     pub held: Vec<u64>,

@@ -1,6 +1,6 @@
 //! Division by an invariant divisor, which is several times faster than the division instruction.
 
-/// A divisor with its reciprocal (Granlund and Montgomery 1994, section 4).
+/// A divisor and its reciprocal (Granlund and Montgomery 1994, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     value: u64,
@@ -16,7 +16,7 @@ impl Divisor {
     /// Maximum dividend.
     pub const MAX_DIVIDEND: u64 = u64::MAX >> 1;
 
-    /// Creates a divisor from a positive number of at most 2^63.
+    /// Creates a divisor from a positive number that is at most 2^63.
     pub fn new(value: u64) -> Divisor {
         let shift = value.next_power_of_two().ilog2();
         let reciprocal = (1u128 << (63 + shift)).div_ceil(u128::from(value));
@@ -40,7 +40,7 @@ impl Divisor {
         (factor <= self.max).then(|| factor * self.value)
     }
 
-    /// Returns the quotient of a dividend up to `MAX_DIVIDEND`.
+    /// Returns the quotient of a dividend that is at most `MAX_DIVIDEND`.
     #[inline(always)]
     pub fn quotient(self, dividend: u64) -> u64 {
         debug_assert!(dividend <= Self::MAX_DIVIDEND);

@@ -15,7 +15,7 @@ pub struct SlotGrid {
 }
 
 impl SlotGrid {
-    /// Creates slots of `bits` at `rate`, both positive; slot 0 starts at `phase`.
+    /// Creates the slots of a link that sends `bits` per slot at `rate`, both positive; slot 0 starts at `phase`.
     pub fn new(phase: Time, bits: u64, rate: Rate) -> SlotGrid {
         let num = u128::from(bits) * u128::from(PS_PER_SECOND);
         let den = u128::from(rate.0);
@@ -31,7 +31,7 @@ impl SlotGrid {
         }
     }
 
-    /// Returns the offset of slot `k` from slot 0 [ps], and its rounding error in units of `1 / den`.
+    /// Returns the offset [ps] of slot `k` from slot 0, and its rounding error in units of `1 / den`.
     #[inline(always)]
     fn offset(&self, k: u64) -> (u64, u64) {
         // The length of a slot can be added to such a product before the division.
@@ -81,7 +81,7 @@ impl SlotGrid {
     #[inline]
     pub fn around(&self, t: Time) -> (u64, u64) {
         let (first, after) = self.first_from(t);
-        // A slot whose rounded start is `t` starts at `t`.
+        // If the rounded start of a slot is `t`, the slot counts as starting at `t`.
         let begins_now = after < self.den.value();
         (first, first - u64::from(!begins_now && first > 0))
     }
@@ -148,8 +148,8 @@ impl SlotGrid {
         self.leap(cursor, t);
     }
 
-    /// Takes the first `slots` (at most 4096) slots from the cursor on that start at or after `t`, and moves the cursor
-    /// past them. Returns the number and the end of the first slot, and the end of the last one.
+    /// Takes the first `slots` slots (at most 4096), from the cursor on, that start at or after `t`, and moves the
+    /// cursor past them. Returns the number and the end of the first of these slots, and the end of the last.
     #[inline(always)]
     pub fn take(&self, cursor: &mut SlotCursor, t: Time, slots: u64) -> (u64, Time, Time) {
         let (mut start, mut after) = (cursor.start, cursor.remainder);
@@ -174,7 +174,7 @@ impl SlotGrid {
         cursor.remainder = remainder;
     }
 
-    /// Returns the number of slots from the cursor on that start before `t`, which must be after the cursor's start.
+    /// Returns how many slots, from the cursor on, start before `t`, which must be after the cursor's start.
     #[inline]
     pub fn ahead(&self, cursor: &SlotCursor, t: Time) -> u64 {
         if cursor.start() + cursor.period_floor(1) >= t {
@@ -183,18 +183,18 @@ impl SlotGrid {
         self.at_or_after(t) - cursor.index
     }
 
-    /// Returns the cycle of `den` slots that contains slot `k`, and its index in the cycle.
+    /// Returns the cycle of `den` slots that contains slot `k`, and the slot's index within the cycle.
     #[inline]
     pub(crate) fn cycle(&self, k: u64) -> (u64, u64) {
         self.den.divide(k)
     }
 
-    /// Returns the start of slot 0 [ps], and the numerator and denominator of the period.
+    /// Returns the start [ps] of slot 0, and the numerator and denominator of the period.
     pub(crate) fn parts(&self) -> (u64, u64, u64) {
         (self.phase, self.num.value(), self.den.value())
     }
 
-    /// Returns the length of a slot, rounded down [ps].
+    /// Returns the length [ps] of a slot, rounded down.
     pub fn period_floor(&self) -> u64 {
         self.num.value() / self.den.value()
     }
@@ -224,7 +224,7 @@ impl SlotCursor {
         Time(self.start)
     }
 
-    /// Returns the length of `slots` slots, rounded down [ps].
+    /// Returns the length [ps] of `slots` slots, rounded down.
     #[inline]
     fn period_floor(&self, slots: u64) -> Span {
         Span(slots * self.whole)

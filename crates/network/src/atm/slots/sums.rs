@@ -50,13 +50,13 @@ impl Sub for StartSum {
 #[derive(Clone, Debug)]
 pub struct GridSums {
     grid: SlotGrid,
-    /// Prefix sums of rounding errors over two cycles of `den` slots, unless a cycle is long.
+    /// Prefix sums of rounding errors over two cycles of `den` slots; absent if a cycle is too long for a table.
     cycle: Vec<u32>,
-    /// Sum of rounding errors over a whole cycle.
+    /// Sum of the rounding errors over a whole cycle.
     whole: u64,
 }
 
-/// Maximum cycle length for a table.
+/// Maximum length of a cycle for which a table is used.
 const MAX_CYCLE: u64 = 1 << 15;
 
 impl GridSums {
@@ -100,8 +100,8 @@ impl GridSums {
         }
     }
 
-    /// Returns the sum of rounding errors of `count` slots. Over a whole cycle the errors are the numbers below `den`,
-    /// each occurring once.
+    /// Returns the sum of the rounding errors of `count` slots. Over a whole cycle, the errors are the numbers below
+    /// `den`, each of which occurs once.
     #[inline(always)]
     fn rounding_errors(&self, from: u64, count: u64) -> u128 {
         let place = self.grid.cycle(from).1;
@@ -113,12 +113,12 @@ impl GridSums {
         u128::from(cycles) * u128::from(self.whole) + u128::from(self.cycle[end as usize]) - u128::from(before)
     }
 
-    /// Returns the sum of rounding errors of `k` slots for cycles that are too long for a table.
+    /// Returns the sum of the rounding errors of `k` slots, for cycles that are too long for a table.
     #[inline(never)]
     fn rounding_errors_by_steps(&self, k: u64) -> u128 {
         let (_, num, den) = self.grid.parts();
         let (k, den, part) = (u128::from(k), u128::from(den), u128::from(num % den));
-        // The result is less than k * den and fits 128 bits; its intermediate terms may wrap around.
+        // The result is less than k * den and fits in 128 bits; its intermediate terms may wrap around.
         let starts = part.wrapping_mul(k * k.saturating_sub(1) / 2);
         starts.wrapping_sub(den.wrapping_mul(floor_sum(k, den, part)))
     }
@@ -127,8 +127,8 @@ impl GridSums {
     pub fn total(&self, sum: StartSum) -> u128 {
         let (phase, num, den) = self.grid.parts();
         let (num, den) = (u128::from(num), u128::from(den));
-        // The sum of k * num minus the errors is a multiple of den. The remainder of the sum of k modulo den is handled separately,
-        // because its product with num fits 128 bits, while the sum of k times num may not.
+        // The sum of k * num minus the errors is a multiple of den. The remainder of the sum of k modulo den is handled
+        // separately, because its product with num fits in 128 bits, while the sum of k times num may not.
         let (cycles, numbers) = (sum.numbers / den, sum.numbers % den);
         let rest = (numbers * num) as i128 - sum.rounding_errors as i128;
         (u128::from(phase) * u128::from(sum.count) + cycles * num).wrapping_add_signed(rest / den as i128)
@@ -170,7 +170,7 @@ mod tests {
             let (middle, to) = (from + counts[0], from + counts[0] + counts[1]);
             let expected: u128 = (from..to).map(|k| u128::from(grid.start(k).0)).sum();
             prop_assert_eq!(sums.total(sums.of(from, middle) + sums.of(middle, to)), expected);
-            // Over all slots of a hundred days.
+            // Sums over all slots of a hundred days.
             let all = sums.total(sums.of(0, to));
             let (first, last) = (u128::from(grid.start(0).0), u128::from(grid.start(to).0));
             prop_assert!(all.abs_diff((first + last) * u128::from(to) / 2) <= u128::from(to) * 60);

@@ -1,5 +1,5 @@
-//! VBR sources in a run. The port at the end of a source's link computes the source's cells in advance, so they need
-//! few events.
+//! VBR sources during a run. The port at the end of a source's link computes the source's cells in advance, so they
+//! need few events.
 
 pub mod on_off;
 

@@ -22,7 +22,7 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Creates a source whose cells use the slots of `link` and arrive `delay` after the end of their slot.
+    /// Creates a source whose cells use the slots of `link` and arrive `delay` after the end of their slots.
     pub fn new(config: &OnOffConfig, link: SlotGrid, delay: Span) -> OnOff {
         let (peak, burst) = (Rate(config.peak_bps), Time(config.start_ps));
         let mut source = OnOff {
@@ -103,7 +103,7 @@ pub struct Meter {
     pub lost: u64,
     /// Sum of the delays [ps] from generation to arrival.
     pub total_delay: u128,
-    /// Minimum delay [ps]; the largest integer before any arrival.
+    /// Minimum delay [ps]; the largest integer if no cell has arrived.
     pub min_delay: u64,
     /// Maximum delay [ps].
     pub max_delay: u64,
@@ -127,7 +127,7 @@ impl Meter {
         CELL_BITS * PS_PER_SECOND / self.expected.peak.0
     }
 
-    /// Records the arrival of cell `number` (its low 32 bits) of the source.
+    /// Records the arrival of the source's cell with number `number`, of which only the low 32 bits are given.
     #[inline(always)]
     pub fn on_cell(&mut self, at: Time, number: u32) {
         while self.expected.number() as u32 != number {
@@ -142,7 +142,7 @@ impl Meter {
         self.expected.advance();
     }
 
-    /// Returns the number of the source's cells whose `instant` is at most `now`.
+    /// Returns how many of the source's cells have an `instant` that is at most `now`.
     pub fn count(&self, now: Time, instant: fn(&OnOff) -> Time) -> u64 {
         let mut source = self.expected.clone();
         while instant(&source) <= now {
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_source_fills_every_slot_while_on_and_none_while_off() {
         let (cells, gap) = sent(source(300, 300, RATE), Time(600 * MS));
-        // 300 ms of cells with a spacing of 2.7263 us.
+        // 300 ms of cells at intervals of 2.7263 us.
         assert_eq!(cells, 110_038);
         assert!(gap <= 2_726_338, "{gap}");
         let (_, gap) = sent(source(300, 300, RATE), Time(601 * MS));

@@ -2,10 +2,10 @@
 
 use crate::atm::port::class::Class;
 
-/// A share of 1, in parts per billion.
+/// A share of 1, expressed in parts per billion.
 pub const ONE: u64 = 1_000_000_000;
 
-/// Spreads UBR's slots evenly: after N contested slots UBR has had GR · N of them, within one.
+/// Spreads UBR's slots evenly: of N contested slots, UBR has had GR · N, to within one slot.
 #[derive(Clone, Debug)]
 pub struct GuaranteedRate {
     /// GR [parts per billion].
@@ -15,7 +15,7 @@ pub struct GuaranteedRate {
 }
 
 impl GuaranteedRate {
-    /// Creates the scheduler; the share is at most one billion parts per billion.
+    /// Creates the scheduler; the share must be at most one billion parts per billion.
     pub fn new(share_ppb: u64) -> GuaranteedRate {
         GuaranteedRate {
             share: share_ppb,

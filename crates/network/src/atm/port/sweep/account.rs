@@ -10,9 +10,9 @@ use longpipe_events::{Span, Time};
 /// Counters of a port at the end of the run.
 #[derive(Clone, Debug, Default)]
 pub struct SweepCounters {
-    /// Counters; queued cells count their waiting time until the end.
+    /// Counters; they include the time that queued cells have waited up to the end of the run.
     pub counters: QueueCounters,
-    /// Number of queued cells by VC (X_i).
+    /// Number of queued cells of each VC (X_i).
     pub held: Vec<u64>,
 }
 
@@ -27,7 +27,7 @@ impl SweepPort {
         (self.grid, self.delay)
     }
 
-    /// Returns the admitted cells of a VC, and its frames for the next node.
+    /// Returns the number of admitted cells of a VC, and the number of its frames that the next node receives.
     pub fn passed_on(&self, local: usize) -> (u64, u64) {
         let vc = &self.vcs[local];
         (vc.admitted, vc.frames_out)

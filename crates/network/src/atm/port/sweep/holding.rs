@@ -1,4 +1,4 @@
-//! Occupancy of a port's queue by VC, for policies that use it.
+//! Occupancy of a port's queue by VC, for policies that depend on it.
 
 use longpipe_events::Ring;
 
@@ -28,10 +28,10 @@ impl Holding {
         }
     }
 
-    /// Adds cells of a VC that leave in consecutive slots from `slot` on; `ended` slots have ended.
+    /// Adds cells of a VC that leave in consecutive slots starting with `slot`; `ended` slots have ended.
     #[inline(always)]
     pub fn enter(&mut self, local: u32, slot: u64, cells: u64, ended: u64) {
-        // Releases at most one entry for each new entry, so that a port that is rarely queried keeps no history.
+        // For each new entry, at most one entry is released, so that a port that is rarely queried keeps no history.
         self.release_first(ended);
         self.release_first(ended);
         self.held.push(HeldCells { slot, cells, local });

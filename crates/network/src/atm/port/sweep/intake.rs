@@ -9,7 +9,8 @@ use longpipe_events::memory::Growing;
 use longpipe_events::Time;
 
 impl SweepPort {
-    /// Processes the arrival over `input` of consecutive cells of one frame, with no cell of another input between them.
+    /// Processes the arrival, over `input`, of consecutive cells of one frame, with no cell of another input between
+    /// them.
     #[inline(always)]
     pub(super) fn take(&mut self, input: usize, run: CellRun, sink: &mut Sink) {
         let cells = u64::from(run.cells);
@@ -29,7 +30,7 @@ impl SweepPort {
         }
     }
 
-    /// Starts a frame: the policy decides whether it may enter.
+    /// Starts a frame: the policy decides whether the frame is admitted.
     #[inline(always)]
     fn begin(&mut self, run: &CellRun, sink: &mut Sink) {
         self.counters.frames_in += 1;
@@ -94,8 +95,8 @@ impl SweepPort {
         self.busy = self.next.index();
     }
 
-    /// Returns whether all cells of an input's run are certain to enter in consecutive slots. If so, a new peak of X
-    /// that they cause has been recorded.
+    /// Returns whether all cells of an input's run are certain to be admitted to consecutive slots. If so, the new peak
+    /// of X that they cause, if any, has been recorded.
     #[inline(always)]
     fn enters(&mut self, input: usize, run: &CellRun) -> bool {
         self.catch_up(run.time);
@@ -107,7 +108,7 @@ impl SweepPort {
         self.max_held() + cells <= self.counters.peak_queue || self.enters_above(input, run, cells)
     }
 
-    /// Like `enters`, but with exact slots where bounds do not suffice.
+    /// Like `enters`, but computes exact slots where bounds do not suffice.
     #[inline(never)]
     fn enters_above(&mut self, input: usize, run: &CellRun, cells: u64) -> bool {
         self.advance(run.time);
@@ -126,7 +127,7 @@ impl SweepPort {
         if self.inputs[input].lag > 0 {
             return false;
         }
-        // At most one slot ends between two cells, so X does not fall from cell to cell.
+        // At most one slot ends between two cells, so X does not fall from one cell to the next.
         let next = self.next.index() + cells;
         let last = self.inputs[input].arrival(run.slot + cells - 1);
         self.advance(last.0);
@@ -183,7 +184,7 @@ impl SweepPort {
         }
     }
 
-    /// Lists cells that have not left the path by the end of the run.
+    /// Lists the cells that have not left the path by the end of the run.
     #[cold]
     fn list_late(&mut self, slot: u64, cells: u64, local: u32, begins: bool) {
         let past = self.horizon.saturating_sub(slot);
@@ -239,7 +240,7 @@ impl SweepPort {
         }
     }
 
-    /// Reports that a frame loses a cell.
+    /// Reports that a frame has lost a cell.
     #[cold]
     fn lose(&self, run: &CellRun, cause: DropCause, sink: &mut Sink) {
         sink.lost.put(LostCell {

@@ -1,9 +1,9 @@
 //! Sweep port: a switch's output port that processes many cells in one pass (a sweep), without an event per cell. A
 //! sweep processes all arrivals up to a time before which every arrival is known.
 //!
-//! Consecutive cells of one frame, with no cell of another input between them, enter in one step if (1) none can find
-//! the buffer full, (2) no slot remains unused and (3) the queue stays below its peak length. Otherwise they enter one
-//! by one, as in cell-by-cell simulation.
+//! Consecutive cells of one frame, with no cell of another input between them, are admitted in one step if (1) none of
+//! them can find the buffer full, (2) no slot remains unused and (3) the queue stays below its peak length. Otherwise
+//! they are processed one by one, as in cell-by-cell simulation.
 
 mod account;
 mod holding;
@@ -35,13 +35,13 @@ pub struct CompletedFrame {
     pub vc: Circuit,
     /// Number of the frame within its VC.
     pub frame: u32,
-    /// Number of consecutive cells; 0 if the frame is not whole.
+    /// Number of consecutive cells; 0 if the frame is incomplete.
     pub cells: u16,
     /// Arrival time of the last cell at the end of the link.
     pub at: Time,
 }
 
-/// A cell that was lost; not necessarily the first of its frame.
+/// A cell that was lost; it need not be the first lost cell of its frame.
 #[derive(Clone, Copy, Debug)]
 pub struct LostCell {
     /// Link of the port.
@@ -60,7 +60,7 @@ pub struct LostCell {
 pub struct Sink<'a> {
     /// Cells in transit to each port over each wire.
     pub streams: &'a mut [Stream],
-    /// By port: inputs that have new cells.
+    /// For each port, the inputs that have new cells.
     pub woken: &'a mut [Vec<u32>],
     /// Completed frames in transit to their hosts.
     pub done: &'a mut Vec<CompletedFrame>,
@@ -87,7 +87,7 @@ pub struct SweepParameters {
     pub sums: Arc<GridSums>,
     /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
-    /// Buffer size K [cell]; None is unlimited.
+    /// Buffer size K [cell]; None means unlimited.
     pub capacity: Option<u64>,
     /// Buffer policy.
     pub policy: Policy,
@@ -136,13 +136,13 @@ pub struct SweepPort {
     /// Sum of the ends of all slots used before the busy period.
     before: StartSum,
     sums: Arc<GridSums>,
-    /// First slot that starts after the latest access, and the number of slots ended by then.
+    /// First slot that starts after the latest access, and the number of slots that had ended by that access.
     past: SlotCursor,
     ended: u64,
     /// Sum of the arrival times [ps] of cells processed one by one.
     arrival_time: u128,
     admitted: u64,
-    /// Occupancy by VC, for policies that need it.
+    /// Occupancy by VC, for policies that depend on it.
     holding: Option<Box<Holding>>,
     horizon: u64,
     late: Vec<Late>,
@@ -183,7 +183,7 @@ impl SweepPort {
         }
     }
 
-    /// Processes all arrivals before `until`, all of which are known; `woken` lists inputs with new cells.
+    /// Processes all arrivals before `until`; all of them must be known. `woken` lists the inputs with new cells.
     pub fn sweep(&mut self, until: u64, woken: &mut Vec<u32>, sink: &mut Sink) {
         for input in woken.drain(..) {
             self.read_on(input, sink);
@@ -220,7 +220,7 @@ impl SweepPort {
         }
     }
 
-    /// Re-sorts the current input by its next cell.
+    /// Moves the current input to its new place in the list, according to its next cell.
     #[inline(always)]
     fn put_back(&mut self, sink: &mut Sink) {
         let Some(last) = self.order.last_mut() else { return };
@@ -236,7 +236,7 @@ impl SweepPort {
         self.sort_last();
     }
 
-    /// Sorts the last head into the list.
+    /// Moves the last head to its place in the sorted list.
     #[inline(always)]
     fn sort_last(&mut self) {
         let mut at = self.order.len() - 1;
@@ -269,7 +269,7 @@ impl SweepPort {
         self.tied = tied;
     }
 
-    /// Returns a lower bound on the arrival time of the next cell that ends a frame, based on the known cells.
+    /// Returns a lower bound, based on the known cells, on the arrival time of the next cell that ends a frame.
     pub fn bound(&self, woken: &[u32], streams: &[Stream]) -> u64 {
         let read = self.order.iter().map(|head| self.inputs[head.input as usize].min_end());
         let unread = woken.iter().filter_map(|&input| {

@@ -1,4 +1,4 @@
-//! Arrivals over wires: cells of one frame in consecutive slots, processed in order of arrival.
+//! Arrivals over wires: cells of one frame in consecutive slots, which are processed in order of arrival.
 
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::packets::Link;
@@ -13,13 +13,13 @@ pub struct CellRun {
     pub time: u64,
     /// Slot of the first cell on the wire.
     pub slot: u64,
-    /// Number of the frame in its VC.
+    /// Number of the frame within its VC.
     pub frame: u32,
     /// Index of the VC at the port.
     pub local: u32,
     /// Number of cells.
     pub cells: u16,
-    /// Following cells of the frame.
+    /// Number of cells of the frame that follow.
     pub left: u16,
 }
 
@@ -84,22 +84,22 @@ pub struct Input {
     pub end: LinkEnd,
     grid: SlotGrid,
     delay: Span,
-    /// Length of a slot, rounded down [ps].
+    /// Length [ps] of a slot, rounded down.
     period: u64,
     /// Maximum time [ps] by which the port's slots fall behind per arriving cell.
     pub lag: u64,
-    /// Unprocessed rest of the current run.
+    /// The part of the current run that has not been processed.
     pub run: CellRun,
-    /// Slot after the first cell's slot, if it was looked up.
+    /// Slot after the slot of the first cell, if it has been looked up.
     cursor: SlotCursor,
     sums: Arc<GridSums>,
-    /// Sum of the start times of admitted cells of long runs.
+    /// Sum of the start times of the admitted cells of long runs.
     starts: StartSum,
     /// Number of admitted cells of long runs.
     many: u64,
 }
 
-/// Maximum number of cells that are summed one by one.
+/// Maximum number of cells whose times are summed one by one.
 const FEW: u64 = 8;
 
 impl Input {
@@ -151,7 +151,7 @@ impl Input {
         self.delay
     }
 
-    /// Removes and returns the cells of the run that arrive before `limit`; the first cell must arrive before it.
+    /// Removes and returns the cells of the run that arrive before `limit`; at least the first cell must do so.
     #[inline(always)]
     pub fn take(&mut self, limit: u64) -> CellRun {
         let (mut taken, whole) = (self.run, u64::from(self.run.cells));
@@ -168,7 +168,8 @@ impl Input {
         taken
     }
 
-    /// Advances the cursor past the cells, after the first one, that arrive before `limit`. Returns their number.
+    /// Advances the cursor past those cells, after the first one, that arrive before `limit`. Returns the number of
+    /// these cells.
     #[inline(always)]
     fn pass(&mut self, limit: u64) -> u64 {
         let run = &self.run;
@@ -190,7 +191,7 @@ impl Input {
         cells
     }
 
-    /// Adds the arrival times of admitted cells, the first of which is in `slot`, to the sum.
+    /// Adds the arrival times of admitted cells to the sum; the first of these cells is in `slot`.
     #[inline(always)]
     pub fn count(&mut self, slot: u64, cells: u64) {
         self.starts += self.sums.of(slot + 1, slot + cells + 1);

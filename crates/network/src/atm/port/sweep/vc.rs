@@ -7,9 +7,9 @@ use crate::packets::Circuit;
 /// Next destination of a circuit after a port.
 #[derive(Clone, Copy, Debug)]
 pub enum NextHop {
-    /// Another sweep port: the stream to it, and the VC's index at that port.
+    /// Another sweep port: the stream to that port, and the VC's index there.
     Port(u32, u32),
-    /// The host, which is reached over ports that cannot queue.
+    /// The host, which is reached through ports that cannot queue.
     Host,
 }
 
@@ -24,7 +24,7 @@ pub struct SweepVc {
     pub frame: FrameState,
     /// Admitted cells.
     pub admitted: u64,
-    /// Number of frames that the next node receives; a lost last cell merges two frames into one.
+    /// Number of frames that the next node receives; if a last cell is lost, two frames merge into one.
     pub frames_out: u64,
     /// Number of cells admitted since the end of the last frame.
     collected: u16,
@@ -51,8 +51,9 @@ impl SweepVc {
         }
     }
 
-    /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and if the last one
-    /// ends a frame, its number of cells; 0 if a cell of it was lost, or if it was merged with an earlier frame.
+    /// Records admitted cells for reassembly. Returns whether the first of them starts a frame for the next node. If
+    /// the last of them ends a frame, also returns the frame's number of cells, or 0 if one of its cells was lost or it
+    /// was merged with an earlier frame.
     #[inline(always)]
     pub fn enter(&mut self, run: &CellRun) -> (bool, Option<u16>) {
         let begins = self.collected == 0;

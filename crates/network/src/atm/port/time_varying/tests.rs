@@ -1,4 +1,4 @@
-//! Compares time-varying ports with a reference that computes slots interval by interval and queues single cells.
+//! Compares time-varying ports with a reference that computes slots segment by segment and queues individual cells.
 
 use super::*;
 use crate::policies::Policy;
@@ -41,10 +41,10 @@ fn port(link: &LinkConfig, phase: u64, limit: u64) -> TimeVaryingCellPort {
     TimeVaryingCellPort::new(false, motion, admission, Time(1 << 50))
 }
 
-/// A slot: start [ps], end [ps], and whether an outage cut it short.
+/// A slot: its start [ps], its end [ps], and whether an outage cut it short.
 type Slot = (u64, u64, bool);
 
-/// Computes all slots that start by `until`, over consecutive segments with constant rate.
+/// Computes all slots that start by `until`, over consecutive segments of constant rate.
 fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until: u64) -> Vec<Slot> {
     let intervals = outages.map_or(&[][..], |outages| &outages.intervals_ps);
     let policy = outages.map_or(InService::Hold, |outages| outages.in_service);
@@ -55,7 +55,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
     edges.sort_unstable();
     edges.dedup();
     let mut found = vec![];
-    // Start of the current slot [ps] and the bits already sent in it; None between slots.
+    // Start [ps] of the current slot, and the number of bits already sent in it; None between slots.
     let mut open: Option<(u64, u128)> = None;
     for pair in edges.windows(2).filter(|pair| pair[0] >= phase) {
         let (from, to) = (pair[0], pair[1]);
@@ -73,7 +73,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
         let all = rate * u128::from(to - from);
         loop {
             if open.is_none() {
-                // No slot starts in an outage; at rate 0, a slot does not advance.
+                // No slot starts during an outage; at a rate of 0, a slot does not advance.
                 if out || found.len() > 100_000 {
                     break;
                 }
@@ -117,7 +117,7 @@ fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) ->
     instants.push((1 << 49, 2, 0));
     instants.sort_unstable();
     for (now, kind, cell) in instants {
-        // Skips slots that start before the arrival; the cell may use a slot that starts at its arrival.
+        // Skips slots that start before the arrival; a cell may use a slot that starts exactly at its arrival.
         loop {
             if let Some((_, slot)) = serving.filter(|(_, slot)| slot.1 <= now) {
                 let _ = slot;
@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// Checks that 424 bits take 10 µs at 42.4 Mbit/s, and 20 µs at half of that rate.
+/// Checks that 424 bits take 10 µs at 42.4 Mbit/s, and 20 µs at half that rate.
 #[test]
 fn bits_sent_before_a_rate_change_count_for_the_cell_in_service() {
     const US: u64 = 1_000_000;
@@ -232,7 +232,7 @@ fn bits_sent_before_a_rate_change_count_for_the_cell_in_service() {
         0,
     );
     let mut port = port(&link, 0, 100);
-    // The second cell is half sent at the step; the fourth is half sent when the rate falls to 0 for 5 us.
+    // The second cell is half sent when the rate changes; the fourth is half sent when the rate falls to 0 for 5 us.
     let left: Vec<u64> = ways(&mut port, &[0; 5])
         .into_iter()
         .flatten()
@@ -241,7 +241,7 @@ fn bits_sent_before_a_rate_change_count_for_the_cell_in_service() {
     assert_eq!(left, [10, 25, 45, 65, 75]);
 }
 
-/// Checks that slots continue while the queue is empty: a cell that arrives within an empty slot waits for the next
+/// Checks that slots continue while the queue is empty: a cell that arrives during an empty slot waits for the next
 /// slot.
 #[test]
 fn a_cell_waits_for_the_next_slot() {

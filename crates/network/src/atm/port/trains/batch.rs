@@ -1,4 +1,4 @@
-//! Batches: the cells that reach a port at the same time, one of each active train.
+//! Batches: a batch consists of the cells that reach a port at the same time, one from each active train.
 
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::trains::clock::BatchSlots;
@@ -42,7 +42,7 @@ impl TrainPort {
         }
     }
 
-    /// Returns whether a batch of `cells` can be processed as a whole.
+    /// Returns whether a batch of `cells` cells can be processed as a whole.
     #[inline]
     pub(super) fn fits(&self, cells: u64) -> bool {
         self.batch.held + cells <= self.capacity && cells <= self.outlet.room(self.batch.slot, self.horizon)
@@ -71,7 +71,7 @@ impl TrainPort {
         }
     }
 
-    /// Switches to cell-by-cell processing of the batch; cells before `rank` have been processed.
+    /// Switches to cell-by-cell processing of the batch; the cells before `rank` have already been processed.
     pub(super) fn take_singly(&mut self, rank: Rank) {
         let mut order = std::mem::take(&mut self.batch.order);
         order.clear();
@@ -96,7 +96,7 @@ impl TrainPort {
         }
     }
 
-    /// Processes, cell by cell, the cells before `rank`.
+    /// Processes the cells before `rank`, one by one.
     pub(super) fn pass(&mut self, rank: Rank) {
         while let Some(at) = self.batch.cells {
             let Some(&(_, local)) = self.batch.order.get(at).filter(|(other, _)| *other < rank) else {
@@ -110,7 +110,7 @@ impl TrainPort {
         }
     }
 
-    /// Admits a cell in cell-by-cell mode, if there is room. Returns its slot.
+    /// Admits a cell in cell-by-cell mode if there is room. Returns the cell's slot.
     pub(super) fn take_cell(&mut self, local: u32, last: bool) -> Option<u64> {
         let number = self.batch.number;
         if self.batch.held >= self.capacity {
@@ -171,13 +171,14 @@ impl TrainPort {
         }
     }
 
-    /// Processes batches `from..to`, in each of which every active train has a cell.
+    /// Processes batches `from..to`; every active train has a cell in each of them.
     pub(super) fn take_batches(&mut self, mut from: u64, to: u64) {
         while from < to && !self.running.is_empty() {
             let trains = self.running.len() as u64;
             let slots = self.clock.slots_of(from);
             let held = self.outlet.held(slots);
-            // If cells use consecutive slots, the cells that have not left by the end can be listed afterwards.
+            // If cells use consecutive slots, the cells that have not left by the end of the run can be listed
+            // afterwards.
             let listed = matches!(self.outlet, Outlet::AllSlots(_)) && !self.broken;
             let horizon = if listed { u64::MAX } else { self.horizon };
             let batches = self.safe_batches(from, slots, held, to - from, horizon);
@@ -244,8 +245,8 @@ impl TrainPort {
         self.batch.order = order;
     }
 
-    /// Returns the number of batches with a cell of each train that can be processed in one step. The first of them is
-    /// batch `from`, which finds the queue length X = `held`.
+    /// Returns the number of batches, each with a cell of every train, that can be processed in one step. The first of
+    /// them is batch `from`, which finds the queue length X = `held`.
     #[inline]
     fn safe_batches(&self, from: u64, slots: BatchSlots, held: u64, batches: u64, horizon: u64) -> u64 {
         let trains = self.running.len() as u64;
@@ -258,7 +259,7 @@ impl TrainPort {
             return 1;
         }
         let max = batches.min(room / trains);
-        // X does not fall from batch to batch, so all cells fit if the last one fits.
+        // X does not fall from batch to batch, so all cells fit into the buffer if the last one does.
         let all_fit = |batches: u64| {
             let ended = self.clock.slots_of(from + batches - 1).ended;
             self.outlet.fit(slots.first, trains * batches, ended, self.capacity)
@@ -288,7 +289,7 @@ impl TrainPort {
         }
     }
 
-    /// Readmits, from batch `number` on, the active trains whose latest cell was lost.
+    /// From batch `number` on, readmits the active trains whose latest cell was lost.
     #[inline]
     pub(super) fn readmit(&mut self, number: u64) {
         if std::mem::take(&mut self.broken) {

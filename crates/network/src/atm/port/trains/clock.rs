@@ -10,7 +10,7 @@ pub struct BatchClock {
     input: SlotGrid,
     delay: Span,
     output: SlotGrid,
-    /// First slot of batch `k` minus `k + 1`, if this is constant.
+    /// First slot of batch `k`, minus `k + 1`, if this difference is constant.
     offset: Option<u64>,
     /// Maximum number of slots that start between two batches.
     pub max: u64,
@@ -64,8 +64,8 @@ impl BatchClock {
         BatchSlots { first, ended }
     }
 
-    /// Returns bounds for a batch soon after a known one: a lower bound on the first slot, and an upper bound on the
-    /// number of ended slots.
+    /// Returns bounds for a batch soon after a batch whose slots are known: a lower bound on its first slot, and an
+    /// upper bound on the number of slots that have ended.
     #[inline(always)]
     pub fn bounds(&self, known: &Known, k: u64) -> BatchSlots {
         if let Some(offset) = self.offset {
@@ -91,16 +91,16 @@ impl BatchClock {
     }
 }
 
-/// Slots of a port at the arrival of a batch.
+/// Slots of a port at the time when a batch arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchSlots {
     /// First slot that the batch can use.
     pub first: u64,
-    /// Number of slots that have ended on the batch's arrival.
+    /// Number of slots that have ended when the batch arrives.
     pub ended: u64,
 }
 
-/// A batch with known slots.
+/// A batch whose slots are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) batch: u64,

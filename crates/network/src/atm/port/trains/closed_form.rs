@@ -1,4 +1,4 @@
-//! Fast path while X is far from all limits: advances from edge to edge in closed form, and computes the slots of a
+//! Fast path while X is far from all limits: it advances from edge to edge in closed form, and computes the slots of a
 //! batch only if bounds do not suffice.
 
 use crate::atm::port::frame::FrameState;
@@ -8,7 +8,7 @@ use crate::atm::port::trains::vc::NONE;
 use crate::atm::port::trains::{First, Last, TrainPort};
 use longpipe_events::Time;
 
-/// Number of batches after which bounds are recomputed.
+/// Number of batches after which the bounds are recomputed.
 const FAR: u64 = 1 << 24;
 
 /// Maximum number of slots between two batches for which bounds are used.
@@ -28,13 +28,13 @@ impl TrainPort {
         if self.batch.cells.is_some() | self.broken | ((trains < max) & (between > 0)) | (max > MAX_SLOTS) {
             return false;
         }
-        // The known batch may be later than `number` if its frame was overtaken. The wrapped difference then also
-        // exceeds FAR.
+        // The known batch may be later than `number` if its frame was overtaken. The difference, which then wraps
+        // around, also exceeds FAR.
         if number.wrapping_sub(self.known.batch) > FAR {
             let slots = self.clock.slots(number, time);
             self.known = Known { batch: number, slots };
         }
-        // Bounds of this batch also hold for earlier ones.
+        // The bounds for this batch also hold for earlier batches.
         let bounds = self.clock.bounds(&self.known, number);
         let next = alone.next().max(bounds.first) + cells + between + trains + 1;
         if next > bounds.ended.saturating_add(self.capacity) || next >= self.horizon {
@@ -43,14 +43,14 @@ impl TrainPort {
         if cells > 0 {
             self.give_all(cells, between, bounds.ended, number);
         }
-        // If every earlier batch had a cell, the first slot at the arrival of this batch is in use.
+        // If every earlier batch had a cell, the first slot at the arrival of this batch is already in use.
         let follows = (max == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
         self.arrive(number, time, bounds, follows);
         true
     }
 
-    /// Advances to a batch after processing all earlier ones; `follows` is true if the first slot at its arrival is in
-    /// use.
+    /// Advances to a batch after all earlier batches have been processed; `follows` is true if the first slot at the
+    /// batch's arrival is in use.
     #[inline(always)]
     fn arrive(&mut self, number: u64, time: Time, bounds: BatchSlots, follows: bool) {
         (self.batch.number, self.batch.time) = (number, time);
@@ -66,7 +66,7 @@ impl TrainPort {
         self.forget();
     }
 
-    /// Assigns slots to all cells of this batch, and to the cells between this batch and batch `number`.
+    /// Assigns slots to all cells of this batch, and to the cells of the batches between it and batch `number`.
     #[inline(always)]
     fn give_all(&mut self, cells: u64, between: u64, ended: u64, number: u64) {
         let from = self.batch.number;
@@ -82,7 +82,8 @@ impl TrainPort {
         }
         alone.give(self.batch.slot, cells);
         if between > 0 {
-            // At most one slot starts between two batches; otherwise it is computed.
+            // If at most one slot can start between two batches, 0 is a sufficient bound; otherwise the slot is
+            // computed.
             let first = if self.clock.max == 1 {
                 0
             } else {
@@ -104,7 +105,7 @@ impl TrainPort {
         self.admitted += cells + between;
     }
 
-    /// Discards the history of departed cells; otherwise a port that rarely needs occupancies would store the history
+    /// Discards the history of departed cells; otherwise, a port that rarely needs occupancies would store the history
     /// of the whole run.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
@@ -154,7 +155,7 @@ impl TrainPort {
         true
     }
 
-    /// Admits a whole frame at the arrival of its last cell if it is certain to be admitted and no other train is
+    /// Admits a whole frame when its last cell arrives, if the frame is certain to be admitted and no other train is
     /// active. Returns the slot of the last cell.
     #[inline(always)]
     pub(super) fn take_alone(&mut self, first: First, last: Last) -> Option<u64> {
@@ -178,7 +179,7 @@ impl TrainPort {
             outlet.give(start, cells - 1);
         }
         self.admitted += cells - 1;
-        // X does not fall from cell to cell, so only its value at the last cell is compared with the peak.
+        // X does not fall from cell to cell, so only its value at the last cell must be compared with the peak.
         (self.batch.slot, self.batch.held) = (0, held + cells - 1);
         (self.batch.number, self.batch.time) = (last.batch, last.time);
         (self.batch.taken, self.batch.open) = (1, true);
@@ -189,8 +190,8 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Advances from a batch with bounds to the first cell of the only active frame. Returns the slot of the cell and
-    /// an upper bound on the queue length before it; None unless the cell is certain to be admitted.
+    /// Advances from a batch for which bounds are known to the first cell of the only active frame. Returns the slot of
+    /// the cell and an upper bound on the queue length before it; None unless the cell is certain to be admitted.
     #[inline(always)]
     fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
         let Outlet::AllSlots(outlet) = &mut self.outlet else {

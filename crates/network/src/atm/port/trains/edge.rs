@@ -3,7 +3,7 @@
 use crate::atm::port::trains::vc::Rank;
 use longpipe_events::Time;
 
-/// The first or last cell of a frame on arrival.
+/// The first or last cell of a frame, at its arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameEdge {
     pub time: Time,
@@ -15,7 +15,7 @@ pub(super) struct FrameEdge {
     pub cells: u16,
 }
 
-/// The first cell of a frame, before its arrival.
+/// The first cell of a frame, before it arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct First {
     /// Slot of the interface.
@@ -26,7 +26,7 @@ pub struct First {
     pub cells: u16,
 }
 
-/// The last cell of a frame on arrival.
+/// The last cell of a frame, at its arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct Last {
     /// Arrival time.

@@ -1,10 +1,10 @@
 //! A switch's output port that processes frames as trains of cells: it handles only the first and last cell of each
 //! frame, with results equal to those of a cell-by-cell simulation.
 //!
-//! All inputs are interfaces that share one slot grid and one delay, so cells arrive in batches with one cell of each
-//! active train. Between two edges the number of trains is constant: departures, occupancy and sums have a closed form
-//! while no cell can find the buffer full. Otherwise, and for cells that have not left the path by the end of the run,
-//! a batch is processed cell by cell.
+//! All inputs are interfaces that share one slot grid and one delay, so cells arrive in batches that contain one cell
+//! of each active train. Between two edges the number of trains is constant: departures, occupancy and sums have a
+//! closed form while no cell can find the buffer full. Otherwise, and for cells that have not left the path by the end
+//! of the run, a batch is processed cell by cell.
 
 mod batch;
 mod clock;
@@ -51,7 +51,7 @@ pub struct TrainPort {
     /// Buffer size K [cell].
     capacity: u64,
     policy: Policy,
-    /// Occupancy X up to which the policy drops no frame [cell].
+    /// Occupancy X [cell] up to which the policy drops no frame.
     no_refusal_up_to: u64,
     /// Whether there are no injected losses and the occupancy X cannot fall while cells arrive.
     plain: bool,
@@ -62,14 +62,14 @@ pub struct TrainPort {
     /// Whether an active train's latest cell was lost.
     broken: bool,
     batch: Batch,
-    /// Batch with known slots, from which bounds are derived.
+    /// Batch whose slots are known; bounds are derived from it.
     known: Known,
     outlet: Outlet,
     admitted: u64,
     arrivals: GridSums,
-    /// Sum of the interface slots of the cells of completed runs.
+    /// Sum of the interface slots of the cells in completed runs.
     arrival_time: StartSum,
-    /// Occupancy by VC, for policies that need it.
+    /// Occupancy by VC, for policies that depend on it.
     history: Option<Box<OccupancyHistory>>,
     /// First slot whose cell has not left the path by the end of the run.
     horizon: u64,
@@ -119,7 +119,7 @@ impl TrainPort {
         self.held_at(rank)
     }
 
-    /// Processes the first cells that arrive before the cell with the given rank in a batch.
+    /// Processes those first cells that arrive before the cell with the given rank in a batch.
     #[inline]
     fn take_firsts(&mut self, batch: u64, rank: Rank) {
         while let Some(&first) = self.firsts.first() {
@@ -154,7 +154,7 @@ impl TrainPort {
         });
     }
 
-    /// Decides from exact occupancies whether a frame is admitted.
+    /// Decides, based on exact occupancies, whether a frame is admitted.
     #[inline(never)]
     fn decide(&mut self, edge: FrameEdge) {
         self.look_up();
@@ -225,7 +225,7 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Like `on_last_alone`, but for a frame that was not announced, while no other frame is announced.
+    /// Like `on_last_alone`, but for a frame that was not announced; no other frame may be announced.
     #[inline(always)]
     pub fn on_lone(&mut self, first: First, last: Last) -> Option<u64> {
         if !self.firsts.is_empty() {
@@ -235,7 +235,7 @@ impl TrainPort {
     }
 
     /// Processes the arrival of a frame's last cell. Returns the cell's slot if it is admitted and the frame is
-    /// complete; the slot may be omitted if it does not end within the run.
+    /// complete; the slot may be missing if it does not end within the run.
     #[inline(always)]
     pub fn on_last(&mut self, last: Last) -> Option<u64> {
         self.counters.cells_in += u64::from(last.cells);
@@ -317,7 +317,7 @@ impl TrainPort {
         self.loss_of_last.take()
     }
 
-    /// Admits the last cell of a frame if possible. Returns its slot.
+    /// Admits the last cell of a frame if possible. Returns the cell's slot.
     fn admit_last(&mut self, edge: FrameEdge, frame: FrameState) -> Option<u64> {
         if self.batch.cells.is_none() && !self.fits(self.batch.taken + self.running.len() as u64 + 1) {
             self.take_singly(edge.rank);

@@ -1,7 +1,7 @@
 //! Occupancy of a port's queue by VC, X_i and N_a, without work per cell.
 //!
 //! Cells leave in order of arrival, batch by batch. It therefore suffices to record the number of cells per batch, and
-//! the batches at which a VC's cells began and ceased to be admitted. These records are read as the queue drains.
+//! the batches at which cells of a VC began or ceased to be admitted. These records are read as the queue drains.
 
 use crate::atm::port::trains::vc::Rank;
 use longpipe_events::memory::Growing;
@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 /// Consecutive batches of equal size.
 #[derive(Clone, Copy, Debug)]
 struct EqualBatches {
-    /// Number of the first cell among all admitted ones.
+    /// Number of the first cell, counted over all admitted cells.
     cell: u64,
     /// First batch.
     batch: u64,
-    /// Admitted cells per batch.
+    /// Number of admitted cells per batch.
     cells: u64,
 }
 
@@ -30,40 +30,40 @@ struct Change {
 pub struct Oldest {
     /// Number of the batch.
     pub batch: u64,
-    /// Number of cells of the batch that have left.
+    /// Number of the batch's cells that have left.
     gone: u64,
 }
 
 /// State of a VC at the head of the queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reader {
-    /// Number of cells before batch `since`, or before the head's batch if `since` is unset.
+    /// Number of the VC's cells before batch `since`, or before the head's batch if `since` is unset.
     passed: u64,
     /// Number of the batch from which on the VC has a cell in every batch.
     since: u64,
     /// Index in `front`.
     place: u32,
     in_front: bool,
-    /// Number of starts minus number of ends read so far.
+    /// Number of starts minus number of ends that have been read so far.
     runs: u32,
 }
 
 /// Number of `Stretch` entries that are always kept.
 const FEW: usize = 1024;
 
-/// History of the queue, from its head on.
+/// History of the queue, starting at its head.
 #[derive(Clone, Debug)]
 pub struct OccupancyHistory {
     stretches: VecDeque<EqualBatches>,
     opened: VecDeque<Change>,
     closed: VecDeque<Change>,
-    /// VCs with a cell in the head's batch.
+    /// VCs that have a cell in the head's batch.
     front: Vec<u32>,
     vcs: Vec<Reader>,
     /// Number of VCs with `runs` > 0.
     active: u64,
     ranks: Vec<(Rank, u32)>,
-    /// Number of `Stretch` entries at which departed cells are discarded.
+    /// Number of `Stretch` entries at and above which departed cells are discarded.
     max: usize,
 }
 
@@ -101,13 +101,13 @@ impl OccupancyHistory {
         self.max = FEW.max(2 * self.stretches.len());
     }
 
-    /// Records that from `batch` on each batch has `cells`, the first of which is number `cell`.
+    /// Records that, from `batch` on, each batch has `cells` cells; the first of these cells has number `cell`.
     #[inline]
     pub fn on_batches(&mut self, cell: u64, batch: u64, cells: u64) {
         self.stretches.put(EqualBatches { cell, batch, cells });
     }
 
-    /// Records that a VC has cells from `batch` on.
+    /// Records that a VC has a cell in every batch from `batch` on.
     #[inline]
     pub fn open(&mut self, batch: u64, local: u32) {
         self.opened.put(Change { batch, local });
@@ -125,7 +125,7 @@ impl OccupancyHistory {
         self.closed.insert(self.closed.len() - later, Change { batch, local });
     }
 
-    /// Advances the head to the oldest cell after `departed` departures; the queue must not be empty.
+    /// Advances the head to the oldest cell that remains after `departed` departures; the queue must not be empty.
     pub fn seek(&mut self, departed: u64) -> Oldest {
         while self.stretches.get(1).is_some_and(|next| next.cell <= departed) {
             self.stretches.pop_front();
@@ -208,8 +208,8 @@ impl OccupancyHistory {
 mod tests {
     use super::*;
 
-    /// Checks a queue that holds `held` cells, with one cell of one of two VCs per batch; the VC changes every other
-    /// batch.
+    /// Checks a queue that holds `held` cells. Each batch has one cell, which belongs to one of two VCs; the VC changes
+    /// every other batch.
     fn history(batches: u64, held: u64, forgets: bool) -> OccupancyHistory {
         let mut history = OccupancyHistory::new(2);
         for batch in 0..batches {

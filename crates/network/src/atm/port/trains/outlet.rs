@@ -1,4 +1,4 @@
-//! Slots of a train port that UBR can use: all slots, or the slots that VBR leaves.
+//! The slots of a train port that UBR can use: all slots, or those that VBR leaves unused.
 
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::BatchSlots;
@@ -16,7 +16,7 @@ pub enum Outlet {
 }
 
 impl Outlet {
-    /// Returns the queue length X before a batch for which the slots are given; batches must be in order.
+    /// Returns the queue length X before a batch whose slots are given; batches must be in order.
     #[inline]
     pub fn held(&mut self, slots: BatchSlots) -> u64 {
         match self {
@@ -34,7 +34,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the slot of a cell that follows `before` other cells of its batch; the cell must be certain to get a
+    /// Returns the slot of a cell that follows `before` other cells of its batch. The cell must be certain to get a
     /// slot.
     #[inline]
     pub fn slot(&mut self, first: u64, before: u64) -> u64 {
@@ -44,8 +44,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the number of cells, arriving from the start of slot `first` on, that are certain to get slots before
-    /// `horizon`.
+    /// Returns how many cells that arrive from the start of slot `first` on are certain to get slots before `horizon`.
     #[inline]
     pub fn room(&self, first: u64, horizon: u64) -> u64 {
         match self {
@@ -54,8 +53,8 @@ impl Outlet {
         }
     }
 
-    /// Returns whether the queue length X is certain to be at most `max` after `cells` further arrivals and `ended`
-    /// slots.
+    /// Returns whether the queue length X is certain to be at most `max` after `cells` further arrivals and once
+    /// `ended` slots have ended.
     #[inline]
     pub fn fit(&self, first: u64, cells: u64, ended: u64, max: u64) -> bool {
         match self {
@@ -64,7 +63,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the queue length X after `ended` slots without further arrivals.
+    /// Returns the queue length X once `ended` slots have ended, if there are no further arrivals.
     pub fn held_at(&self, ended: u64) -> u64 {
         match self {
             Outlet::AllSlots(alone) => alone.held(ended),
@@ -80,7 +79,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the VBR queue, with the port's slots and the first free one.
+    /// Returns the VBR queue, the port's slots, and the first free slot.
     pub fn vbr_mut(&mut self) -> Option<(&mut VbrQueue, &SlotGrid, &mut SlotCursor)> {
         match self {
             Outlet::AllSlots(_) => None,
@@ -97,7 +96,7 @@ impl Outlet {
     }
 }
 
-/// Slots without gaps within each busy period.
+/// Slots that are used without gaps within each busy period.
 #[derive(Clone, Debug)]
 pub struct AllSlots {
     departures: GridSums,
@@ -131,7 +130,7 @@ impl AllSlots {
         self.next.saturating_sub(self.busy.max(ended))
     }
 
-    /// Returns the queue length X after `ended` slots, with `more` additional cells.
+    /// Returns the queue length X, including `more` additional cells, once `ended` slots have ended.
     #[inline(always)]
     pub(super) fn held_after(&self, more: u64, ended: u64) -> u64 {
         (self.next + more).saturating_sub(self.busy.max(ended))
@@ -153,7 +152,7 @@ impl AllSlots {
     }
 }
 
-/// A stretch of equally spaced slots, each with a cell.
+/// A stretch of equally spaced slots, each of which carries a cell.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// Number of the cell in the first slot.
@@ -179,7 +178,7 @@ impl Stretch {
         cells.min(self.cells)
     }
 
-    /// Appends cells from `slot` on if the spacing matches.
+    /// Appends cells in slots from `slot` on, if the spacing matches.
     fn takes(&mut self, slot: u64, cells: u64) -> bool {
         let stride = slot - self.last();
         if (self.cells > 1 && stride != self.stride) || (cells > 1 && stride != 1) {
@@ -191,10 +190,10 @@ impl Stretch {
     }
 }
 
-/// Maximum number of slots whose sum is computed step by step.
+/// Maximum number of slots whose sum is computed slot by slot.
 const FEW: u64 = 16;
 
-/// Assignment of the slots that VBR leaves to UBR.
+/// Assignment of the slots that VBR leaves unused to UBR.
 #[derive(Clone, Debug)]
 pub struct SharedWithVbr {
     vbr: VbrQueue,
@@ -202,9 +201,9 @@ pub struct SharedWithVbr {
     departures: GridSums,
     /// First slot that is not assigned to either class.
     next: SlotCursor,
-    /// Number of cells that have a slot, or will not get one before the end of the run.
+    /// Number of cells that have a slot, or that will not get one before the end of the run.
     given: u64,
-    /// Cells of the current batch that already have a slot.
+    /// Number of cells of the current batch that already have a slot.
     ahead: u64,
     /// Number of slots that had ended at the latest batch; later queries refer to at least this number.
     ended: u64,
@@ -215,7 +214,7 @@ pub struct SharedWithVbr {
     /// Sums of the end times [ps] of assigned slots: of long stretches, and of single slots.
     ends: StartSum,
     few_ends: u128,
-    /// Slot number for cells without a slot; this slot does not end within the run.
+    /// Slot number of cells without a slot; this slot does not end within the run.
     after_the_run: u64,
 }
 
@@ -293,7 +292,7 @@ impl SharedWithVbr {
         }
     }
 
-    /// Advances past slots that all belong to UBR.
+    /// Advances past slots that all go to UBR.
     fn pass(&mut self, slot: u64, cells: u64) {
         if cells > FEW {
             self.next = self.grid.cursor(slot + cells);
@@ -319,19 +318,22 @@ impl SharedWithVbr {
         self.given += cells;
     }
 
-    /// Returns a lower bound on the number of UBR's slots: the number that would remain if VBR always had priority.
+    /// Returns a lower bound on the number of slots that UBR gets: the number that would remain if VBR always had
+    /// priority.
     fn room(&self, first: u64, horizon: u64) -> u64 {
         let next = self.next.index().max(first) + self.vbr.to_come();
         horizon.saturating_sub(next)
     }
 
-    /// Returns whether the queue length X is at most `max` after `cells` further arrivals and `ended` slots.
+    /// Returns whether the queue length X is at most `max` after `cells` further arrivals and once `ended` slots have
+    /// ended.
     fn fit(&self, cells: u64, ended: u64, max: u64) -> bool {
         let enough = (self.given + cells).saturating_sub(max);
         enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)
     }
 
-    /// Returns the departures after `ended` slots, which must be at least the number at the latest batch.
+    /// Returns the number of departures once `ended` slots have ended; `ended` must be at least the number at the
+    /// latest batch.
     fn departed_by(&self, ended: u64) -> u64 {
         let mut departed = self.held.front().map_or(self.given, |first| first.cell);
         let from = if ended < self.ended {

@@ -21,7 +21,7 @@ use longpipe_events::{Ring, Span};
 pub struct TrainParameters {
     /// Lane in which the edges of its frames are queued.
     pub lane: usize,
-    /// Slots of the interfaces at its inputs.
+    /// Slots of the interfaces that feed the port.
     pub input: SlotGrid,
     /// Propagation delay from the interfaces.
     pub input_delay: Span,
@@ -29,15 +29,15 @@ pub struct TrainParameters {
     pub grid: SlotGrid,
     /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
-    /// Buffer size K [cell]; None is unlimited.
+    /// Buffer size K [cell]; None means unlimited.
     pub capacity: Option<u64>,
     /// Buffer policy.
     pub policy: Policy,
     /// Injected losses.
     pub loss: Option<Box<Loss>>,
-    /// Order of simultaneous cells.
+    /// Order in which simultaneous cells are processed.
     pub ties: TieRule,
-    /// VC, link and link end of each circuit, by its index at the port.
+    /// VC, link and link end of each circuit, indexed by the circuit's number at the port.
     pub circuits: Vec<(Circuit, Link, LinkEnd)>,
     /// First slot whose cell has not left the path by the end of the run.
     pub horizon: u64,

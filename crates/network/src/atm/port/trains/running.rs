@@ -4,7 +4,7 @@ use crate::atm::port::trains::vc::Rank;
 use crate::packets::{Circuit, Link};
 use longpipe_events::Time;
 
-/// A VC with a cell in each batch.
+/// A VC that has a cell in each batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     pub(super) local: u32,
@@ -19,7 +19,8 @@ pub(super) struct Running {
 pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) time: Time,
-    /// First slot that the batch's cells may use. If `open`, 0, because the first unused slot is at least as late.
+    /// First slot that the batch's cells may use. If `open`, this is 0, because the first unused slot is at least as
+    /// late.
     pub(super) slot: u64,
     /// Queue length X before the batch's first cell, or an upper bound if `open`; in cell-by-cell mode, the current X.
     pub(super) held: u64,
@@ -29,7 +30,7 @@ pub(super) struct Batch {
     pub(super) open: bool,
     /// Number of cells of trains that ended with the batch; in cell-by-cell mode, number of admitted cells.
     pub(super) taken: u64,
-    /// Cell-by-cell mode: number of processed cells of active trains, in order of rank.
+    /// In cell-by-cell mode, the number of cells of active trains that have been processed, in order of rank.
     pub(super) cells: Option<usize>,
     pub(super) order: Vec<(Rank, u32)>,
 }

@@ -17,8 +17,8 @@ impl TrainPort {
         self.advance(next, self.clock.time(next));
     }
 
-    /// Returns the counters of the settled port. Queued cells count with their waiting time until `now`, and frames in
-    /// transit with the cells that have arrived.
+    /// Returns the counters of the settled port. They include the time that queued cells have waited up to `now`, and
+    /// those cells of frames in transit that have arrived.
     pub fn counters_at(&self, now: Time) -> QueueCounters {
         let mut counters = self.counters;
         let (next, mut arrival_time) = (self.batch.number, self.arrival_time);
@@ -49,7 +49,7 @@ impl TrainPort {
         self.outlet.held_at(self.grid.ended_by(now))
     }
 
-    /// Returns the number of queued cells of the settled port, by VC (X_i).
+    /// Returns the number of queued cells of each VC (X_i) at the settled port.
     pub fn held_by_vc(&self, now: Time) -> Vec<u64> {
         let (ended, mut held) = (self.grid.ended_by(now), vec![0; self.vcs.len()]);
         for late in &self.late {
@@ -58,7 +58,7 @@ impl TrainPort {
         held
     }
 
-    /// Returns the admitted cells of a VC, and its frames for the next node.
+    /// Returns the number of admitted cells of a VC, and the number of its frames that the next node receives.
     pub fn passed_on(&self, local: usize) -> (u64, u64) {
         let vc = &self.vcs[local];
         let run = if vc.run == NONE { 0 } else { self.batch.number - vc.run };

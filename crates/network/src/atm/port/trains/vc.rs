@@ -9,7 +9,7 @@ use longpipe_events::{Order, Time};
 /// Order of the cells of a batch: by the tie-breaking rule, then by link.
 pub type Rank = (Order, Link);
 
-/// Value that means no batch.
+/// Placeholder that means no batch.
 pub const NONE: u64 = u64::MAX;
 
 /// A virtual circuit.
@@ -25,24 +25,24 @@ pub struct TrainVc {
     pub frame: FrameState,
     /// Batch of the frame's first cell.
     pub first: u64,
-    /// Batch of the lost cell after which the rest of the frame is discarded.
+    /// Batch of the lost cell because of which the rest of the frame is discarded.
     pub lost_at: u64,
     /// Index among the active trains.
     pub place: u32,
     /// First batch of the current run of admitted cells; `NONE` if the latest cell was not admitted.
     pub run: u64,
-    /// Cells admitted before `run`.
+    /// Number of cells admitted before `run`.
     pub admitted: u64,
     /// Whether a cell of the current frame was admitted.
     pub entered: bool,
     /// Whether an earlier frame lost its last cell, so that the current frame merges with it and is discarded.
     pub merged: bool,
-    /// Number of frames that the next node receives; a lost last cell merges two frames into one.
+    /// Number of frames that the next node receives; if a last cell is lost, two frames merge into one.
     pub frames_out: u64,
 }
 
 impl TrainVc {
-    /// Creates an idle VC from its number, its link and the link's end.
+    /// Creates an idle VC, given its number, its link and the link's end.
     pub fn new((vc, link, end): (Circuit, Link, LinkEnd)) -> TrainVc {
         TrainVc {
             vc,
@@ -71,7 +71,7 @@ impl TrainVc {
         (self.frame, self.first, self.entered) = (frame, batch, false);
     }
 
-    /// Records that cells are admitted again. Returns whether the cell starts a frame for the next node.
+    /// Records that the VC's cells are admitted again. Returns whether the cell starts a frame for the next node.
     pub fn enter(&mut self) -> bool {
         let begins = !self.entered && !self.merged;
         self.entered = true;
@@ -79,7 +79,7 @@ impl TrainVc {
         begins
     }
 
-    /// Records that the frame's last cell was not admitted, so that its other cells merge with the next frame.
+    /// Records that the frame's last cell was not admitted, so that the frame's other cells merge with the next frame.
     pub fn merge(&mut self) {
         self.merged |= self.entered;
     }
