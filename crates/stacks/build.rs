@@ -1,5 +1,5 @@
-//! Binds references within the object to its own functions, because `src/clock.rs` and `src/entropy.rs` replace two
-//! functions of the C library.
+//! Binds references within the object to the object's own functions, because `src/clock.rs` and `src/entropy.rs`
+//! replace two functions of the C library.
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Files by digest, each with its name in messages to the user.
+/// Files by digest, each with the name that messages to the user contain.
 ///
-/// A digest determines the contents of its file, so that simulations can share the table.
+/// Simulations can share the table because a digest determines the contents of its file.
 static FILES: Mutex<BTreeMap<String, (PathBuf, String)>> = Mutex::new(BTreeMap::new());
 
 /// Registers the file with a given digest; error messages refer to it as `name`.

@@ -20,7 +20,7 @@ pub trait Stacks {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String>;
 }
 
-/// Exports an object's table for the stacks of a type; the C string is the list of stacks.
+/// Exports the table of an object, given the type that implements its stacks; the C string is the list of stacks.
 #[macro_export]
 macro_rules! export {
     ($stacks:ty, $stacks_list:expr) => {
@@ -31,7 +31,7 @@ macro_rules! export {
     };
 }
 
-/// Returns the table of a type's stacks.
+/// Returns the table for the stacks of a type.
 pub const fn table<S: Stacks>(stacks_list: &'static CStr) -> table::Table {
     table::Table {
         version: table::VERSION,
@@ -47,19 +47,19 @@ pub const fn table<S: Stacks>(stacks_list: &'static CStr) -> table::Table {
     }
 }
 
-/// An end in an additional box, so that a pointer to it fits into one word.
+/// An end in a second box, so that a pointer to it fits into one word.
 struct BoxedEnd(Box<dyn End>);
 
 thread_local! {
-    /// Place and message of the latest panic.
+    /// Location and message of the latest panic.
     static LATEST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 static HOOK: Once = Once::new();
 
-/// Runs the code of a stack; a panic becomes an error.
+/// Runs the code of a stack; turns a panic into an error.
 fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    // The object has its own copy of the standard library, so setting its panic hook affects no other code.
+    // The object has its own copy of the standard library, so its panic hook affects no other code.
     HOOK.call_once(|| {
         set_hook(Box::new(|panic| {
             let place = panic
@@ -151,14 +151,14 @@ unsafe extern "C" fn create<S: Stacks>(
 unsafe extern "C" fn destroy(end: *mut c_void) {
     // SAFETY: the end is one that `create` made and is no longer used.
     let boxed = unsafe { Box::from_raw(end.cast::<BoxedEnd>()) };
-    // A panic while an end is destroyed is ignored.
+    // A panic during the destruction of an end is ignored.
     let _ = catch_panic(move || {
         drop(boxed);
         Ok(())
     });
 }
 
-/// Returns the end behind a pointer.
+/// Returns the end to which a pointer points.
 ///
 /// # Safety
 /// The pointer must come from `create`, and no other reference to the end may exist during the call.
@@ -168,9 +168,10 @@ unsafe fn end_of<'a>(end: *mut c_void) -> &'a mut dyn End {
 }
 
 unsafe extern "C" fn due(end: *mut c_void) -> u64 {
-    // SAFETY: the interface allows one call at a time for an end.
+    // SAFETY: the interface allows only one call at a time for each end.
     let end = unsafe { end_of(end) };
-    // After a panic here, the end is woken immediately: it will panic again in `wake`, which can return an error line.
+    // After a panic here, the end is woken immediately: it will panic again in `wake`, where an error line can be
+    // returned.
     catch_panic(|| Ok(end.due())).unwrap_or(0)
 }
 
@@ -185,7 +186,8 @@ impl Outbox for Host {
 }
 
 unsafe extern "C" fn wake(end: *mut c_void, now: u64, outbox: *const table::Outbox, problem: *mut c_char) -> u32 {
-    // SAFETY: the interface allows one call at a time for an end, and requires a valid outbox during the call.
+    // SAFETY: the interface allows only one call at a time for each end, and requires an outbox that is valid during
+    // the call.
     let (end, mut host) = unsafe { (end_of(end), Host(*outbox)) };
     status_of(catch_panic(|| end.wake(now, &mut host)), problem)
 }
@@ -198,13 +200,14 @@ unsafe extern "C" fn receive(
     ecn: u32,
     problem: *mut c_char,
 ) -> u32 {
-    // SAFETY: the interface allows one call at a time for an end, and requires a valid payload during the call.
+    // SAFETY: the interface allows only one call at a time for each end, and requires a payload that is valid during
+    // the call.
     let (end, payload) = unsafe { (end_of(end), std::slice::from_raw_parts(payload, bytes as usize)) };
     status_of(catch_panic(|| end.receive(now, payload, Ecn::from_bits(ecn))), problem)
 }
 
 unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
-    // SAFETY: the interface allows one call at a time for an end.
+    // SAFETY: the interface allows only one call at a time for each end.
     let end = unsafe { end_of(end) };
     let found = catch_panic(|| Ok(end.state())).unwrap_or_default();
     let known = |value: Option<u64>| value.unwrap_or(UNKNOWN);
@@ -222,7 +225,7 @@ unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
 }
 
 unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: table::Tell, host: *mut c_void) {
-    // SAFETY: the interface allows one call at a time for an end.
+    // SAFETY: the interface allows only one call at a time for each end.
     let end = unsafe { end_of(end) };
     let found = catch_panic(|| Ok(end.report())).unwrap_or_default();
     let mut closed = [0; LINE];

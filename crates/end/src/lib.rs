@@ -1,8 +1,8 @@
 //! The interface between a run and a real protocol stack that ends one of its flows.
 //!
 //! A run drives each end in virtual time: it delivers packets ([`End::receive`]), wakes the end ([`End::wake`]), and
-//! reads the time at which it must be woken next ([`End::due`]). An end uses neither the clock nor random numbers of
-//! the machine.
+//! reads the time at which it must be woken next ([`End::due`]). An end uses neither the machine's clock nor its random
+//! numbers.
 //!
 //! Stacks are in shared objects, which export the table of C functions in [`table`]; [`export`] creates this table from
 //! an implementation of [`End`].
@@ -10,10 +10,10 @@
 pub mod export;
 pub mod table;
 
-/// Value for an absent time [ps].
+/// Value that stands for an absent time [ps].
 pub const NEVER: u64 = u64::MAX;
 
-/// Headers of IPv4 and UDP before each payload [byte].
+/// Length of the IPv4 and UDP headers before each payload [byte].
 pub const HEADER_BYTES: u32 = 28;
 
 /// The two ECN bits of an IP header (RFC 3168 section 5).
@@ -32,7 +32,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns the codepoint for the two low bits of a number; its other bits are ignored.
+    /// Returns the codepoint that the two low bits of a number encode; its other bits are ignored.
     pub fn from_bits(bits: u32) -> Ecn {
         match bits & 3 {
             0 => Ecn::NotEct,
@@ -57,13 +57,13 @@ pub enum Role {
 pub struct Setup<'a> {
     /// Role of the end.
     pub role: Role,
-    /// Seed of all randomness of the end.
+    /// Seed from which all randomness of the end is derived.
     pub seed: u64,
     /// Start time of the flow's application [ps].
     pub start_ps: u64,
-    /// Maximum UDP payload of the path [byte].
+    /// Maximum UDP payload that the path carries [byte].
     pub most_bytes: u32,
-    /// Names and values of the scenario's settings.
+    /// Names and values of the settings in the scenario.
     pub settings: &'a [(String, String)],
 }
 
@@ -92,16 +92,16 @@ pub trait Outbox {
     fn send(&mut self, payload: &[u8], ecn: Ecn);
 }
 
-/// A program that the user has run at an end of a flow.
+/// A user's program that has run at an end of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramReport {
     /// The program and its arguments.
     pub words: Vec<String>,
     /// Time at which the program started [ps].
     pub started_ps: Option<u64>,
-    /// Time at which the program ended by itself [ps].
+    /// Time at which the program ended, if it ended by itself [ps].
     pub ended_ps: Option<u64>,
-    /// Exit code of a program that ended by itself, or 128 and the number of the signal that ended it.
+    /// Exit code of a program that ended by itself, or 128 plus the number of the signal that ended it.
     pub exit_code: Option<u64>,
     /// Beginning of the standard output.
     pub output: String,
@@ -109,10 +109,10 @@ pub struct ProgramReport {
     pub errors: String,
 }
 
-/// A protocol stack at one end of a flow, with the application above it. Times are picoseconds of the run.
+/// A protocol stack at one end of a flow, with the application above it. Times are in picoseconds of the run.
 pub trait End: Send {
-    /// Returns the length of the headers below the payloads of this end [byte]: those of IPv4 and UDP, or 0 if its payloads are
-    /// whole IP packets.
+    /// Returns the length of the headers below the payloads of this end [byte]: the length of the IPv4 and UDP headers,
+    /// or 0 if its payloads are whole IP packets.
     fn header_bytes(&self) -> u32 {
         HEADER_BYTES
     }
@@ -123,7 +123,7 @@ pub trait End: Send {
         false
     }
 
-    /// Returns the time at which `wake` is to be called if nothing is received earlier, or [`NEVER`].
+    /// Returns the time at which `wake` must be called if nothing is received earlier, or [`NEVER`].
     fn due(&mut self) -> u64;
 
     /// Processes expired timers, received datagrams and the application at `now`. Called once for each time at which
@@ -146,7 +146,7 @@ pub trait End: Send {
     /// Returns the counters of the end.
     fn report(&mut self) -> Report;
 
-    /// Returns the report of the user's program at this end, if there is one, after `report`.
+    /// Returns the report of the user's program at this end, if there is one. Called after `report`.
     fn program(&mut self) -> Option<ProgramReport> {
         None
     }
@@ -158,7 +158,7 @@ pub trait End: Send {
     }
 }
 
-/// State of a sender. A value is None if the stack does not report it.
+/// State of a sender. If the stack does not report a value, it is None.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
     /// Congestion window [byte].
@@ -190,14 +190,14 @@ pub struct Report {
     pub sent_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Total length of the packets declared lost [byte].
+    /// Total length of the packets that were declared lost [byte].
     pub lost_bytes: u64,
-    /// Reductions of the congestion window.
+    /// Number of reductions of the congestion window.
     pub congestion_events: u64,
     /// Time at which the handshake was complete [ps].
     pub handshake_ps: Option<u64>,
-    /// Time and reason of a connection's premature end; the reason is one line.
+    /// Time of the connection's premature end, and the reason in one line.
     pub closed: Option<(u64, String)>,
-    /// Further values; each name includes its unit.
+    /// Additional values; each name includes the unit.
     pub values: Vec<(String, f64)>,
 }

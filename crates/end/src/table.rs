@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void};
 pub const VERSION: u32 = 1;
 /// NUL-terminated name under which a shared object exports its table.
 pub const SYMBOL: &[u8] = b"longpipe_ends\0";
-/// Value for an unknown number.
+/// Value that stands for an unknown number.
 pub const UNKNOWN: u64 = u64::MAX;
 /// Size of the buffer for an error line, including the terminating NUL [byte].
 pub const LINE: usize = 512;
@@ -35,9 +35,9 @@ pub struct Setup {
     pub settings: *const Setting,
     /// Number of settings.
     pub count: u32,
-    /// 1 for the end that sends the flow's data, 0 for the other end.
+    /// Role of the end: 1 if it sends the flow's data, 0 if it receives them.
     pub sends: u32,
-    /// Maximum UDP payload of the path [byte].
+    /// Maximum UDP payload that the path carries [byte].
     pub most_bytes: u32,
     /// Must be zero.
     pub reserved: u32,
@@ -49,7 +49,7 @@ pub struct Setup {
 pub struct Outbox {
     /// First argument of `send`.
     pub host: *mut c_void,
-    /// Sends a copy of a datagram: payload, its length, and the two ECN bits.
+    /// Sends a copy of a datagram. The arguments are its payload, the payload's length, and the two ECN bits.
     pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32),
 }
 
@@ -87,9 +87,9 @@ pub struct Report {
     pub sent_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Total length of the packets declared lost [byte].
+    /// Total length of the packets that were declared lost [byte].
     pub lost_bytes: u64,
-    /// Reductions of the congestion window.
+    /// Number of reductions of the congestion window.
     pub congestion_events: u64,
     /// Time at which the handshake was complete [ps], or `UNKNOWN`.
     pub handshake_ps: u64,
@@ -99,7 +99,8 @@ pub struct Report {
     pub closed: [c_char; LINE],
 }
 
-/// Callback for an additional value of a report: the `host` that was passed to `report`, the value's name, and the value.
+/// Callback for an additional value of a report. Its arguments are the `host` that was passed to `report`, the value's
+/// name, and the value.
 pub type Tell = unsafe extern "C" fn(host: *mut c_void, name: *const c_char, value: f64);
 
 /// Table of functions. A function that can fail returns 0, or 1 after writing a NUL-terminated line to `problem`, a
@@ -113,7 +114,7 @@ pub struct Table {
     pub size: u32,
     /// NUL-terminated list of the object's stacks, for example "quinn 0.11.19, noq 1.4.0".
     pub stacks: *const c_char,
-    /// Creates an end of a stack, and writes its state to `end`.
+    /// Creates an end that runs a stack, and writes the end's state to `end`.
     pub create: unsafe extern "C" fn(
         stack: *const c_char,
         setup: *const Setup,
@@ -122,11 +123,11 @@ pub struct Table {
     ) -> u32,
     /// Destroys an end.
     pub destroy: unsafe extern "C" fn(end: *mut c_void),
-    /// Returns the time at which `wake` is to be called [ps], or `UNKNOWN`.
+    /// Returns the time at which `wake` must be called [ps], or `UNKNOWN`.
     pub due: unsafe extern "C" fn(end: *mut c_void) -> u64,
-    /// Processes expired timers, received datagrams and the application at `now` [ps].
+    /// Processes, at `now` [ps], expired timers, received datagrams and the application.
     pub wake: unsafe extern "C" fn(end: *mut c_void, now: u64, outbox: *const Outbox, problem: *mut c_char) -> u32,
-    /// Receives a datagram at `now` [ps]: payload, its length, and the two ECN bits.
+    /// Receives a datagram at `now` [ps]. The arguments are its payload, the payload's length, and the two ECN bits.
     pub receive: unsafe extern "C" fn(
         end: *mut c_void,
         now: u64,

@@ -1,16 +1,16 @@
 //! The event queue: one pending event per entity.
 //!
 //! Events at equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
-//! The queue is a calendar queue: events of the next few thousand bucket widths are in a wheel of buckets, later ones
-//! in a tournament (the overflow). If many events share a bucket, such as those of thousands of flows at the same time,
-//! they are also in the tournament, where a change takes time in proportion to the logarithm of their number. One
-//! entity that reschedules itself constantly, such as a busy port, has a dedicated slot outside both.
+//! The queue is a calendar queue: events within the next few thousand bucket widths are in a wheel of buckets, and
+//! later events are in a tournament (the overflow). If many events share a bucket, such as those of thousands of flows
+//! at the same time, they are also in the tournament, where a change takes time proportional to the logarithm of their
+//! number. One entity that reschedules itself constantly, such as a busy port, has a dedicated slot outside both.
 
 use crate::key::{Entity, Key, Order, MAX_ENTITIES};
 use crate::time::{Span, Time};
 use crate::tournament::Tournament;
 
-/// Number of buckets of the wheel, which is the number of bits of a two-level bitmap with 64-bit words.
+/// Number of buckets of the wheel; a two-level bitmap with 64-bit words has this number of bits.
 const BUCKETS: u64 = 64 * 64;
 const WORDS: usize = (BUCKETS / 64) as usize;
 /// Maximum number of events that are kept sorted; further events of the current bucket are in the overflow.
@@ -30,7 +30,7 @@ enum Location {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     key: Key,
-    /// Neighbours in the list of the same bucket.
+    /// Neighbours in the list of events in the same bucket.
     next: Entity,
     previous: Entity,
     location: Location,
@@ -45,25 +45,25 @@ pub struct EventQueue {
     lower_bound: u64,
     /// Number of the current bucket; bucket 0 starts at time zero.
     current_bucket: u64,
-    /// Events of buckets up to the current one, in descending order; at most `CROWD` events.
+    /// Events of all buckets up to the current one, in descending order of time; at most `CROWD` events.
     current: Vec<Key>,
-    /// First entity of each later bucket, by bucket number modulo `BUCKETS`.
+    /// First entity of each later bucket, indexed by the bucket number modulo `BUCKETS`.
     buckets: Vec<Entity>,
     /// Bitmap of non-empty buckets; `words` is the bitmap of its non-zero words.
     occupied: [u64; WORDS],
     words: u64,
-    /// Events beyond the wheel, and those of the current bucket if it is crowded.
+    /// Events later than the wheel covers, and the events of the current bucket if it is crowded.
     overflow: Tournament,
     /// Event in the dedicated slot, or `Key::NEVER`.
     dedicated: Key,
-    /// Minimum of the dedicated slot and of the overflow.
+    /// Earlier one of the events in the dedicated slot and in the overflow.
     outside_min: Key,
     pending: Vec<Pending>,
 }
 
 impl EventQueue {
-    /// Creates an empty queue for entities `0..entities`. It is fastest if most events are scheduled a small multiple
-    /// of `interval` ahead.
+    /// Creates an empty queue for entities `0..entities`. The queue is fastest if most events are scheduled ahead by a
+    /// small multiple of `interval`.
     pub fn new(entities: usize, interval: Span) -> EventQueue {
         assert!(entities <= MAX_ENTITIES, "at most {MAX_ENTITIES} entities");
         let nothing = Pending {
@@ -87,7 +87,7 @@ impl EventQueue {
         }
     }
 
-    /// Schedules the entity's event and replaces its pending one, if any.
+    /// Schedules the entity's event, which replaces its pending event, if any.
     #[inline]
     pub fn set(&mut self, entity: Entity, time: Time, order: Order) {
         let key = Key::new(time, order, entity);
@@ -122,7 +122,7 @@ impl EventQueue {
         }
     }
 
-    /// Schedules the event of an entity that reschedules itself constantly, in the dedicated slot if it is free.
+    /// Schedules the event of an entity that reschedules itself constantly; uses the dedicated slot if it is free.
     #[inline]
     pub fn set_dedicated(&mut self, entity: Entity, time: Time, order: Order) {
         let location = self.pending[entity as usize].location;
@@ -144,7 +144,7 @@ impl EventQueue {
         }
     }
 
-    /// Removes and returns the earliest event (time and entity), unless it is after `end`.
+    /// Removes and returns the earliest event (time and entity), unless the event is after `end`.
     #[inline]
     pub fn pop(&mut self, end: Time) -> Option<(Time, Entity)> {
         if self.current.is_empty() {
@@ -221,7 +221,7 @@ impl EventQueue {
         self.outside_min = self.overflow.first().min(key);
     }
 
-    /// Returns the next non-empty bucket and its event, if the bucket has only one event and this event precedes all
+    /// Returns the next non-empty bucket and its event if the bucket has only one event and this event precedes all
     /// events outside the wheel.
     #[inline(always)]
     fn next_if_alone(&self) -> Option<(u64, Key)> {
@@ -283,7 +283,7 @@ impl EventQueue {
         if self.words == 0 {
             return None;
         }
-        // Search the later words of the bitmap and then wrap around, up to the buckets before `from`.
+        // Searches the later words of the bitmap, and then wraps around to the buckets before `from`.
         let ahead = u64::from(self.words.rotate_right(word as u32 + 1).trailing_zeros()) + 1;
         let found = self.occupied[(word + ahead as usize) % WORDS];
         Some(from - bit + 64 * ahead + u64::from(found.trailing_zeros()))

@@ -23,7 +23,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key greater than that of every event.
+    /// A key that is greater than the key of every event.
     pub const NEVER: Key = Key {
         time: u64::MAX,
         rank: u64::MAX,

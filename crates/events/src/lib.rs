@@ -1,5 +1,5 @@
-//! Discrete-event simulation: time, units, event queue, ring buffers, memory limit and random streams. Independent of
-//! networking.
+//! Discrete-event simulation: time, units, event queue, ring buffers, memory limit and random streams. The crate is
+//! independent of networking.
 //!
 //! ```text
 //! Rate ─▶ Time ─▶ EventQueue (next event of any entity) ─▶ the simulation's loop

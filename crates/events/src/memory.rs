@@ -1,18 +1,18 @@
 //! Memory limit of a run. Memory is counted only when a container doubles its capacity, so that other operations cost
 //! nothing.
 //!
-//! A run whose queues and records would exceed the limit ends by unwinding with a `MemoryLimit`, as does a run whose
-//! allocation fails. Without `limited` there is no limit.
+//! A run whose queues and records would exceed the limit ends by unwinding with a `MemoryLimit`, as does a run in which
+//! an allocation fails. Outside of `limited` there is no limit.
 
 use std::cell::Cell;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 
-/// Payload of the unwinding: the run needed more memory than allowed.
+/// Payload of the unwinding: the run needed more memory than the limit allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Memory that the run would have allocated in total [byte].
+    /// Total memory that the run would have allocated [byte].
     pub needed: u64,
     /// The limit [byte], or the memory available when the allocation failed.
     pub limit: u64,
@@ -31,12 +31,12 @@ impl fmt::Display for MemoryLimit {
 impl std::error::Error for MemoryLimit {}
 
 thread_local! {
-    /// Memory counted for the run on this thread [byte].
+    /// Memory counted on this thread for the current run [byte].
     static HELD: Cell<u64> = const { Cell::new(0) };
     static LIMIT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// Executes a run on this thread with a limit of `limit` bytes. Nested runs are counted separately.
+/// Executes a run on this thread with a limit of `limit` bytes. The memory of nested runs is counted separately.
 pub fn limited<T>(limit: u64, run: impl FnOnce() -> T) -> T {
     struct Before(u64, u64);
     impl Drop for Before {
@@ -49,7 +49,7 @@ pub fn limited<T>(limit: u64, run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// Adds `bytes` to the count before an allocation; unwinds if it would exceed the limit.
+/// Adds `bytes` to the count before an allocation; unwinds if the count would exceed the limit.
 #[cold]
 pub fn take(bytes: u64) {
     let needed = HELD.get().saturating_add(bytes);
@@ -145,8 +145,8 @@ impl<T: Ord> Growing<T> for BinaryHeap<T> {
     }
 }
 
-/// Counts a doubled capacity in addition to the current one, which is released after the copy. Returns the number of
-/// additional items.
+/// Counts the doubled capacity in addition to the current capacity, which is released only after the copy. Returns the
+/// number of additional items.
 #[cold]
 fn doubled<T>(room: usize) -> usize {
     let more = room.max(4);

@@ -44,7 +44,7 @@ impl<T: Default> Ring<T> {
         self.tail - self.head
     }
 
-    /// Returns whether there is no entry.
+    /// Returns whether there are no entries.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
@@ -79,7 +79,7 @@ impl<T: Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
     }
 
-    /// Removes and returns the oldest entry, and leaves the default value in its place. For entries that cannot be
+    /// Removes and returns the oldest entry, and leaves the default value in its place. Used for entries that cannot be
     /// copied.
     #[inline(always)]
     pub fn take(&mut self) -> Option<T> {
@@ -153,7 +153,8 @@ impl<T: Default> Ring<T> {
         from
     }
 
-    /// Iterates over mutable references to the entries from `number` on, oldest first, with their numbers.
+    /// Iterates over mutable references to the entries from number `number` on, oldest first; each comes with its
+    /// number.
     #[inline]
     pub fn iter_mut_from(&mut self, number: u64) -> impl Iterator<Item = (u64, &mut T)> {
         let (first, entries) = (self.slot(self.head), self.len() as usize);
@@ -214,7 +215,7 @@ impl<T: Copy + Default> Ring<T> {
         place
     }
 
-    /// Moves the entry pushed last to its position in the order of `precedes`. Entry numbers change.
+    /// Moves the entry that was pushed last to its position in the order that `precedes` defines. Entry numbers change.
     pub fn sort_last(&mut self, precedes: impl Fn(&T, &T) -> bool) {
         self.tail -= 1;
         let entry = self.slots[self.slot(self.tail)];
@@ -223,7 +224,7 @@ impl<T: Copy + Default> Ring<T> {
 
     /// Inserts an entry after all entries for which `precedes` holds. Entry numbers change.
     fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
-        // The position is usually close to the end.
+        // The position is usually near the end.
         let near = self.tail.saturating_sub(8).max(self.head);
         let mut place = (near..self.tail)
             .rev()

@@ -1,4 +1,4 @@
-//! Named random streams. The numbers of one entity do not depend on the number of other entities.
+//! Named random streams. The random numbers of one entity do not depend on the number of other entities.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
@@ -11,12 +11,12 @@ pub fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A stream of random numbers for one purpose and entity under one seed.
+/// A stream of random numbers for one purpose and one entity, derived from one seed.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
 impl Stream {
-    /// Creates the stream named by (seed, purpose, entity).
+    /// Creates the stream that (seed, purpose, entity) identify.
     pub fn new(seed: u64, purpose: &str, entity: u64) -> Stream {
         let mut state = mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
         for byte in purpose.bytes() {
@@ -25,12 +25,12 @@ impl Stream {
         Stream(Pcg64::seed_from_u64(mix(state ^ mix(entity.wrapping_add(1)))))
     }
 
-    /// Returns a uniform integer in `0..bound`, or 0 for a bound of 0.
+    /// Returns a uniformly distributed integer in `0..bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Returns a uniform number in [0, 1), a multiple of 2⁻⁵³.
+    /// Returns a uniformly distributed number in [0, 1), which is a multiple of 2⁻⁵³.
     pub fn fraction(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

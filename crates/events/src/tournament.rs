@@ -7,14 +7,14 @@ use std::hint::select_unpredictable;
 /// Keys of entities `0..n`, each present or `Key::NEVER`.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// Tree in an array: node 1 is the root, node `i` has the smaller key of nodes `2i` and `2i + 1`, and the leaves
-    /// start at `leaves`.
+    /// Tree in an array: node 1 is the root, node `i` contains the smaller key of nodes `2i` and `2i + 1`, and the
+    /// leaves start at index `leaves`.
     nodes: Vec<Key>,
     leaves: usize,
 }
 
 impl Tournament {
-    /// Creates a tree without keys for `entities`.
+    /// Creates a tree for `entities` that contains no keys.
     pub fn new(entities: usize) -> Tournament {
         let leaves = entities.max(2).next_power_of_two();
         Tournament {

@@ -36,13 +36,13 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
 }
 
-/// Returns the time between two times of the path, rounded down [ns].
+/// Returns the time between two times of the path [ns], rounded down.
 pub fn nanoseconds(from: Time, to: Time) -> u64 {
     to.0.saturating_sub(from.0) / PS_PER_NS
 }
 
-/// Sleeps until a descriptor is readable, for at most `longest_ns`. The kernel may wake the thread late by the thread's
-/// timer slack, which is 50 µs unless the thread has real-time priority or a smaller slack.
+/// Sleeps until a descriptor is readable, but for at most `longest_ns`. The kernel may wake the thread late by the
+/// thread's timer slack, which is 50 µs unless the thread has real-time priority or a smaller slack.
 ///
 /// # Errors
 /// Returns an error if a descriptor is invalid.

@@ -9,14 +9,15 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 const ETHERNET_BYTES: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// Maximum length of a packet from the kernel, with its virtio header.
+/// Maximum length of a packet from the kernel, including its virtio header.
 const LARGEST: usize = (1 << 16) + 64;
 
-/// A host's device, with a nonblocking descriptor.
+/// A host's device with a nonblocking descriptor.
 #[derive(Debug)]
 pub struct Device {
     descriptor: OwnedFd,
-    /// MAC address of the kernel's end if the device carries Ethernet frames; None for IP packets with virtio headers.
+    /// MAC address of the kernel's end if the device carries Ethernet frames; None if it carries IP packets with virtio
+    /// headers.
     ethernet: Option<[u8; 6]>,
     /// Whether the kernel accepts several datagrams as one (GSO).
     joins: bool,
@@ -24,7 +25,7 @@ pub struct Device {
     whole: Vec<u8>,
     length: usize,
     segmenter: Option<Segmenter>,
-    /// Current segment, or data to write.
+    /// Current segment, or data to be written.
     part: Vec<u8>,
 }
 
@@ -54,7 +55,7 @@ impl Device {
         self.descriptor.as_fd()
     }
 
-    /// Returns the next IP packet from the kernel, or None if there is none now.
+    /// Returns the next IP packet from the kernel, or None if no packet is available now.
     ///
     /// # Errors
     /// Returns an error if the device no longer exists.

@@ -1,5 +1,5 @@
-//! Packets that are due and are being passed to the devices of their hosts; packets that can be joined are passed
-//! together.
+//! Packets that are due and are being passed to the devices of their hosts; packets that can be joined are passed to
+//! the kernel together.
 
 use crate::clock::{nanoseconds, Clock};
 use crate::joined::Joined;
@@ -19,7 +19,7 @@ pub struct DueQueue {
     /// Lateness above which packets count as late [ns].
     limit_ns: u64,
     lead: Lead,
-    /// Time at which the current pass over due packets started.
+    /// Time at which the current round of passing due packets started.
     from: Time,
 }
 
@@ -36,12 +36,12 @@ impl DueQueue {
         }
     }
 
-    /// Returns the current lead of packets [ns].
+    /// Returns the current lead time of packets [ns].
     pub fn lead(&self, now: Time) -> u64 {
         self.lead.ns(now)
     }
 
-    /// Starts a pass, and returns the time up to which due packets are passed now.
+    /// Starts a round, and returns the time up to which packets must be due to be passed in it.
     pub fn begin(&mut self, now: Time, path: &mut Path) -> Time {
         self.from = now;
         if self.lead.ns(now) == 0 {
@@ -50,7 +50,7 @@ impl DueQueue {
         self.lead.reach(now, path.horizon().max(path.next_due()))
     }
 
-    /// Adds a packet for a host, and first passes the packets that it cannot be joined with.
+    /// Adds a packet for a host, after passing the packets with which it cannot be joined.
     pub fn put(
         &mut self,
         due: Time,

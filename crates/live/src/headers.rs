@@ -1,4 +1,5 @@
-//! Headers of real packets that the path needs: addresses, flow, length and ECN field (RFC 791, RFC 8200, RFC 3168).
+//! Headers of real packets, from which the path needs addresses, flow, length and ECN field (RFC 791, RFC 8200, RFC
+//! 3168).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -40,7 +41,7 @@ pub struct Headers {
     pub marked: bool,
 }
 
-/// Parses the headers of an IP packet. Returns None for anything else and for truncated packets.
+/// Parses the headers of an IP packet. Returns None if the data are not an IP packet or the packet is truncated.
 pub fn headers(packet: &[u8]) -> Option<Headers> {
     match packet.first()? >> 4 {
         4 => headers_4(packet),
@@ -56,7 +57,7 @@ fn headers_4(packet: &[u8]) -> Option<Headers> {
     if length < IPV4_BYTES || usize::from(bytes) < length || packet.len() < usize::from(bytes) {
         return None;
     }
-    // Fragments other than the first contain no ports.
+    // Fragments other than the first one contain no ports.
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     let protocol = header[9];
     let address = |at: usize| {

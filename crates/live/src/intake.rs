@@ -1,15 +1,15 @@
-//! Rate limit for entering packets: on average they enter no faster than the machine can deliver them, because they
-//! would be late otherwise.
+//! Rate limit for entering packets: on average, they enter no faster than the machine can deliver them; otherwise they
+//! would be delivered late.
 
 use longpipe_events::Time;
 
 use crate::clock::nanoseconds;
 
-/// Burst above the limit [packet].
+/// Burst permitted above the limit [packet].
 const BURST: i64 = 128;
-/// Minimum number of consecutive packets for a cost sample, because the wake-up dominates the cost of fewer packets.
+/// Minimum number of consecutive packets for a cost sample; with fewer packets, the wake-up would dominate the cost.
 const ENOUGH: u64 = 8;
-/// Divisor of the maximum relative change of the cost per sample, so that a single stall of the machine has little
+/// The cost changes by at most one part in this number per sample, so that a single stall of the machine has little
 /// effect.
 const SHARE: i64 = 16;
 
@@ -25,7 +25,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Creates a limit without samples.
+    /// Creates a limit that has no samples.
     pub fn new(now: Time) -> Intake {
         Intake {
             in_ns: 0,
@@ -54,7 +54,7 @@ impl Intake {
         learn(&mut self.out_ns, packets, elapsed_ns);
     }
 
-    /// Records a nap until `until`, during which no packets were processed.
+    /// Records that the thread naps until `until`; no packets are processed during the nap.
     pub fn napped(&mut self, until: Time) {
         self.counted = until;
     }
@@ -99,7 +99,7 @@ mod tests {
         let mut intake = Intake::new(Time::ZERO);
         intake.entered(8, 8 * 1_000);
         intake.left(8, 8 * 3_000);
-        // A packet costs 4.125 µs, so 215 700 packets plus the burst fit into .89 s.
+        // A packet costs 4.125 µs, so 215 700 packets plus the burst fit into 0.89 s.
         let mut entered = 0;
         for us in (0..1_000_000).filter(|us| us % 100 < 90) {
             if us % 100 == 0 {

@@ -1,4 +1,4 @@
-//! Joins datagrams of one flow that leave together, so that the kernel receives them in one call, as it does with
+//! Joins datagrams of one flow that leave together, so that the kernel receives them in one call, as it does with the
 //! receive offload of a network card (virtio 1.2 section 5.1.6, `VIRTIO_NET_HDR_GSO_UDP_L4`; Linux since 6.2). The
 //! kernel splits them again for programs that read single datagrams.
 
@@ -11,13 +11,13 @@ const MOST: usize = 64;
 /// Maximum length of an IP packet [byte].
 const LONGEST: usize = u16::MAX as usize;
 
-/// A packet with the datagrams appended to it.
+/// A packet, with the datagrams that were appended to it.
 #[derive(Debug, Default)]
 pub struct Joined {
     packet: Vec<u8>,
-    /// Number of datagrams; 0 if empty.
+    /// Number of datagrams; 0 if the buffer is empty.
     count: usize,
-    /// Offset of the first UDP header if more datagrams may be appended; otherwise None.
+    /// Offset of the first UDP header if more datagrams may be appended; None otherwise.
     transport: Option<usize>,
     /// Payload of the first datagram [byte].
     size: usize,
@@ -43,7 +43,7 @@ impl Joined {
         let Some(size) = packet.len().checked_sub(at + UDP_BYTES) else {
             return false;
         };
-        // All datagrams except the last must be as long as the first.
+        // All datagrams except the last one must be as long as the first one.
         let is_full = self.packet.len() == at + UDP_BYTES + self.count * self.size;
         let fits = size > 0 && size <= self.size && self.count < MOST && self.packet.len() + size <= LONGEST;
         let may_follow = is_full && fits && self.count > 0 && self.has_headers_of(packet, at);
@@ -57,7 +57,7 @@ impl Joined {
         true
     }
 
-    /// Returns whether the headers differ only in lengths, checksums and a consecutive identification.
+    /// Returns whether the headers differ only in their lengths and checksums and have consecutive identifications.
     fn has_headers_of(&self, packet: &[u8], at: usize) -> bool {
         let first = &self.packet;
         let same = |from: usize, to: usize| first[from..to] == packet[from..to];
@@ -127,7 +127,7 @@ fn transport_of(packet: &[u8]) -> Option<usize> {
     (length == packet.len() && datagram == length - at).then_some(at)
 }
 
-/// Returns whether lengths and checksums of a datagram are valid. The kernel does not check joined datagrams again.
+/// Returns whether the lengths and checksums of a datagram are valid. The kernel does not check joined datagrams again.
 fn has_valid_checksums(packet: &[u8], at: usize) -> bool {
     if transport_of(packet) != Some(at) {
         return false;
@@ -231,7 +231,8 @@ mod tests {
             valid[..40].to_vec(),
             Vec::new(),
         ];
-        // Each change affects one field: ECN bits, time to live, protocol, a fragment, an address, data, or checksums.
+        // Each change affects one property: ECN bits, time to live, protocol, fragmentation, an address, data, or
+        // checksums.
         invalid.extend([1, 8, 9, 6, 15, 40, 10, 26].map(|at| changed(at, 1)));
         for packet in invalid {
             let mut joined = Joined::default();

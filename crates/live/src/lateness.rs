@@ -1,4 +1,4 @@
-//! Histogram of delays, whose buckets are at most 1/64 of their values wide.
+//! Histogram of delays; the width of a bucket is at most 1/64 of its values.
 
 const BITS: u32 = 6;
 const PER_OCTAVE: usize = 1 << BITS;
@@ -22,7 +22,7 @@ impl Default for Histogram {
     }
 }
 
-/// Returns the bucket of a value.
+/// Returns the bucket that contains a value.
 fn bucket(value: u64) -> usize {
     let shift = (64 - value.leading_zeros()).saturating_sub(BITS + 1);
     ((shift as usize) << BITS) + (value >> shift) as usize

@@ -1,17 +1,17 @@
-//! Lead time: after a pause, passing a packet to the kernel takes a noticeable time (egress latency in IEEE 1588), so the
-//! packet is passed earlier by this time. Without a pause the time is negligible.
+//! Lead time: after a pause, passing a packet to the kernel takes noticeable time (egress latency in IEEE 1588), so the
+//! packet is passed that much earlier. Without a pause, this time is negligible.
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 use longpipe_events::{Span, Time};
 
-/// Length of a pause after which passing a packet takes longer [ns].
+/// If no packet was passed for at least this time, passing the next packet takes longer [ns].
 const PAUSE_NS: u64 = 1_000_000;
 /// Maximum estimate [ns].
 const MAX_LEAD_NS: u64 = 100_000;
-/// Change of the estimate per packet [ns].
+/// Amount by which each packet changes the estimate [ns].
 const STEP_NS: u64 = 1_000;
 
-/// Estimate of the time to pass a packet after a pause.
+/// Estimate of the time that it takes to pass a packet after a pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lead {
     /// Running median of this time [ns]; None before the first sample.
@@ -21,7 +21,7 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Returns the current lead [ns].
+    /// Returns the current lead time [ns].
     pub fn ns(&self, now: Time) -> u64 {
         if self.is_after_pause(now) {
             self.median_ns.unwrap_or(0)
@@ -30,7 +30,7 @@ impl Lead {
         }
     }
 
-    /// Returns the time up to which due packets are passed now. The first packet is due at `due`.
+    /// Returns the time up to which packets must be due to be passed now. The first packet is due at `due`.
     pub fn reach(&self, now: Time, due: Time) -> Time {
         if due <= now + Span(self.ns(now) * PS_PER_NS) {
             due.max(now)
@@ -39,11 +39,11 @@ impl Lead {
         }
     }
 
-    /// Records that passing a packet lasted from `from` to `to`.
+    /// Records that a packet was passed in the time from `from` to `to`.
     pub fn record(&mut self, from: Time, to: Time) {
         if self.is_after_pause(from) {
             let duration = nanoseconds(from, to).min(MAX_LEAD_NS);
-            // The estimate moves in equal steps and so tracks the median; an outlier changes it little.
+            // The estimate moves in steps of equal size, so it tracks the median, and an outlier changes it little.
             self.median_ns = Some(match self.median_ns {
                 None => duration,
                 Some(median) if duration < median => median.saturating_sub(STEP_NS),

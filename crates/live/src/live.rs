@@ -20,14 +20,14 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of packets received from a device before due packets are checked.
+/// Maximum number of packets that are received from a device before the thread checks for due packets.
 const BATCH: u64 = 16;
 /// Maximum interval [ns] between updates of the simulated flows, so that little of this work remains when a packet is
 /// due.
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
-/// Interval between checks of the stop descriptor, at which progress is also published.
+/// Interval at which the stop descriptor is checked and progress is published.
 const CHECK_INTERVAL: Span = Span(100_000_000_000);
 
 /// A host with real programs.
@@ -61,11 +61,11 @@ pub struct LiveStatus {
     pub counts: Counts,
     /// Hash of all decisions.
     pub decisions: u64,
-    /// Packets to addresses without a route.
+    /// Packets to addresses to which there is no route.
     pub no_route: u64,
-    /// Packets that are not IP, or longer than the path allows.
+    /// Packets that are not IP packets, or that are longer than the path allows.
     pub rejected: u64,
-    /// Packets that a device did not accept when they were due.
+    /// Packets that a device did not accept at the time when they were due.
     pub refused: u64,
     /// Lateness of packets.
     pub lateness: Histogram,
@@ -84,7 +84,7 @@ pub struct Live {
     hosts: Vec<Host>,
     /// Host whose packets are received next.
     turn: usize,
-    /// For each host: wake-up time of a sleep that a packet of its device ended.
+    /// For each host, the time at which a packet from its device ended a sleep.
     waiting: Vec<Option<Time>>,
     routes: Routes,
     due_queue: DueQueue,
@@ -97,7 +97,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Creates an idle loop that rejects packets longer than `longest` bytes.
+    /// Creates an idle loop, which rejects packets that are longer than `longest` bytes.
     pub fn new(path: Path, hosts: Vec<Host>, pools: &[FlowPool], longest: usize, options: Options) -> Live {
         let addresses: Vec<_> = hosts.iter().map(|host| host.addresses.clone()).collect();
         Live {
@@ -116,12 +116,12 @@ impl Live {
         }
     }
 
-    /// Records entering packets.
+    /// Records the packets that enter the path.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Captures passing packets.
+    /// Captures the packets that enter and leave the path.
     pub fn capture(&mut self, capture: Capture) {
         self.capture = Some(capture);
     }
@@ -194,7 +194,8 @@ impl Live {
         self.finish(&clock, watch)
     }
 
-    /// Returns how long the loop may sleep so that it is awake `margin` before a packet is due [ns]; None if it may not sleep.
+    /// Returns how long the loop may sleep so that it is awake `margin` before a packet is due [ns]; None if it must
+    /// not sleep.
     fn idle(&mut self, now: Time, margin: u64) -> Option<u64> {
         let (due, next) = (self.path.horizon(), self.path.next_due());
         let wait = nanoseconds(now, due).checked_sub(margin).filter(|&wait| wait > 0)?;
@@ -266,7 +267,7 @@ impl Live {
             let Some(packet) = self.hosts[from].device.receive()? else {
                 return Ok(count);
             };
-            // The first packet ended the sleep, so it arrived slightly before it is read.
+            // The first packet ended the sleep, so it arrived slightly earlier than it is read.
             let at = waiting.take().unwrap_or_else(|| clock.now()).max(self.path.now());
             let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {
                 self.status.rejected += 1;

@@ -1,4 +1,5 @@
-//! Lateness caused by the machine alone: a thread only reads the clock, and naps like a thread that forwards packets.
+//! Lateness caused by the machine alone: a thread only reads the clock, and naps as a thread that forwards packets
+//! does.
 
 use crate::clock::{sleep, Clock};
 use crate::lateness::Histogram;
@@ -9,7 +10,7 @@ use std::io;
 /// Interval of the simulated deadlines.
 const EVERY: Span = Span(10_000_000);
 
-/// Lateness at the deadlines so far.
+/// Lateness at all deadlines so far.
 #[derive(Debug)]
 struct Seen {
     due: Time,
@@ -26,8 +27,8 @@ impl Seen {
     }
 }
 
-/// Measures for `lasts` how late a thread detects deadlines every 10 µs. If `naps` is true, the thread naps like one
-/// with real-time priority.
+/// Measures for the duration `lasts` how late a thread detects deadlines, which occur every 10 µs. If `naps` is true,
+/// the thread naps as a thread with real-time priority does.
 ///
 /// # Errors
 /// Returns an error if the thread cannot sleep.

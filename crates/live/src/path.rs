@@ -1,4 +1,5 @@
-//! A path in virtual time for external packets: packets enter at times that never decrease, and each is later delivered or lost.
+//! A path in virtual time for external packets. Packets enter at times that never decrease, and each packet is later
+//! delivered or lost.
 
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
@@ -34,7 +35,7 @@ pub struct Counts {
     pub lost: [u64; CAUSES],
 }
 
-/// Number of causes of loss; they are numbered from 1.
+/// Number of causes of loss; causes are numbered from 1.
 pub const CAUSES: usize = 6;
 
 /// Names of the causes.
@@ -44,7 +45,7 @@ pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "policy", "forced", "outage
 const FIRST: u64 = 0x6c6f_6e67_7069_7065;
 
 impl Counts {
-    /// Returns the number of lost packets, over all causes.
+    /// Returns the number of packets lost for any cause.
     pub fn all_lost(&self) -> u64 {
         self.lost.iter().sum()
     }
@@ -111,8 +112,8 @@ impl<P: Probe> Path<P> {
         self.decided()
     }
 
-    /// Advances to the next time at which packets are delivered or lost, but at most to `time`, and returns these
-    /// outcomes. Afterwards [`now`](Path::now) returns that time.
+    /// Advances to the next time at which packets are delivered or lost, but not beyond `time`, and returns the
+    /// outcomes of these packets. Afterwards [`now`](Path::now) returns that time.
     pub fn advance_until_decided(&mut self, time: Time) -> &[Outcome] {
         self.now = self.simulation.advance_until_outcome(time.max(self.now).min(self.end));
         self.decided()
@@ -158,7 +159,7 @@ impl<P: Probe> Path<P> {
         self.decisions
     }
 
-    /// Returns the simulation, with the probe.
+    /// Returns the simulation, including the probe.
     pub fn simulation(&mut self) -> &mut Simulation<P> {
         &mut self.simulation
     }
@@ -198,8 +199,8 @@ impl Counts {
     }
 }
 
-/// Returns a cause's index in `CAUSE_NAMES`. Stored records contain hashes that depend on the index, so causes
-/// introduced later share the index of an older cause.
+/// Returns the index of a cause in `CAUSE_NAMES`. Stored records contain hashes that depend on the index, so causes
+/// that were introduced later share the index of an older cause.
 pub fn cause_number(cause: DropCause) -> usize {
     let shared = match cause {
         DropCause::AckFilter | DropCause::Policer => DropCause::Aqm,

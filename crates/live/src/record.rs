@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 pub const ENTRY: usize = 16;
 /// Entries per write.
 const BATCH: usize = 4096;
-/// Number of batches that may be queued for the disk before the path has to wait.
+/// Number of batches that may be queued for writing to disk before the path has to wait.
 const WAITING: usize = 1024;
 const CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
@@ -64,7 +64,7 @@ impl Recorder {
         })
     }
 
-    /// Records an entered packet.
+    /// Records a packet that entered the path.
     pub fn put(&mut self, arrival: &Arrival) {
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         let flags = flag(arrival.capable, CAPABLE) | flag(arrival.marked, MARKED) | flag(arrival.scalable, SCALABLE);
@@ -105,13 +105,13 @@ impl Recorder {
     }
 }
 
-/// Errors of reading a record.
+/// Errors that can occur when a record is read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be read.
     #[error("{0}")]
     File(#[from] io::Error),
-    /// An invalid entry, by number.
+    /// An invalid entry, given by its number.
     #[error("entry {0}: not a valid entry of a record")]
     Entry(u64),
     /// The time since the previous entry is too long.
@@ -123,7 +123,7 @@ pub enum ReadError {
 /// the record, or None if it is incomplete.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read or is invalid, and the first error of `each`.
+/// Returns an error if the file cannot be read or is invalid, and passes on the first error that `each` returns.
 pub fn read<E: From<ReadError>>(
     path: &Path,
     offset: u64,
@@ -204,14 +204,14 @@ mod tests {
         };
         assert_eq!(end, Some(expected));
         assert!(found.into_iter().eq((0..10_000).map(arrival)));
-        // This cuts the record off before its end.
+        // This truncates the record.
         let bytes = std::fs::read(&path).expect("the file");
         std::fs::write(&path, &bytes[..4 + 3 * ENTRY + 5]).expect("room");
         let ends = |offset| read(&path, offset, |_| Ok::<(), ReadError>(()));
         assert!(ends(4).is_ok_and(|end| end.is_none()));
         std::fs::write(&path, [0xff; 64]).expect("room");
         assert!(matches!(ends(0), Err(ReadError::Entry(0))));
-        // 58 days and 19 hours, then an undefined flag.
+        // A pause of 58 days and 19 hours, then an undefined flag.
         let mut entry = [0; ENTRY];
         entry[..8].copy_from_slice(&5_081_277_178_699_218_000_u64.to_le_bytes());
         std::fs::write(&path, entry).expect("room");

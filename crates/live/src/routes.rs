@@ -4,13 +4,13 @@ use crate::headers::FlowKey;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Maximum number of flows with their own entry; other flows are hashed.
+/// Maximum number of flows that have an entry of their own; other flows are hashed.
 const KNOWN_FLOWS: usize = 1 << 16;
 
-/// External flows between two hosts, to which real flows are assigned in order of appearance.
+/// External flows between two hosts; real flows are assigned to them in order of appearance.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowPool {
-    /// Host numbers of the flows' sender and receiver.
+    /// Host numbers of each flow's sender and receiver.
     pub ends: [usize; 2],
     /// First flow.
     pub first: u32,
@@ -23,7 +23,7 @@ pub struct FlowPool {
 pub struct Route {
     /// Destination host.
     pub to: usize,
-    /// Circuit to the destination.
+    /// Circuit that leads to the destination.
     pub circuit: u32,
 }
 
@@ -33,11 +33,11 @@ pub struct Routes {
     by_address: HashMap<IpAddr, usize>,
     /// Host to which packets are routed if no host has their destination address.
     outside: Option<usize>,
-    /// External flows by source and destination host. The flag marks the direction from a flow's receiver to its
-    /// sender.
+    /// External flows, indexed by source and destination host. The flag is true for the direction from a flow's
+    /// receiver to its sender.
     pools: Vec<Vec<Option<(FlowPool, bool)>>>,
     flows: HashMap<FlowKey, u32>,
-    /// Cache: flow and route of each host's last packet.
+    /// Cache of each host's last packet: its flow and its route.
     last: Vec<Option<(FlowKey, Route)>>,
 }
 

@@ -1,15 +1,15 @@
-//! Segmentation and checksum offload: the kernel passes long packets, which are split here, and packets without
-//! checksums, which are computed here (virtio 1.2 section 5.1.6, RFC 1071).
+//! Segmentation and checksum offload: this module splits long packets that the kernel passes, and computes checksums
+//! that the kernel has left out (virtio 1.2 section 5.1.6, RFC 1071).
 
-/// Size of the header before a packet, `struct virtio_net_hdr`; a header of zeros requests nothing.
+/// Size of the header before a packet, `struct virtio_net_hdr`; a header that consists of zeros requests nothing.
 pub const VNET_HDR_BYTES: usize = 10;
 /// Flag: the transport checksum must be computed.
 pub const NEEDS_CHECKSUM: u8 = 1;
 const TCP_4: u8 = 1;
 const TCP_6: u8 = 4;
-/// Kind: joined UDP datagrams.
+/// GSO type: joined UDP datagrams.
 pub const UDP_SEGMENTS: u8 = 5;
-/// Flag of a GSO type: the first segment has CWR (`VIRTIO_NET_HDR_GSO_ECN`).
+/// Flag in a GSO type: the first segment carries CWR (`VIRTIO_NET_HDR_GSO_ECN`).
 const WITH_CWR: u8 = 0x80;
 
 const TCP: u8 = 6;
@@ -17,28 +17,28 @@ const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 pub const UDP_BYTES: usize = 8;
 pub const UDP_CHECKSUM: usize = 6;
-/// Offset of TCP's checksum.
+/// Offset of the TCP checksum.
 const TCP_CHECKSUM: usize = 16;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// State of splitting a long packet into segments.
+/// State of the segmentation of a long packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Segmenter {
     protocol: u8,
-    /// Offset of the transport header, and end of all headers.
+    /// Offset of the transport header, and offset of the end of all headers.
     transport: usize,
     headers: usize,
     /// Payload of a segment [byte].
     size: usize,
-    /// Start of the next segment, end of the last, and number of segments so far.
+    /// Start of the next segment, end of the last segment, and number of segments produced so far.
     from: usize,
     end: usize,
     number: u16,
 }
 
-/// Computes the checksum of a packet if requested, or returns how to split it. A packet with an invalid request is left
-/// unchanged.
+/// Computes the checksum of a packet if its header requests this, or returns how to split the packet. A packet with an
+/// invalid request is left unchanged.
 pub fn process_header(vnet_hdr: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Option<Segmenter> {
     let word = |at: usize| usize::from(u16::from_ne_bytes([vnet_hdr[at], vnet_hdr[at + 1]]));
     let (size, transport, field) = (word(4), word(6), word(6) + word(8));
@@ -47,7 +47,7 @@ pub fn process_header(vnet_hdr: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Opti
         UDP_SEGMENTS => UDP,
         _ => {
             if vnet_hdr[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
-                // The kernel has stored the sum of the pseudo-header in the checksum field.
+                // The checksum field already contains the sum of the pseudo-header, which the kernel has stored there.
                 let found = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
                 packet[field..field + 2].copy_from_slice(&found);
             }
@@ -76,7 +76,7 @@ pub fn process_header(vnet_hdr: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Opti
 }
 
 impl Segmenter {
-    /// Writes the next segment of the packet. Returns false if there was none left.
+    /// Writes the next segment of the packet. Returns false if no segment is left.
     pub fn next(&mut self, packet: &[u8], segment: &mut Vec<u8>) -> bool {
         if self.from == self.end {
             return false;
@@ -162,7 +162,8 @@ pub fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Returns the checksum for a sum. For UDP, a checksum of zero is replaced, because zero means no checksum (RFC 768).
+/// Returns the checksum that results from a sum. For UDP, a checksum of zero is replaced, because zero means that there
+/// is no checksum (RFC 768).
 pub fn checksum(sum: u64, is_udp: bool) -> [u8; 2] {
     let found = !folded(sum);
     if is_udp && found == 0 { u16::MAX } else { found }.to_be_bytes()

@@ -1,14 +1,14 @@
-//! Sleep of a thread that forwards packets. The thread wakes up before a packet is due, earlier by the wake-up latency
-//! of the machine. At real-time priority it yields the processor before the kernel throttles it.
+//! Sleep of a thread that forwards packets. The thread ends its sleep earlier than a packet is due by the wake-up
+//! latency of the machine. At real-time priority, it yields the processor before the kernel throttles it.
 
 use longpipe_events::Time;
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 
-/// Divisor of CPU time: at real-time priority the thread yields this part of it. Otherwise the kernel would reserve 5 %
-/// of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
+/// At real-time priority, the thread yields one part in this number of its CPU time. Otherwise the kernel would take 5
+/// % of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
 const YIELD_DIVISOR: u64 = 12;
-/// CPU time owed to other threads above which the thread naps [ns].
+/// The thread naps if it owes other threads more CPU time than this [ns].
 const MAX_DEBT_NS: u64 = 100_000;
 /// Maximum estimate of the wake-up latency [ns].
 const MAX_LATENCY_NS: u64 = 300_000;
@@ -16,7 +16,7 @@ const MAX_LATENCY_NS: u64 = 300_000;
 /// Sleep history of the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct SleepHistory {
-    /// Minimum time before a packet is due during which the thread spins [ns]; 0 means that it never spins.
+    /// Minimum time for which the thread spins before a packet is due [ns]; 0 means that it never spins.
     spin_ns: u64,
     /// Whether the thread yields CPU time to other threads.
     must_yield: bool,
@@ -51,7 +51,7 @@ impl SleepHistory {
         self.spin_ns.max(self.max_latency_ns.min(MAX_LATENCY_NS))
     }
 
-    /// Returns the length of a nap that is due now, even if packets wait [ns].
+    /// Returns the length of a nap that the thread must take now, even if packets are waiting [ns].
     pub fn nap(&self, now: Time) -> Option<u64> {
         let owes = self.owes(now);
         (self.must_yield && owes > MAX_DEBT_NS).then(|| owes.saturating_sub(self.max_latency_ns))

@@ -1,4 +1,4 @@
-//! Storage of the real packets on the path, by packet number, in reusable buffers.
+//! Storage of the real packets on the path, indexed by packet number, in reusable buffers.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ impl Store {
         self.kept.push_back(Some(StoredPacket { to, packet: copy }));
     }
 
-    /// Removes and returns packet number `id`.
+    /// Removes and returns the packet with number `id`.
     pub fn take(&mut self, id: u64) -> Option<StoredPacket> {
         let taken = self.kept.get_mut(id.checked_sub(self.first)? as usize)?.take();
         while matches!(self.kept.front(), Some(None)) {

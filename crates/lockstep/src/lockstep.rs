@@ -9,15 +9,15 @@ use longpipe_network::scenario::{StackConfig, TrafficConfig};
 use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation};
 use std::collections::VecDeque;
 
-/// Maximum number of steps at one time; an end that exceeds it is assumed to prevent time from advancing.
+/// Maximum number of steps at one time; if an end exceeds it, the end is assumed to prevent time from advancing.
 const MAX_STEPS_AT_ONE_TIME: u32 = 100_000;
 
-/// Error that keeps a run with stacks from starting or continuing.
+/// Error that prevents a run with stacks from starting or continuing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StackError {
     /// Invalid scenario; the line names the field.
     Scenario(String),
-    /// Defect of a stack; the line names flow, stack and message.
+    /// Defect of a stack; the line names the flow and the stack, and contains a message.
     Defect(String),
     /// The core's counters violate an invariant.
     Counters(String),
@@ -44,11 +44,11 @@ pub struct FlowEnds {
     pub sender: EndReport,
     /// Report of the receiver.
     pub receiver: EndReport,
-    /// Reports of the user programs at the sender's and the receiver's host.
+    /// Reports of the user programs at the hosts of the sender and the receiver.
     pub programs: [Option<ProgramReport>; 2],
 }
 
-/// Creates an end of a stack for the flow with the given index.
+/// Creates an end that runs a stack, for the flow with the given index.
 pub type Create<'a> = dyn FnMut(usize, &StackConfig, &Setup<'_>) -> Result<Box<dyn End>, String> + 'a;
 
 /// One end of a flow.
@@ -68,7 +68,7 @@ struct Side {
 }
 
 impl Side {
-    /// Circuit on which the end's packets are sent.
+    /// Circuit on which the end sends its packets.
     fn circuit(&self) -> u32 {
         2 * self.flow as u32 + u32::from(self.role == Role::Receiver)
     }
@@ -81,17 +81,17 @@ pub struct Lockstep<P: Probe = ()> {
     sides: Vec<Side>,
     /// Time of each end's next action [ps].
     due: Vec<u64>,
-    /// Names of the sides' flows and stacks, for messages.
+    /// Names of each side's flow and stack, for messages.
     names: Vec<String>,
     payloads: Store,
-    /// ECN bits of the packets in `payloads`, from packet number `first` on.
+    /// ECN bits of the packets in `payloads`, beginning with packet number `first`.
     codepoints: VecDeque<Ecn>,
     first: u64,
     sent: Sent,
     outcomes: Vec<Outcome>,
-    /// Whether states of senders are reported to the probe.
+    /// Whether the states of senders are reported to the probe.
     watched: bool,
-    /// Current time, and number of steps that ends have performed at this time.
+    /// Current time, and number of steps that the ends have performed at this time.
     at: Time,
     acts: u32,
     over: bool,
@@ -101,7 +101,7 @@ pub struct Lockstep<P: Probe = ()> {
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,
-    /// End offset of each datagram in `bytes`, and its ECN bits.
+    /// For each datagram, its end offset in `bytes`, and its ECN bits.
     ends: Vec<(usize, Ecn)>,
 }
 
@@ -148,7 +148,7 @@ impl<P: Probe> Lockstep<P> {
                     has_packet: false,
                     received_bytes: 0,
                 });
-                // The version may be a digest; its first 12 digits are enough.
+                // The version may be a digest, whose first 12 digits are enough.
                 let version: String = config.version.chars().take(12).collect();
                 names.push(format!("{}: {} {version}", flow.name, config.stack));
             }
@@ -214,7 +214,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Delivers packets that have arrived to their ends, and discards the payloads of lost packets.
+    /// Delivers the packets that have arrived to their ends, and discards the payloads of lost packets.
     fn deliver(&mut self, now: Time) -> Result<(), StackError> {
         for outcome in &self.outcomes {
             let Some(kept) = self.payloads.take(outcome.id) else {
@@ -353,7 +353,7 @@ impl<P: Probe> Lockstep<P> {
         self.path.decisions()
     }
 
-    /// Returns the simulation, with its probe.
+    /// Returns the simulation, including its probe.
     pub fn into_simulation(self) -> Simulation<P> {
         self.path.into_simulation()
     }

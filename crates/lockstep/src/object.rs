@@ -42,7 +42,7 @@ impl Object {
         })
     }
 
-    /// Returns the object's stacks, for example "quinn 0.11.19, noq 1.4.0".
+    /// Returns the object's list of stacks, for example "quinn 0.11.19, noq 1.4.0".
     pub fn stacks(&self) -> String {
         // SAFETY: the interface requires a NUL-terminated text here.
         unsafe { CStr::from_ptr(self.table.stacks) }
@@ -89,7 +89,7 @@ impl Object {
     }
 }
 
-/// Returns the error line that a failed call wrote.
+/// Returns the error line that a failed call has written.
 fn check_call(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
     if failed == 0 {
         return Ok(());
@@ -97,7 +97,7 @@ fn check_call(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
     Err(line(problem))
 }
 
-/// Returns a text up to its terminating NUL, or all of it if there is none.
+/// Returns a text up to its terminating NUL, or all of it if it has none.
 fn line(text: &[c_char; LINE]) -> String {
     let bytes: Vec<u8> = text.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -116,12 +116,12 @@ impl Drop for Loaded {
     }
 }
 
-// SAFETY: only one thread at a time uses an end, and the interface allows this thread to change.
+// SAFETY: only one thread at a time uses an end; the interface permits different threads to do so one after another.
 unsafe impl Send for Loaded {}
 
 /// Passes a datagram from an object to the outbox `host`.
 unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32) {
-    // SAFETY: `wake` passes its outbox, and the object a payload that is valid during the call.
+    // SAFETY: `wake` passes its outbox, and the object passes a payload that is valid during the call.
     let (outbox, payload) = unsafe {
         (
             &mut *host.cast::<&mut dyn Outbox>(),
@@ -133,7 +133,7 @@ unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn
 
 /// Appends a value of a report to the list `host`.
 unsafe extern "C" fn tell(host: *mut c_void, name: *const c_char, value: f64) {
-    // SAFETY: `report` passes its list, and the object a NUL-terminated name.
+    // SAFETY: `report` passes its list, and the object passes a NUL-terminated name.
     let (values, name) = unsafe { (&mut *host.cast::<Vec<(String, f64)>>(), CStr::from_ptr(name)) };
     values.push((name.to_string_lossy().into_owned(), value));
 }

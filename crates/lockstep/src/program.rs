@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 
 /// Version of the protocol.
 pub const VERSION: u32 = 1;
-/// Maximum length of a message from a program [byte].
+/// Maximum length of a message that a program sends [byte].
 const LONGEST: u32 = 1 << 24;
 /// Maximum length of a line that a program returns [character].
 const LINE: usize = 500;
-/// Time within which a program that has closed its output must exit, so that the error can contain its exit status.
+/// Time within which a program must exit after it has closed its output, so that the error can contain its exit status.
 const EXIT: Duration = Duration::from_secs(2);
 
 mod to_program {
@@ -165,7 +165,7 @@ impl Program {
         Ok(())
     }
 
-    /// Passes the datagrams that the program sends to `outbox`, until the message `done`.
+    /// Passes the datagrams that the program sends on to `outbox`, until the program sends the message `done`.
     fn finish(&mut self, mut outbox: Option<&mut dyn Outbox>) -> Result<(), String> {
         loop {
             self.read()?;
@@ -209,7 +209,7 @@ impl Program {
         )
     }
 
-    /// Returns the reason why a pipe of the program is closed.
+    /// Returns the reason why one of the program's pipes is closed.
     fn ended(&mut self) -> String {
         let begin = Instant::now();
         while begin.elapsed() < EXIT {
@@ -224,7 +224,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Errors here mean that the program has ended already.
+        // An error here means that the program has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -289,7 +289,7 @@ pub(crate) fn one_line(text: &[u8]) -> String {
         .collect()
 }
 
-/// Makes the kernel kill the program when the thread that started it ends, even by SIGKILL.
+/// Makes the kernel kill the program when the thread that started it ends, even if SIGKILL ends the thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;

@@ -1,4 +1,5 @@
-//! The stacks available to this process: those of the package `longpipe_stacks`, and users' stacks by digest.
+//! The stacks available to this process: those of the package `longpipe_stacks`, and the stacks of users, which are
+//! identified by digest.
 
 #[cfg(target_os = "linux")]
 use crate::linux::{
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(target_os = "linux")]
 const LINUX_STACK: &str = "linux";
 
-/// Source of a stack's ends.
+/// Origin of a stack's ends.
 #[derive(Clone, Debug)]
 enum Source {
     /// A shared object (`longpipe_end.h`).
@@ -66,7 +67,7 @@ pub fn register_program(digest: &str, words: Vec<String>) {
     own.insert(digest.to_owned(), Source::Program(words.into()));
 }
 
-/// Registers the files with which guests of user-mode Linux are started.
+/// Registers the files needed to start guests of user-mode Linux.
 #[cfg(target_os = "linux")]
 pub fn register_linux(kernel: Kernel) {
     *LINUX.lock().unwrap_or_else(PoisonError::into_inner) = Some(kernel);
@@ -75,7 +76,7 @@ pub fn register_linux(kernel: Kernel) {
 /// Creates the ends of one run.
 #[derive(Default)]
 pub struct Creator {
-    /// Largest packet of the run's Linux hosts [byte].
+    /// Largest packet that the run's Linux hosts can send [byte].
     #[cfg(target_os = "linux")]
     mtu: u32,
     /// The guest of the run's Linux hosts.
@@ -87,7 +88,7 @@ pub struct Creator {
 }
 
 impl Creator {
-    /// Returns the creator for the ends of a scenario's run.
+    /// Returns the creator that makes the ends of a scenario's run.
     #[cfg(target_os = "linux")]
     pub fn new(scenario: &Scenario) -> Creator {
         let linux =
@@ -100,7 +101,7 @@ impl Creator {
         }
     }
 
-    /// Returns the creator for the ends of a scenario's run.
+    /// Returns the creator that makes the ends of a scenario's run.
     #[cfg(not(target_os = "linux"))]
     pub fn new(_: &Scenario) -> Creator {
         Creator::default()
@@ -143,7 +144,7 @@ impl Creator {
     }
 }
 
-/// Returns the names of a flow's hosts, the sender's and the receiver's.
+/// Returns the names of a flow's hosts: the name of the sender, and that of the receiver.
 #[cfg(target_os = "linux")]
 fn hosts_of(scenario: &Scenario, flow: &FlowConfig) -> Hosts {
     let name = |node: usize| scenario.nodes[node].name.clone();

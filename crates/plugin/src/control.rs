@@ -17,7 +17,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the cause of a value of `enum longpipe_cause`.
+    /// Returns the cause that a value of `enum longpipe_cause` stands for.
     pub(crate) fn of(value: c_int) -> Cause {
         match value {
             0 => Cause::FastRetransmit,
@@ -37,7 +37,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Returns a random number below `bound`, or of 32 bits if `bound` is 0.
+    /// Returns a random number below `bound`, or a random 32-bit number if `bound` is 0.
     pub fn below(&mut self, bound: u32) -> u32 {
         (self.draw)(self.source, bound)
     }
@@ -50,16 +50,16 @@ pub struct Setup {
     pub ecn: bool,
     /// Idle time between the establishment of the connection and its first segment [us].
     pub preconnect_us: u32,
-    /// Random numbers, valid as long as the connection.
+    /// Source of random numbers, valid as long as the connection exists.
     pub random: Random,
 }
 
 /// A congestion controller of one connection.
 ///
-/// A hook changes the fields of `grant` that should change; they initially contain the current values. Sizes are in
+/// The fields of `grant` initially contain the current values; a hook changes those that should change. Sizes are in
 /// bytes, times in picoseconds since the start of the run, and rates in bits of payload per second.
 pub trait Control: Sized {
-    /// Optional inputs as bits of [`wants`](crate::table::wants). Each costs time per packet.
+    /// Optional inputs, as bits of [`wants`](crate::table::wants). Each input takes computing time per packet.
     const WANTS: u32 = 0;
 
     /// Invoked once per simulation after the settings are set, with the ticks per second of the kernel's clock.
@@ -73,14 +73,14 @@ pub trait Control: Sized {
     /// Creates the controller of a connection.
     fn new(setup: &Setup) -> Self;
 
-    /// Invoked if the RTT is known before the first segment.
+    /// Invoked if the RTT is known before the first segment is sent.
     fn on_start(&mut self, _rtt_ps: u64, _flight: &Flight, _grant: &mut Grant) {}
 
     /// Invoked for every ACK, before loss recovery processes it; `flight.una` has already advanced.
     fn on_sample(&mut self, _sample: &Sample, _flight: &Flight) {}
 
     /// Invoked for every ACK, before loss recovery processes it. Loss recovery then uses the window and the threshold
-    /// of the grant. Controllers that set neither here implement `on_sample`.
+    /// of the grant. Controllers that set neither of them here implement `on_sample` instead.
     fn on_acked(&mut self, sample: &Sample, flight: &Flight, _grant: &mut Grant) {
         self.on_sample(sample, flight);
     }
@@ -88,15 +88,16 @@ pub trait Control: Sized {
     /// Invoked for every ACK, after loss recovery has processed it.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant);
 
-    /// Invoked for every transmission, with `wants::SENDING`; only the pacing rate of the grant is used.
+    /// Invoked for every transmission if `wants::SENDING` is set; only the pacing rate of the grant is used.
     fn on_sent(&mut self, _sent: &Sent, _flight: &Flight, _grant: &mut Grant) {}
 
-    /// Invoked for every transmission declared lost, with `wants::LOSSES`.
+    /// Invoked for every transmission that is declared lost, if `wants::LOSSES` is set.
     fn on_lost(&mut self, _lost: &Lost, _flight: &Flight) {}
 
     /// Invoked once per recovery, timeout, or round with ECN marks, to reduce the window.
     fn on_reduction(&mut self, cause: Cause, flight: &Flight, grant: &mut Grant);
 
-    /// Invoked at the end of a recovery. If `spurious`, no data had been lost, and the window has been restored.
+    /// Invoked at the end of a recovery. If `spurious` is true, no data had been lost, and the window has been
+    /// restored.
     fn on_recovered(&mut self, _spurious: bool, _flight: &Flight, _grant: &mut Grant) {}
 }

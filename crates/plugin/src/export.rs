@@ -6,8 +6,8 @@ use crate::table::{self, Ack, Flight, Grant, Lost, Parameter, Sample, Sent};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null;
 
-/// Exports a controller under a name, with the settings that scenarios may set: each has a name, its type (`real` or
-/// `integer`), and the static that holds it.
+/// Exports a controller under a name, with the settings that a scenario may set. Each setting has a name, its type
+/// (`real` or `integer`), and the static that holds it.
 ///
 /// ```ignore
 /// export_control!(Mine, "mine", beta: real = BETA, gain: integer = GAIN);

@@ -1,7 +1,7 @@
 //! Congestion controllers in Rust for longpipe.
 //!
-//! Implement [`Control`], name the type in [`export_control!`], and build a `cdylib`; `tcp.congestion` loads it as
-//! `{ kind = "module", file = "libmine.so" }`. Built for wasm32, it is a module that longpipe runs in a sandbox.
+//! Implement [`Control`], name the type in [`export_control!`], and build a `cdylib`; `tcp.congestion` loads it as `{
+//! kind = "module", file = "libmine.so" }`. If it is built for wasm32, it is a module that longpipe runs in a sandbox.
 //!
 //! ```
 //! use longpipe_plugin::{export_control, Ack, Cause, Control, Flight, Grant, Setting, Setup};

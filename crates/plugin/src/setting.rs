@@ -26,7 +26,7 @@ impl Setting<f64> {
         f64::from_bits(self.bits.load(Ordering::Relaxed))
     }
 
-    /// Returns the entry of the list of parameters; `name` is NUL-terminated.
+    /// Returns the entry for the list of parameters; `name` is NUL-terminated.
     #[doc(hidden)]
     pub const fn parameter(&'static self, name: &'static str) -> Parameter {
         entry(name, types::REAL, set_real, std::ptr::from_ref(self).cast())
@@ -47,7 +47,7 @@ impl Setting<i64> {
         self.bits.load(Ordering::Relaxed) as i64
     }
 
-    /// Returns the entry of the list of parameters; `name` is NUL-terminated.
+    /// Returns the entry for the list of parameters; `name` is NUL-terminated.
     #[doc(hidden)]
     pub const fn parameter(&'static self, name: &'static str) -> Parameter {
         entry(name, types::INTEGER, set_integer, std::ptr::from_ref(self).cast())

@@ -6,26 +6,26 @@ use std::ptr::{null, null_mut};
 
 /// Version of the interface.
 pub const VERSION: u32 = 1;
-/// Value for an absent time.
+/// Value that stands for an absent time.
 pub const NO_TIME: i64 = -1;
-/// Value of `Grant::pacing_bps` that leaves the rate unchanged.
+/// Value of `Grant::pacing_bps` that leaves the pacing rate unchanged.
 pub const SAME_RATE: f64 = -1.0;
 
 /// Optional inputs of a controller.
 pub mod wants {
-    /// A record of every transmission: `delivered` includes SACKed bytes, and every ACK has an RTT sample.
+    /// Records of every transmission. With them, `delivered` includes SACKed bytes, and every ACK has an RTT sample.
     pub const RECORDS: u32 = 1;
     /// Delivery rate samples.
     pub const RATES: u32 = 2;
     /// Calls of `on_sent`.
     pub const SENDING: u32 = 4;
-    /// Pacing at the rate of the grant.
+    /// Pacing at the rate that the grant contains.
     pub const PACING: u32 = 8;
     /// Calls of `on_lost`.
     pub const LOSSES: u32 = 16;
-    /// The controller also sets the window during recovery; needs `tcp.recovery = "rack"`.
+    /// The controller also sets the window during recovery; this requires `tcp.recovery = "rack"`.
     pub const OWNS_WINDOW: u32 = 32;
-    /// One-way delays; needs timestamps.
+    /// One-way delays; these require timestamps.
     pub const DELAYS: u32 = 64;
 }
 
@@ -89,7 +89,7 @@ pub struct Sample {
     pub delivered: u64,
     /// Bytes of `delivered` that were ECN-marked.
     pub marked: u64,
-    /// RTT of the most recently sent segment that was acknowledged [ps], or [`NO_TIME`].
+    /// RTT of the most recently sent segment that the ACK acknowledges [ps], or [`NO_TIME`].
     pub rtt_ps: i64,
     /// One-way delay [ps], or [`NO_TIME`].
     pub delay_ps: i64,
@@ -105,7 +105,7 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Ack {
-    /// Bytes by which `una` advanced; 0 for a duplicate.
+    /// Bytes by which `una` advanced; 0 for a duplicate ACK.
     pub acked: u64,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
@@ -129,7 +129,7 @@ pub struct Ack {
     pub min_rtt_ps: i64,
     /// Time [ps] until the pacer releases the next segment.
     pub held_ps: u64,
-    /// Bytes of the delivery rate sample.
+    /// Number of bytes delivered in the interval of the delivery rate sample.
     pub rate_delivered: u64,
     /// Interval of the delivery rate sample [ps], or [`NO_TIME`] if there is no sample.
     pub rate_interval_ps: i64,
@@ -139,11 +139,11 @@ pub struct Ack {
     pub rate_in_flight: u64,
     /// Bytes declared lost since the sampled segment was sent.
     pub rate_lost: u64,
-    /// 1 if the application limited the sample.
+    /// 1 if the application limited the sender when the sampled segment was sent.
     pub rate_app_limited: u32,
     /// 1 if the window may grow.
     pub grows: u32,
-    /// 1 if nothing is lost or out of order.
+    /// 1 if no data are known to be lost or out of order.
     pub open: u32,
     /// State of loss recovery: 0 open, 1 fast recovery, 2 after a timeout.
     pub phase: u32,
@@ -181,15 +181,15 @@ pub struct Lost {
     pub sequence: u64,
     /// First byte after the segment.
     pub end: u64,
-    /// Bytes in flight when the segment left, including the segment.
+    /// Bytes in flight when the segment was sent, including the segment.
     pub in_flight: u64,
-    /// Bytes declared lost since the segment left, including the segment.
+    /// Bytes declared lost since the segment was sent, including the segment.
     pub lost: u64,
-    /// Bytes delivered before the segment left.
+    /// Bytes delivered before the segment was sent.
     pub prior_delivered: u64,
     /// Bytes delivered so far.
     pub delivered: u64,
-    /// 1 if the application limited the sender when the segment left.
+    /// 1 if the application limited the sender when the segment was sent.
     pub app_limited: u32,
     /// Reserved; 0.
     pub reserved: u32,
@@ -199,7 +199,8 @@ pub struct Lost {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
-    /// Returns a random number below the second argument, or any 32-bit number if that is 0. The first argument is `source`.
+    /// Returns a random number below the second argument, or any 32-bit number if the second argument is 0. The first
+    /// argument is `source`.
     pub draw: extern "C" fn(*mut c_void, u32) -> u32,
     /// First argument of `draw`.
     pub source: *mut c_void,
@@ -239,7 +240,7 @@ impl Parameter {
 // SAFETY: a list of parameters is constant; `at` points to a static that the controller itself synchronizes.
 unsafe impl Sync for Parameter {}
 
-/// The state that `create` returned, the first argument of every operation on a connection.
+/// The state that `create` returned; it is the first argument of every operation on a connection.
 type State = *mut c_void;
 
 /// Operations of a controller. Optional ones may be null. The structure is smaller in objects built before `on_acked`
@@ -254,7 +255,7 @@ pub struct Control {
     pub size: u32,
     /// Name of the controller, or null.
     pub name: *const c_char,
-    /// Optional. Returns null, or one line with the reason why the controller cannot run.
+    /// Optional. Returns null, or one line with the reason if the controller cannot run.
     pub open: Option<unsafe extern "C" fn(u32) -> *const c_char>,
     /// Optional. Returns the parameters that can be set, or null.
     pub parameters: Option<unsafe extern "C" fn() -> *const Parameter>,
@@ -264,7 +265,7 @@ pub struct Control {
     pub create: Option<unsafe extern "C" fn(*const Connection) -> State>,
     /// Ends a connection.
     pub destroy: Option<unsafe extern "C" fn(State)>,
-    /// Optional. Invoked if the RTT is known before the first segment.
+    /// Optional. Invoked if the RTT is known before the first segment is sent.
     pub on_start: Option<unsafe extern "C" fn(State, u64, *const Flight, *mut Grant)>,
     /// Optional. Invoked for every ACK, before loss recovery processes it, unless the controller has `on_acked`.
     pub on_sample: Option<unsafe extern "C" fn(State, *const Sample, *const Flight)>,
@@ -272,9 +273,9 @@ pub struct Control {
     pub on_ack: Option<unsafe extern "C" fn(State, *const Ack, *const Flight, *mut Grant)>,
     /// Optional. Invoked for every transmission.
     pub on_sent: Option<unsafe extern "C" fn(State, *const Sent, *const Flight, *mut Grant)>,
-    /// Optional. Invoked for every transmission declared lost.
+    /// Optional. Invoked for every transmission that is declared lost.
     pub on_lost: Option<unsafe extern "C" fn(State, *const Lost, *const Flight)>,
-    /// Invoked once per recovery, timeout or round of marks.
+    /// Invoked once per recovery, timeout, or round with ECN marks.
     pub on_reduction: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
     /// Optional. Invoked at the end of a recovery.
     pub on_recovered: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,

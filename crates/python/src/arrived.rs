@@ -1,4 +1,4 @@
-//! Columns of arriving flows, per flow of the scenario and per flow that arrived.
+//! Columns of arriving flows: one table per flow of the scenario, and one per flow that arrived.
 
 use longpipe_events::Time;
 use longpipe_network::report::flows::{ArrivedFlow, ArrivedReport};
@@ -8,7 +8,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns one row per flow of the scenario with arriving flows.
+/// Returns one row for each flow of the scenario that has arriving flows.
 pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let names = report.arrived.iter().map(|own| scenario.flows[own.flow].name.as_str());

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use std::io;
 use std::path::PathBuf;
 
-/// Opens the files. Raises OSError with the name of a file that cannot be created.
+/// Opens the files. Raises OSError with the name of the file if a file cannot be created.
 pub(crate) fn open(scenario: &Scenario, wanted: &[(String, usize, PathBuf)]) -> PyResult<Captures> {
     let mut configs = Vec::with_capacity(wanted.len());
     for (kind, index, path) in wanted {
@@ -31,7 +31,7 @@ pub(crate) fn open(scenario: &Scenario, wanted: &[(String, usize, PathBuf)]) -> 
     })
 }
 
-/// Returns the number of packets of each capture, and the error number of its first error, or 0.
+/// Returns, for each capture, the number of packets and the error number of its first error; 0 if there was no error.
 pub(crate) fn columns(py: Python<'_>, captures: Captures) -> PyResult<Bound<'_, PyDict>> {
     let reports = captures.finish();
     let columns = PyDict::new(py);
@@ -46,7 +46,7 @@ pub(crate) fn columns(py: Python<'_>, captures: Captures) -> PyResult<Bound<'_, 
     Ok(columns)
 }
 
-/// Returns the error number; EIO (5) if it is unknown.
+/// Returns the error number of an error; EIO (5) if it is unknown.
 fn error_number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(5)
 }

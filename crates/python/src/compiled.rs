@@ -1,4 +1,4 @@
-//! Hooks that Numba compiled, called through their addresses without the interpreter.
+//! Hooks that Numba has compiled, which are called through their addresses without the interpreter.
 #![allow(unsafe_code)]
 
 use crate::records::Grant;
@@ -6,7 +6,7 @@ use longpipe_tcp::flight::Flight;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 
-/// Output of a compiled hook, which initially holds the current values.
+/// Output of a compiled hook, which initially contains the current values.
 #[repr(C)]
 struct GrantRecord {
     window: f64,
@@ -22,17 +22,17 @@ pub(crate) fn compiled_grant_fields() -> [&'static str; 4] {
     ["window", "ssthresh", "rate", "burst"]
 }
 
-/// Value of the pacing rate if a hook does not set one.
+/// Value of the pacing rate if a hook does not set a rate.
 const UNCHANGED: f64 = -1.0;
 
 type Entry = unsafe extern "C" fn(*mut c_void, *const c_void, *mut GrantRecord);
 
-/// A compiled hook, called with the connection's state, a record and a grant.
+/// A compiled hook, which is called with the connection's state, a record and a grant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiled(Entry);
 
 impl Compiled {
-    /// Returns the hook at an address that `longpipe.controls.compiled` took from Numba; None for 0.
+    /// Returns the hook at an address that `longpipe.controls.compiled` obtained from Numba; None if the address is 0.
     pub fn at(address: usize) -> Option<Compiled> {
         if address == 0 {
             return None;
@@ -55,7 +55,7 @@ impl Compiled {
         // SAFETY: the state is an array that the controller owns; the record and the grant have the layout for which
         // the hook was compiled.
         unsafe { (self.0)(state as *mut c_void, at, &mut grant) };
-        // A value that the hook did not change leaves cwnd or ssthresh unchanged.
+        // If the hook did not change cwnd or ssthresh in the grant, that value is left unchanged.
         let changed = |value: f64, before: f64| (value.to_bits() != before.to_bits()).then_some(value);
         Grant {
             window: changed(grant.window, flight.cwnd()),

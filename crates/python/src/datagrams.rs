@@ -33,13 +33,15 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     Ok(columns)
 }
 
-/// Statistics of a datagram flow's one-way delays, from which statistics after a warm-up can be computed.
+/// Statistics of a datagram flow's one-way delays, from which the statistics of the time after a warm-up can be
+/// computed.
 #[pyclass(frozen)]
 pub struct DelayStatistics(Delays);
 
 #[pymethods]
 impl DelayStatistics {
-    /// Returns the statistics of the packets since `earlier`, which are the statistics of a run that ended earlier.
+    /// Returns the statistics of the packets since `earlier`, which contains the statistics of a run that ended
+    /// earlier.
     fn since(&self, earlier: &DelayStatistics) -> DelayStatistics {
         DelayStatistics(self.0.since(&earlier.0))
     }

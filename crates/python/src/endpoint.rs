@@ -1,4 +1,4 @@
-//! One TCP sender that the caller drives step by step, with times and arriving ACKs, as in packetdrill scripts.
+//! One TCP sender that the caller drives step by step, by giving times and arriving ACKs, as in packetdrill scripts.
 
 use crate::ScenarioError;
 use longpipe_events::{Span, Time};
@@ -19,7 +19,7 @@ pub(crate) struct Endpoint {
 
 #[pymethods]
 impl Endpoint {
-    /// Creates a sender that has sent nothing; `tcp_json` is the field `tcp` of a flow of a resolved scenario.
+    /// Creates a sender that has sent nothing yet; `tcp_json` is the field `tcp` of a flow in a resolved scenario.
     #[new]
     fn new(tcp_json: &str) -> PyResult<Endpoint> {
         let config: TcpConfig =
@@ -33,7 +33,7 @@ impl Endpoint {
         })
     }
 
-    /// Lets the application write `count` more bytes.
+    /// Lets the application write another `count` bytes.
     fn write(&mut self, count: u64) {
         let written = self.sender.tcp_info().written;
         self.sender.write_up_to(written + count);
@@ -88,14 +88,15 @@ impl Endpoint {
         self.sender.on_timeout(Time(now_ps));
     }
 
-    /// Returns the segments sent now: first byte, byte after the last, and whether the packet carries ECT(0).
+    /// Returns the segments that are sent now: for each, its first byte, the first byte after it, and whether the
+    /// packet carries ECT(0).
     fn poll(&mut self, now_ps: u64) -> Vec<(u64, u64, bool)> {
         std::iter::from_fn(|| self.sender.poll_transmit(Time(now_ps)))
             .map(|segment| (segment.sequence, segment.end(), segment.ecn.capable))
             .collect()
     }
 
-    /// Returns the state under the names of Linux's TCP_INFO. Windows and counts are in segments, times in
+    /// Returns the state under the names of Linux's TCP_INFO. Windows and counts are in segments, and times are in
     /// microseconds.
     fn info<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tcp_info = self.sender.tcp_info();

@@ -1,4 +1,4 @@
-//! Simulations that agents in Python control, several at a time.
+//! Simulations that are controlled by agents in Python, several at a time.
 
 use crate::modules::{self, Controls};
 use crate::own_control::length;
@@ -13,13 +13,13 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// An episode, with the controllers of the flows that are not agents.
+/// An episode, including the controllers of the flows that are not agents.
 struct Episode {
     environment: Environment,
     controls: Controls,
 }
 
-/// Numbered episodes, each with a scenario and a seed, and all with the same number of agents.
+/// Numbered episodes, each with a scenario and a seed, all of which have the same number of agents.
 #[pyclass(module = "longpipe._core")]
 pub(crate) struct Environments {
     episodes: Mutex<Vec<Option<Episode>>>,
@@ -55,7 +55,7 @@ impl Environments {
         FEATURES
     }
 
-    /// Begins an episode of a scenario; `flows` are the indices of the agents.
+    /// Begins an episode of a scenario; `flows` contains the indices of the flows that are agents.
     fn begin(
         &mut self,
         py: Python<'_>,
@@ -82,7 +82,7 @@ impl Environments {
         Ok(())
     }
 
-    /// Writes the measurements since the latest step, one row per agent and episode.
+    /// Writes the measurements since the latest step; there is one row per agent and episode.
     fn measure(&mut self, mut measured: PyReadwriteArray1<'_, f64>) -> PyResult<()> {
         let width = self.agents * FEATURES.len();
         let measured = measured.as_slice_mut()?;

@@ -8,7 +8,7 @@ use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns one row per flow; for a split flow, the row of its last connection.
+/// Returns one row per flow; the row of a split flow describes its last connection.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = scenario.flows.iter().zip(&report.flows);
@@ -23,7 +23,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         let values = flows.iter().map(|flow| column(flow));
         columns.set_item(name, values.collect::<Vec<u64>>())
     };
-    // The column is absent without ECN, as in results stored by earlier versions.
+    // The column is absent if ECN is off, as in results stored by earlier versions.
     if scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off()) {
         integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
     }

@@ -1,4 +1,4 @@
-//! Python bindings of the core: they take a resolved scenario, return columns, and contain no simulation logic.
+//! Python bindings of the core. They take a resolved scenario, return columns, and contain no simulation logic.
 
 mod arrived;
 mod capture;
@@ -70,7 +70,7 @@ pyo3::create_exception!(
     "An error in a user's congestion controller: for a class, its exception, name, hook and time [s]; for a module, one line."
 );
 
-/// Number of events between checks for Python's signals, about 20 ms.
+/// Number of events between two checks for Python's signals; these events take about 20 ms.
 const CHUNK: u64 = 200_000;
 
 /// Runs a resolved scenario. Releases the interpreter lock, and stops at Ctrl-C.
@@ -199,7 +199,7 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_lost_aqm", |port| port.lost_aqm)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
     integers("cells_lost_injected", |port| port.lost_injected)?;
-    // Present only if the run has time-varying links.
+    // The column is present only if the run has time-varying links.
     if scenario.links.iter().any(|link| link.motion.is_some()) {
         integers("cells_lost_outage", |port| port.lost_outage)?;
         integers("cells_lost_on_wire", |port| port.lost_on_wire)?;
@@ -279,12 +279,12 @@ pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
     losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))
 }
 
-/// Collects a column of a table as a list, because loading NumPy takes longer than a short run.
+/// Collects a column of a table as a list. NumPy is avoided because loading it takes longer than a short run.
 pub(crate) fn floats(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values.collect()
 }
 
-/// Returns the names of all variants by kind, as used in resolved scenarios.
+/// Returns the names of all variants of each kind, as resolved scenarios use them.
 #[pyfunction]
 fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);

@@ -1,4 +1,4 @@
-//! Live runs: takes descriptors that Python has opened, returns counters.
+//! Live runs, which take descriptors that Python has opened and return counters.
 
 use crate::modules::Controls;
 use crate::{DefectError, ScenarioError};
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Counters of a run in progress, for reading from another thread.
+/// Counters of a run in progress, which another thread can read.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub(crate) struct LiveWatch(Mutex<LiveStatus>);
@@ -48,7 +48,7 @@ fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path, Controls)> 
     Ok((scenario, path, controls))
 }
 
-/// Carries packets between hosts until `stop` is readable. Releases the interpreter lock.
+/// Forwards packets between hosts until `stop` is readable. Releases the interpreter lock.
 ///
 /// Each host is a tuple of its addresses, its device descriptor, and the kernel's Ethernet address if the device
 /// carries frames. Each path (`ways`) is a tuple of the indices of its two end hosts, its first external flow and its
@@ -117,19 +117,19 @@ pub(crate) fn live_run<'py>(
     Ok(result)
 }
 
-/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines at intervals of 10 µs. At
-/// real-time priority the thread also sleeps briefly. Releases the interpreter lock.
+/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines that occur every 10 µs. At
+/// real-time priority, the thread also sleeps briefly. Releases the interpreter lock.
 #[pyfunction]
 pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
     let found = py.detach(|| machine_lateness::measure(Span(lasts_ns.saturating_mul(1_000)), real_time));
     quantiles(py, &found.map_err(os_error)?)
 }
 
-/// Simulated time between two readings of the clock, and real time between two checks for signals.
+/// Simulated time between two readings of the clock, and real time between two checks for Python's signals.
 const STEP: Span = Span(100_000_000_000);
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Reason why a replay ends early: an error in the record, or the exception of a signal handler.
+/// Reason why a replay ends early: an error in the record, or an exception from a signal handler.
 enum Stopped {
     Record(ReadError),
     Signal(PyErr),
@@ -141,7 +141,7 @@ impl From<ReadError> for Stopped {
     }
 }
 
-/// Advances the path to `time` and counts delays. Python's signal handlers run every [`CHECK_INTERVAL`].
+/// Advances the path to `time`, and counts the delays. Python's signal handlers run every [`CHECK_INTERVAL`].
 fn advance(
     path: &mut Path,
     time: Time,
@@ -163,7 +163,7 @@ fn advance(
     }
 }
 
-/// Replays a record, whose entries start at byte `offset`, in virtual time.
+/// Replays in virtual time a record whose entries start at byte `offset`.
 ///
 /// Raises ValueError if the file is not a record.
 #[pyfunction]
@@ -263,7 +263,7 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
     Ok(result)
 }
 
-/// Adds the counters of the ports, which count packets of external programs and of simulated flows together.
+/// Adds the counters of the ports. They count packets of external programs and of simulated flows together.
 fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
     let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
     let columns = match scenario.framing {

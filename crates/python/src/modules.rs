@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The user's congestion controllers of a run.
+/// The congestion controllers that the user has provided for a run.
 pub(crate) struct Controls {
     objects: Vec<Arc<dyn Object>>,
     classes: Vec<Arc<InRun>>,
@@ -52,7 +52,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bou
     Ok(columns)
 }
 
-/// Registers a file under the digest by which resolved scenarios refer to it; `name` is its name in messages.
+/// Registers a file under the digest by which resolved scenarios refer to it; messages call the file `name`.
 #[pyfunction]
 pub(crate) fn register_module(digest: String, file: PathBuf, name: String) {
     register(digest, file, name);

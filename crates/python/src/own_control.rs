@@ -37,17 +37,17 @@ enum Hook {
 struct Class {
     /// Name of the class in messages.
     name: String,
-    /// Creates the controller of a connection from its parameters, a seed, and whether packets can be marked; returns
-    /// the controller and the address of its state.
+    /// Creates the controller of a connection. The arguments are its parameters, a seed, and whether packets can be
+    /// marked. Returns the controller and the address of its state.
     create: Py<PyAny>,
     requirements: Requirements,
     interval: Option<Length>,
     hooks: [Hook; NAMES.len()],
-    /// Base congestion control of longpipe, which acts whenever a hook returns nothing.
+    /// Base congestion control of longpipe, which is used whenever a hook returns nothing.
     base: Option<CongestionConfig>,
 }
 
-/// Python names of the hooks, by number.
+/// Names of the hooks in Python, indexed by number.
 const NAMES: [&str; 10] = [
     "on_start",
     "on_ack",
@@ -71,7 +71,7 @@ const UNDO: usize = 7;
 const SENT: usize = 8;
 const LOST: usize = 9;
 
-/// Classes by the digest that scenarios name.
+/// Classes, indexed by the digest with which scenarios refer to them.
 static CLASSES: Mutex<BTreeMap<String, Arc<Class>>> = Mutex::new(BTreeMap::new());
 
 /// Names of the hooks that a controller may have.
@@ -84,7 +84,7 @@ pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
 ///
 /// `hooks` maps the names of the class's hooks to the addresses of compiled hooks, or to 0 for methods. `interval` is a
 /// kind (time [s], round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved
-/// TCP of a connection whose controller acts whenever a hook returns nothing.
+/// `tcp` of a connection; its controller is used whenever a hook returns nothing.
 #[pyfunction]
 pub(crate) fn register_class(
     digest: String,
@@ -135,7 +135,7 @@ pub(crate) fn length((kind, number): &(String, f64)) -> Length {
     }
 }
 
-/// A class with its parameters in one simulation.
+/// A class with its parameters, as used in one simulation.
 #[derive(Debug)]
 pub(crate) struct InRun {
     class: Arc<Class>,
@@ -143,7 +143,7 @@ pub(crate) struct InRun {
     complaints: Complaints,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
-    /// Whether a failure interrupts the process, because the caller checks for failures only at the end of the run.
+    /// Whether a failure must interrupt the process, because the caller checks for failures only at the end of the run.
     interrupts: bool,
 }
 
@@ -166,14 +166,14 @@ impl InRun {
         self.complaints.lines()
     }
 
-    /// Returns the error of the class, if there was one.
+    /// Returns the error of the class, if there is one.
     pub fn failure(&self, py: Python<'_>) -> PyResult<()> {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
         }
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         match &*failure {
-            // Ctrl-C is not an error of the class.
+            // Ctrl-C does not count as an error of the class.
             Some(failure) if !failure.error.is_instance_of::<pyo3::exceptions::PyException>(py) => {
                 Err(failure.error.clone_ref(py))
             }
@@ -193,7 +193,7 @@ impl InRun {
             *failure = Some(Failure { error, hook, at });
             self.failed.store(true, Ordering::Relaxed);
             if self.interrupts {
-                // Fails only if there is no main thread to interrupt.
+                // This call fails only if there is no main thread to interrupt.
                 let _ = py
                     .import("_thread")
                     .and_then(|thread| thread.call_method0("interrupt_main"));
@@ -205,7 +205,7 @@ impl InRun {
 /// Digest of a class, and names and values of its parameters.
 type Settings = (String, Vec<(String, String)>);
 
-/// Fills the plug-in slots of a scenario whose digests refer to classes; returns the classes in use, each with its
+/// Fills the plug-in slots of a scenario whose digests refer to classes. Returns the classes in use, each with its
 /// error state.
 pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRun>> {
     let mut found: BTreeMap<Settings, Arc<InRun>> = BTreeMap::new();
@@ -235,7 +235,7 @@ pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRu
     found.into_values().collect()
 }
 
-/// A class as the plug-in of a scenario.
+/// A class that serves as the plug-in of a scenario.
 #[derive(Clone, Debug)]
 struct Shared(Arc<InRun>);
 
@@ -253,7 +253,8 @@ impl Plugin for Shared {
 #[derive(Debug)]
 struct Connection {
     run: Arc<InRun>,
-    /// The instance, its methods by hook, and the address of the state of compiled hooks, which the instance keeps.
+    /// The instance, its methods indexed by hook, and the address of the state of compiled hooks, which the instance
+    /// keeps alive.
     controller: Option<Py<PyAny>>,
     methods: [Option<Py<PyAny>>; NAMES.len()],
     state: usize,
@@ -305,7 +306,7 @@ impl Connection {
         !matches!(self.run.class.hooks[hook], Hook::Absent)
     }
 
-    /// Calls a hook; None if the class does not have it, or has failed.
+    /// Calls a hook. Returns None if the class does not have the hook or has failed.
     #[inline]
     fn call<R: Record>(&self, hook: usize, record: R, flight: &Flight, now: Time) -> Option<Grant> {
         if let Hook::Compiled(compiled) = self.run.class.hooks[hook] {
@@ -327,8 +328,8 @@ impl Connection {
         })
     }
 
-    /// Converts the grant of a hook to a window update. The hook may change the window if `moves` is set or the class owns the
-    /// window.
+    /// Converts a hook's grant to a window update. The hook may change the window if `moves` is true or the class owns
+    /// the window.
     fn take(&mut self, grant: Option<Grant>, moves: bool, flight: &Flight, now: Time) -> control::CwndUpdate {
         let mut answer = Answer::unchanged(flight);
         if let Some(grant) = grant {
@@ -454,9 +455,9 @@ impl Control for Connection {
         }
     }
 
-    /// Also creates the instance, because this is the last call before the connection begins.
+    /// Also creates the instance, because this is the last call before the connection starts.
     fn draw_from(&mut self, mut draws: Stream) {
-        // The base congestion control draws the same random numbers as without a class.
+        // The base congestion control draws the same random numbers as it would without a class.
         if let Some(base) = &mut self.base {
             base.draw_from(draws.clone());
         }
@@ -534,7 +535,7 @@ impl Control for Connection {
             Cause::Mark { .. } => LOSS,
         };
         let base = self.base.as_mut().map(|base| base.on_reduction(cause, now, flight));
-        // The hook sees the window before the reduction, even if there is a base congestion control.
+        // The hook receives the window before the reduction, even if there is a base congestion control.
         let mut grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
         if grant.is_some() || base.is_none() {
             grant = Some(self.reduced(cause, grant, flight));

@@ -53,7 +53,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         "mean_queue_packets",
         floats(ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
     )?;
-    // Present only if the run has time-varying links.
+    // The column is present only if the run has time-varying links.
     if ports.iter().any(|port| port.motion.is_some()) {
         let moving = |name, column: fn(&TimeVaryingReport) -> u64| {
             let of = |port: &PacketReport| port.motion.as_ref().map_or(0, column);

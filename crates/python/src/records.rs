@@ -1,5 +1,5 @@
-//! Records that are passed to hooks of controllers in Python: numbers in bytes, seconds and bit/s, NaN for unknown
-//! values.
+//! Records that are passed to hooks of controllers in Python. Numbers are in bytes, seconds and bit/s; unknown values
+//! are NaN.
 //!
 //! The structures have C layout, so that compiled hooks read them through a pointer.
 
@@ -15,7 +15,7 @@ pub(crate) trait Record: Copy {
     fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>>;
 }
 
-/// Defines a structure of numbers and booleans, and their names in Python.
+/// Defines a structure of numbers and booleans, together with their names in Python.
 macro_rules! record {
     ($(#[$about:meta])* $name:ident as $shown:literal { $($number:ident,)* } { $($flag:ident,)* }) => {
         $(#[$about])*
@@ -70,7 +70,7 @@ record! {
 }
 
 record! {
-    /// A start, a reduction, or the end of a recovery.
+    /// The start of a connection, a reduction, or the end of a recovery.
     EventRecord as "Event" { now, window, ssthresh, in_flight, mss, rtt, una, nxt, receiver_window, } {}
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn seconds(time: Option<Span>) -> f64 {
     time.map_or(f64::NAN, Span::as_seconds)
 }
 
-/// Returns the rate of `bytes` in a time [bit/s].
+/// Returns the rate [bit/s] at which `bytes` are transferred in a given time.
 pub(crate) fn rate(bytes: u64, time: Span) -> f64 {
     if time.0 == 0 {
         return f64::NAN;
@@ -224,7 +224,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Returns this grant, with missing values taken from another one.
+    /// Returns this grant after replacing missing values with those of another grant.
     pub(crate) fn or(self, other: Grant) -> Grant {
         Grant {
             window: self.window.or(other.window),

@@ -34,7 +34,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> P
     Ok(columns)
 }
 
-/// Returns the name of a cause: the cause of the drop, `ecn`, or `none` if no data packet is known to be lost.
+/// Returns the name of a cause: the cause of the drop, `ecn`, or `none` if no data packet is known to have been lost.
 fn name(cause: usize) -> &'static str {
     match cause {
         0 => "none",

@@ -21,7 +21,7 @@ pub(crate) struct Ends {
     decisions: u64,
 }
 
-/// Number of time steps between two checks for Ctrl-C, about 20 ms.
+/// Number of time steps between two checks for Ctrl-C; these steps take about 20 ms.
 const INSTANTS: u64 = 2_000;
 
 /// Loads the object with the stacks, once per process. Returns the names of its stacks, such as "quinn 0.11.19, noq
@@ -31,14 +31,14 @@ pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
     registry::register(&file).map_err(ScenarioError::new_err)
 }
 
-/// Loads a user's object with stacks, which scenarios name by `digest`. Returns the names of its stacks, such as "mine
-/// 1, other 2".
+/// Loads a user's object with stacks, which scenarios identify by `digest`. Returns the names of its stacks, such as
+/// "mine 1, other 2".
 #[pyfunction]
 pub(crate) fn register_own_object(digest: &str, file: PathBuf) -> PyResult<String> {
     registry::register_object(digest, &file).map_err(ScenarioError::new_err)
 }
 
-/// Registers a user's program, a file and its arguments, which scenarios name by `digest`.
+/// Registers a user's program, which scenarios identify by `digest`. The program is given as a file and its arguments.
 #[pyfunction]
 pub(crate) fn register_own_program(digest: &str, words: Vec<String>) {
     registry::register_program(digest, words);
@@ -77,7 +77,7 @@ pub(crate) fn complete<P: Probe + Send>(
     controls: &Controls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Report, Simulation<P>, Ends)> {
-    // Stacks run without the interpreter lock, because the watchdog needs it.
+    // Stacks run without holding the interpreter lock, because the watchdog needs it.
     let created = py.detach(|| {
         let mut creator = Creator::new(scenario);
         Lockstep::new(scenario, seed, probe, &mut |flow, config, setup| {
@@ -149,8 +149,8 @@ fn raised(error: StackError) -> PyErr {
     }
 }
 
-/// Returns one row per flow with a stack: its state at the end of the run, NaN for values that the stack does not
-/// report.
+/// Returns one row per flow with a stack, which contains its state at the end of the run; values that the stack does
+/// not report are NaN.
 pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let (ends, decisions) = (&ends.flows, format!("{:016x}", ends.decisions));
@@ -167,7 +167,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     columns.set_item("version", texts(&|ends| config(ends).version.clone()))?;
     columns.set_item("decisions", texts(&|_| decisions.clone()))?;
     let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
-    // The client's handshake is complete half a round trip before the server's.
+    // The client's handshake is complete half a round trip earlier than the server's.
     let client = |ends: &FlowEnds| {
         [ends.sender.handshake_ps, ends.receiver.handshake_ps]
             .into_iter()
@@ -204,7 +204,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     Ok(columns)
 }
 
-/// Returns one row per program of the user at a host, in the order of flows, the sender's first.
+/// Returns one row per user program at a host, in the order of the flows; the sender's program precedes the receiver's.
 pub(crate) fn programs<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows: Vec<(&FlowEnds, usize, &ProgramReport)> = ends
@@ -254,7 +254,7 @@ pub(crate) fn programs<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -
     Ok(columns)
 }
 
-/// Returns words as a command line for a shell.
+/// Joins words to a command line for a shell.
 fn command_line(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quoted = |word: &String| match word.chars().all(is_plain) && !word.is_empty() {

@@ -1,4 +1,4 @@
-//! Columns of traces, as NumPy arrays, because they can have millions of rows.
+//! Columns of traces. They are NumPy arrays, because they can have millions of rows.
 
 use longpipe_events::{Time, PS_PER_SECOND};
 use longpipe_network::scenario::Framing;
@@ -72,7 +72,7 @@ pub(crate) fn columns<'py>(
     if wanted.delay {
         let columns = PyDict::new(py);
         let delays = recorder.delays;
-        // If the rate is constant, the queueing delay excludes the packet's own transmission time.
+        // If the link's rate is constant, the queueing delay excludes the packet's own transmission time.
         let own = |(&port, &bytes): (&u32, &u32)| {
             let link = &scenario.links[port as usize];
             let has_constant_rate = link.motion.as_ref().is_none_or(|motion| motion.service.is_none());

@@ -1,4 +1,4 @@
-//! Columns of adaptive video, per flow and per chunk.
+//! Columns of adaptive video: one table of flows, and one of chunks.
 
 use crate::floats;
 use longpipe_events::Time;

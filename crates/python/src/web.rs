@@ -1,4 +1,4 @@
-//! Columns of web traffic, per flow and per file.
+//! Columns of web traffic: one table of flows, and one of files.
 
 use crate::floats;
 use longpipe_events::Time;

@@ -1,5 +1,6 @@
-//! The server's certificate, signed with Ed25519, and its key: fixed, so that the handshake has the same length in
-//! every run. ECDSA signatures vary by a byte or two. The key is public and protects nothing.
+//! The server's certificate, signed with Ed25519, and its key. Both are fixed, so that the handshake has the same
+//! length in every run; the lengths of ECDSA signatures would vary by a byte or two. The key is public and protects
+//! nothing.
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 

@@ -1,6 +1,6 @@
 //! The clock of this object, which always shows the same time: all times come from the run.
 //!
-//! str0m converts instants to NTP times with the system's clocks, and rustls stamps tickets with the date. With real
+//! str0m converts instants to NTP times with the system's clocks, and rustls stores the date in tickets. With real
 //! clocks, rounding would differ between runs. `build.rs` makes the standard library's calls within this object use
 //! this function; other calls of the process are not affected.
 #![allow(unsafe_code)]
@@ -14,7 +14,7 @@ pub struct Timespec {
     nanoseconds: i64,
 }
 
-/// 9 September 2001, which is within the validity of the certificates.
+/// 9 September 2001, which is within the certificates' period of validity.
 const STANDSTILL_S: i64 = 1_000_000_000;
 
 /// Returns the same time for each clock.

@@ -6,7 +6,7 @@
 
 use std::ffi::{c_uint, c_void};
 
-/// Fills a buffer, and returns its length or -1.
+/// Fills a buffer. Returns its length, or -1 after an error.
 #[no_mangle]
 unsafe extern "C" fn getrandom(to: *mut c_void, bytes: usize, _flags: c_uint) -> isize {
     // SAFETY: the caller passes a buffer of this length.

@@ -1,7 +1,7 @@
-//! A handshake without cryptography. It has as many messages as TLS 1.3, of similar lengths, and they carry transport
-//! parameters.
+//! A handshake without cryptography. It has as many messages as that of TLS 1.3, with similar lengths, and the messages
+//! carry transport parameters.
 
-/// Lengths of messages without transport parameters [byte], as sent by rustls with an Ed25519 certificate.
+/// Lengths of messages without transport parameters [byte], as rustls sends them with an Ed25519 certificate.
 const CLIENT_HELLO: usize = 240;
 const SERVER_HELLO: usize = 90;
 const SERVER_FLIGHT: usize = 600;
@@ -26,11 +26,11 @@ enum Stage {
 #[derive(Debug)]
 pub struct Handshake {
     stage: Stage,
-    /// Own transport parameters.
+    /// Transport parameters of this side.
     own: Vec<u8>,
     /// Transport parameters of the peer.
     pub peer: Option<Vec<u8>>,
-    /// Received data that do not yet form a complete message.
+    /// Received data that do not form a complete message yet.
     received: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl Handshake {
         }
     }
 
-    /// Returns whether the handshake continues.
+    /// Returns whether the handshake is still in progress.
     pub fn is_going_on(&self) -> bool {
         !matches!(self.stage, Stage::SendFinished | Stage::Over)
     }
@@ -76,7 +76,7 @@ impl Handshake {
         }
     }
 
-    /// Writes the next message, if there is one; returns whether new keys are in use afterwards.
+    /// Writes the next message, if there is one. Returns whether new keys are in use after this message.
     pub fn write(&mut self, out: &mut Vec<u8>) -> bool {
         let (next, length, parameters) = match self.stage {
             Stage::SendHello => (Stage::AwaitServerHello, CLIENT_HELLO, true),
@@ -99,7 +99,8 @@ impl Handshake {
         keys
     }
 
-    /// Returns the transport parameters in the next message, empty if it has none; None until the message is complete.
+    /// Returns the transport parameters in the next message; the result is empty if the message has none, and None
+    /// until the message is complete.
     fn message(&mut self) -> Option<Vec<u8>> {
         let word = |at: usize| {
             let bytes = self.received.get(at..at + 2)?;

@@ -1,8 +1,8 @@
 //! Real stacks as end points of flows, each with its own congestion control, timers and cryptography: quinn-proto and
 //! noq-proto (QUIC), and str0m (WebRTC media).
 //!
-//! The object exports the table of `longpipe_end.h`. `quic/` contains the common code of the QUIC stacks, compiled once
-//! for each, because noq is a fork of quinn whose interface differs only in a few types.
+//! The object exports the table of `longpipe_end.h`. `quic/` contains the common code of the QUIC stacks, which is
+//! compiled once for each of them: noq is a fork of quinn, and its interface differs only in a few types.
 
 mod certificate;
 mod clock;

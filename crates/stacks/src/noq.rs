@@ -88,7 +88,7 @@ mod adapter {
             return (None, None);
         };
         let metrics = state.metrics();
-        // noq reports the pacing rate in byte/s, quinn in bit/s.
+        // noq reports the pacing rate in byte/s, whereas quinn reports it in bit/s.
         let pacing_bps = metrics.pacing_rate.map(|rate| rate.saturating_mul(8));
         (metrics.ssthresh.filter(|bytes| *bytes < u64::MAX), pacing_bps)
     }

@@ -3,8 +3,8 @@
 /// Length of AES-GCM tags and of header protection samples (RFC 9001 section 5) [byte].
 pub const TAG: usize = 16;
 
-/// Implements a stack's cryptography traits. quinn and noq differ in the types of connection IDs, in whether packet keys
-/// receive a path, and in the receiver of `start_session`.
+/// Implements a stack's cryptography traits. quinn and noq differ in the types of connection IDs, in whether methods of
+/// packet keys receive a path, and in the type of `self` in `start_session`.
 macro_rules! null_crypto {
     (id: $id:ty, path: [$($path:ident: $path_type:ty,)?], start: [$($this:tt)*]) => {
         use crate::handshake::Handshake;

@@ -6,16 +6,16 @@ use rustls::version::TLS13;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sessions that were issued and not resumed yet, by ticket. The ends of a flow are in one process.
+/// Sessions that were issued but not resumed yet, indexed by ticket. Both ends of a flow are in one process.
 static ISSUED: Mutex<BTreeMap<Vec<u8>, Vec<u8>>> = Mutex::new(BTreeMap::new());
 
-/// Use of sessions by a server. rustls permits 0-RTT only to servers that store them.
+/// How a server uses sessions. rustls permits 0-RTT only for servers that store sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sessions {
-    /// Issues a session, before a run.
+    /// Issues a session before a run.
     Issue,
-    /// Lets a client resume an issued session once, during a run. The tickets that the server then issues are never
-    /// used.
+    /// Lets a client resume an issued session once during a run. The tickets that the server issues afterwards are
+    /// never used.
     Resume,
 }
 
@@ -57,7 +57,7 @@ pub fn server(sessions: Sessions) -> Result<rustls::ServerConfig, String> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate::certificate()], certificate::key())
         .map_err(said)?;
-    // QUIC permits only this value and 0, which would refuse 0-RTT (RFC 9001 section 4.6.1).
+    // QUIC permits only this value and 0, and 0 would refuse 0-RTT (RFC 9001 section 4.6.1).
     config.max_early_data_size = u32::MAX;
     config.session_storage = Arc::new(sessions);
     if sessions == Sessions::Issue {

@@ -9,10 +9,10 @@ pub enum Workload {
     Streams {
         /// Number of streams.
         count: u64,
-        /// Total data [byte]; `u64::MAX` for unlimited data.
+        /// Total amount of data [byte]; `u64::MAX` means unlimited.
         bytes: u64,
     },
-    /// The flow's receiver connects and sends one request after another; the sender answers.
+    /// The flow's receiver connects and sends one request after another; the sender answers each of them.
     Requests {
         /// Number of requests.
         count: u64,
@@ -30,12 +30,12 @@ pub struct Settings<'a> {
     pub congestion: &'a str,
     /// The application's workload.
     pub workload: Workload,
-    /// Whether packets are encrypted with TLS 1.3 keys.
+    /// Whether packets are encrypted with the keys of TLS 1.3.
     pub tls: bool,
     /// Whether the client resumes a session and sends data in its first flight (0-RTT).
     pub early_data: bool,
-    /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's defaults if
-    /// absent.
+    /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's defaults apply if
+    /// they are absent.
     pub window: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Returns whether an end of this role opens the connection.
+    /// Returns whether an end with this role opens the connection.
     pub fn connects(&self, role: Role) -> bool {
         match self.workload {
             Workload::Streams { .. } => role == Role::Sender,

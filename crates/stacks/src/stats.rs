@@ -1,4 +1,4 @@
-//! Counters of a connection, with the same names for every stack.
+//! Counters of a connection, which have the same names for every stack.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ pub struct Stats {
     pub sent_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Length of the packets declared lost [byte].
+    /// Total length of the packets declared lost [byte].
     pub lost_bytes: u64,
-    /// Reductions of the congestion window.
+    /// Number of reductions of the congestion window.
     pub congestion_events: u64,
     /// UDP datagrams sent.
     pub datagrams: u64,

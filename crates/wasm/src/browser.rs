@@ -1,4 +1,5 @@
-//! The browser as executor of WebAssembly modules: each call of the engine reaches the module through `lab/src/page/guest.ts`.
+//! The browser as the executor of WebAssembly modules: each call from the engine reaches the module through
+//! `lab/src/page/guest.ts`.
 
 use longpipe_control::sandbox::executor::{
     Argument, Draw, Executor, Kind, Signature, DRAW, FIXED_TABLE, MOST_ARGUMENTS, MOST_MEMORY,
@@ -22,8 +23,8 @@ extern "C" {
     #[wasm_bindgen(method)]
     fn global(this: &Guest, name: &str) -> Option<u32>;
 
-    /// Looks up the function at an index of the module's table and returns its number for `call`; None if there is no
-    /// function, or if `adapter` cannot import it because its signature differs.
+    /// Looks up the function at an index of the module's table, and returns the number by which `call` refers to it;
+    /// None if there is no function, or if `adapter` cannot import it because its signature differs.
     #[wasm_bindgen(method)]
     fn function(this: &Guest, index: u32, adapter: &[u8]) -> Option<u32>;
 
@@ -35,7 +36,7 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = addPage)]
     fn add_page(this: &Guest) -> Result<u32, JsValue>;
 
-    /// Calls a function by its number, with as many of the arguments as it has parameters.
+    /// Calls a function, given by its number, with as many of the arguments as it has parameters.
     #[wasm_bindgen(method, catch)]
     fn call(this: &Guest, function: u32, a: u32, b: u32, c: u32, d: u32) -> Result<u32, JsValue>;
 
@@ -47,7 +48,7 @@ extern "C" {
     #[wasm_bindgen(method, js_name = memorySize)]
     fn memory_size(this: &Guest) -> u32;
 
-    /// Copies bytes of the memory.
+    /// Copies bytes from the memory.
     #[wasm_bindgen(method, catch)]
     fn read(this: &Guest, at: u32, bytes: &mut [u8]) -> Result<(), JsValue>;
 
@@ -66,7 +67,7 @@ impl fmt::Debug for Browser {
 }
 
 impl Browser {
-    /// Instantiates a module. An error is one line with the module's unmet requirements.
+    /// Instantiates a module. An error is one line that states the requirements that the module does not meet.
     pub fn new(file: &ModuleFile) -> Result<Browser, String> {
         file.instantiate(MOST_MEMORY as u32).map(Browser).map_err(line)
     }
@@ -106,7 +107,7 @@ impl Executor for Browser {
         for (word, argument) in words.iter_mut().zip(arguments) {
             match *argument {
                 Argument::Word(value) => *word = value,
-                // Among the functions of the interface, only `on_start` has a 64-bit parameter, its second.
+                // Of the functions in the interface, only `on_start` has a 64-bit parameter, which is its second one.
                 Argument::Long(value) => second = Some(value),
             }
         }
@@ -133,8 +134,8 @@ impl Executor for Browser {
 
 /// Returns a module that imports a function with the given signature, and exports it as "f".
 ///
-/// The adapter is needed because a browser compares signatures only when it links modules, and allows only functions of
-/// modules in a table.
+/// The adapter is needed because a browser compares signatures only when it links modules, and allows a table to
+/// contain only functions of modules.
 fn adapter(signature: Signature) -> Vec<u8> {
     let mut kind = vec![1, 0x60, signature.parameters.len() as u8];
     kind.extend(signature.parameters.iter().map(|kind| match kind {
@@ -143,7 +144,7 @@ fn adapter(signature: Signature) -> Vec<u8> {
     }));
     kind.extend(if signature.returns { &[1, 0x7f][..] } else { &[0] });
     let mut bytes = b"\0asm\x01\0\0\0".to_vec();
-    // Sections of types, of imports (module and field have empty names), and of exports.
+    // Sections of types, of imports (the names of module and field are empty), and of exports.
     for (number, content) in [(1, &kind[..]), (2, &[1, 0, 0, 0, 0]), (7, &[1, 1, b'f', 0, 0])] {
         bytes.extend([number, content.len() as u8]);
         bytes.extend(content);

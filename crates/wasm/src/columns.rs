@@ -1,4 +1,4 @@
-//! Converts the columns of a run to JavaScript objects of typed arrays.
+//! Converts the columns of a run to JavaScript objects that contain typed arrays.
 
 use js_sys::{Array, Float64Array, Object, Reflect, Uint32Array, Uint8Array};
 use longpipe_events::Time;
@@ -13,7 +13,7 @@ pub fn put(object: &Object, name: &str, value: &JsValue) {
     let _ = Reflect::set(object, &JsValue::from_str(name), value);
 }
 
-/// Converts numbers to a Float64Array; counts are exact up to 2^53.
+/// Converts numbers to a Float64Array, in which counts up to 2^53 are exact.
 pub fn floats(values: impl Iterator<Item = f64>) -> JsValue {
     Float64Array::from(&values.collect::<Vec<f64>>()[..]).into()
 }
@@ -158,7 +158,7 @@ fn of_web(scenario: &Scenario, rows: &[WebReport]) -> Object {
     columns
 }
 
-/// Returns the rows of the traces that the scenario requests, as `longpipe run --csv` writes them.
+/// Returns the rows of the traces that the scenario requests, in the form in which `longpipe run --csv` writes them.
 pub fn of_traces(scenario: &Scenario, recorder: Recorder) -> Object {
     let (traces, wanted) = (Object::new(), scenario.traces);
     let times = |times: &[u64]| floats(times.iter().map(|&time| Time(time).as_seconds()));

@@ -1,5 +1,5 @@
-//! Interface between the browser page and the engine: takes a resolved scenario and a seed, returns columns as typed
-//! arrays.
+//! Interface between the browser page and the engine. It takes a resolved scenario and a seed, and returns columns as
+//! typed arrays.
 
 mod browser;
 mod columns;
@@ -18,8 +18,8 @@ use std::sync::{Arc, Once};
 use wasm_bindgen::prelude::*;
 use watched::Watched;
 
-/// Probe of a run: a picture, or None. Both cases share one type, because the engine is compiled once per type of
-/// probe.
+/// Probe of a run, which is a picture or None. Both cases share one type, because the engine is compiled once per type
+/// of probe.
 type PictureProbe = Option<Watched>;
 
 /// A run in progress. Dropping it cancels the run.
@@ -27,7 +27,7 @@ type PictureProbe = Option<Watched>;
 pub struct Run {
     scenario: Scenario,
     simulation: Simulation<PictureProbe>,
-    /// Congestion controllers of this run that are WebAssembly modules.
+    /// This run's congestion controllers that are WebAssembly modules.
     modules: Vec<Arc<dyn Controller>>,
 }
 
@@ -78,7 +78,7 @@ impl Run {
         self.simulation.progress()
     }
 
-    /// Returns the picture so far; null for a run without a picture.
+    /// Returns the current picture; null if the run collects none.
     pub fn picture(&self) -> Option<Object> {
         self.simulation
             .probe()

@@ -1,4 +1,4 @@
-//! Counts the data in a host's packets, for user programs that do not report any counters.
+//! Counts the data in a host's packets, for user programs, which do not report counters.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ const UDP_HEADER: usize = 8;
 /// TCP flags.
 const SYN: u8 = 0x02;
 
-/// Counters of packets in one direction. Data are the payload of TCP and UDP; for other protocols, they are the payload
-/// of IP.
+/// Counters of packets in one direction. The data of a packet are the payload of TCP or UDP; for other protocols, the
+/// payload of IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of packets with data.
+    /// Number of packets that carry data.
     pub packets: u64,
     /// Length of the data in all packets [byte].
     pub bytes: u64,
-    /// Length of the data, counting retransmitted data once [byte].
+    /// Length of the data [byte]; retransmitted data are counted once.
     pub new_bytes: u64,
-    /// Packets whose data had all been in earlier packets.
+    /// Number of packets whose data had all been contained in earlier packets.
     pub repeated_packets: u64,
-    /// Data received so far on each TCP connection, by its ports.
+    /// Data received so far on each TCP connection, indexed by its ports.
     streams: BTreeMap<(u16, u16), Received>,
 }
 
 /// Parts of a TCP stream that have been received, as offsets from its first sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Received {
-    /// Sequence number at the offset `next`, and the offset up to which there is no hole.
+    /// Sequence number that corresponds to the offset `next`, and this offset, up to which there is no hole.
     sequence: u32,
     next: u64,
     /// Disjoint parts beyond `next`, in order: start and end.
@@ -62,7 +62,7 @@ impl Counts {
         }
     }
 
-    /// Returns the length of a TCP segment's data, and the number of its bytes that were in no earlier segment.
+    /// Returns the length of a TCP segment's data, and how many of these bytes no earlier segment contained.
     fn take_segment(&mut self, segment: &[u8]) -> (usize, u64) {
         let word = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
         let ports = (word(0), word(2));
@@ -134,7 +134,7 @@ mod tests {
         packet
     }
 
-    /// The sequence numbers wrap around, and segments are reordered and repeated; each byte counts as new once.
+    /// The sequence numbers wrap around, and segments are reordered and repeated; each byte counts as new only once.
     #[test]
     fn each_byte_is_new_once() {
         let (mut counts, mut draws, mut seen) = (Counts::default(), Stream::new(3, "counts", 0), vec![false; 4000]);

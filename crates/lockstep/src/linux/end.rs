@@ -10,10 +10,10 @@ const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 const UNMEASURED: u64 = 0xffff_ffff;
 const PS_PER_US: u64 = 1_000_000;
 
-/// Names of the sender's and the receiver's host of a flow.
+/// Names of the hosts of a flow's sender and receiver.
 pub type Hosts = [String; 2];
 
-/// An end that is a host in the guest which all Linux ends of a run share.
+/// An end that is a host in the guest, which all Linux ends of a run share.
 pub struct LinuxEnd {
     guest: Arc<Mutex<Guest>>,
     host: usize,
@@ -27,7 +27,7 @@ impl LinuxEnd {
     /// Returns a one-line error if the guest does not accept a setting.
     pub fn create(guest: &Arc<Mutex<Guest>>, names: &Hosts, setup: &Setup<'_>) -> Result<LinuxEnd, String> {
         let is_receiver = setup.role == Role::Receiver;
-        // If user programs run at the ends of a flow, its hosts have no longpipe applications.
+        // If user programs run at the ends of a flow, longpipe's applications do not run on its hosts.
         let program = setup.setting("command").map(|command| Program {
             words: words_of(if is_receiver {
                 setup.setting("serve")
@@ -41,7 +41,7 @@ impl LinuxEnd {
             sends: setup.role == Role::Sender,
             ecn: setup.setting("ecn") == Some("true"),
             mtu: setup.most_bytes + HEADER_BYTES,
-            // The receiver's program is the server of the sender's program.
+            // The receiver's program is the server to which the sender's program connects.
             start_ps: if program.is_some() && is_receiver {
                 0
             } else {
@@ -69,7 +69,7 @@ impl LinuxEnd {
     }
 }
 
-/// Returns the words of a setting, which is a JSON list.
+/// Returns the words of a setting whose value is a JSON list.
 fn words_of(setting: Option<&str>) -> Vec<String> {
     setting
         .and_then(|words| serde_json::from_str(words).ok())
@@ -104,7 +104,7 @@ impl End for LinuxEnd {
 
     fn due(&mut self) -> u64 {
         let guest = locked(&self.guest);
-        // The first host wakes the guest; each host also wakes it for its own packets.
+        // The first host wakes the guest; in addition, each host wakes it for its own packets.
         match (guest.has_packets(self.host), self.host) {
             (true, _) => guest.at(),
             (false, 0) => guest.due(),
@@ -141,7 +141,7 @@ impl End for LinuxEnd {
 
     fn report(&mut self) -> Report {
         let state = self.last_state();
-        // If a user program opened the connection, its values are unknown and are 0 here.
+        // If a user program opened the connection, its values are unknown and are reported as 0.
         let known = |bytes: u64| if bytes > 0 { bytes as f64 } else { f64::NAN };
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         let values = [

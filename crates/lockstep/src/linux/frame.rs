@@ -44,12 +44,12 @@ pub fn parse(frame: &[u8]) -> Frame<'_> {
     }
 }
 
-/// Appends a control frame, after its length.
+/// Appends a control frame, preceded by its length.
 pub fn put_control(to: &mut Vec<u8>, body: &[u8]) {
     put(to, [0, 0], [0, 0], CONTROL, body);
 }
 
-/// Appends the length of a frame and the frame, which carries a packet for `host` from the other host of its flow. Sets
+/// Appends a frame, preceded by its length. The frame carries a packet for `host` from the other host of its flow. Sets
 /// CE in the packet's header if the path marked the packet.
 pub fn put_packet(to: &mut Vec<u8>, host: usize, packet: &[u8], ecn: Ecn) {
     put(to, number(host), number(host ^ 1), IPV4, packet);
@@ -76,7 +76,7 @@ fn mark(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-/// Returns the last bytes of a host's address, in which hosts are numbered from 1.
+/// Returns the last bytes of a host's address, which contain the host's number, counted from 1.
 fn number(host: usize) -> [u8; 2] {
     (host as u16 + 1).to_be_bytes()
 }

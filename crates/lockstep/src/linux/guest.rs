@@ -1,8 +1,8 @@
 //! The guest: a process of user-mode Linux whose clock the simulation advances.
 //!
-//! The preloaded library `lockstep.c` sends the frames of the guest's device when the kernel is idle, and waits for the
-//! time to which the clock advances next. The guest's first process, `guest.c`, creates hosts with their applications
-//! and reads their TCP_INFO when control frames request it.
+//! When the kernel is idle, the preloaded library `lockstep.c` sends the frames of the guest's device, and waits until
+//! it receives the time to which the clock advances next. The guest's first process, `guest.c`, creates hosts with
+//! their applications and reads their TCP_INFO when control frames request it.
 
 use super::counts::Counts;
 use super::frame::{self, Frame};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// Files with which a guest is started.
+/// Files needed to start a guest.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// The kernel, `linux.uml`.
@@ -37,16 +37,16 @@ pub struct Kernel {
 pub struct Environment {
     /// Working directory.
     pub directory: PathBuf,
-    /// Directories in which programs are searched for, as in the variable PATH.
+    /// Directories in which programs are searched, as in the variable PATH.
     pub search: String,
-    /// Interpreter that replaces the first word `python`.
+    /// Interpreter that replaces the word `python` at the start of a command.
     pub python: PathBuf,
 }
 
 /// A user program at a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The program and its arguments; the host runs none if it is empty.
+    /// The program and its arguments; if the list is empty, the host runs no program.
     pub words: Vec<String>,
     /// Name of the host.
     pub own_name: String,
@@ -61,19 +61,19 @@ pub struct Application {
     pub sends: bool,
     /// Whether the host's connections negotiate ECN.
     pub ecn: bool,
-    /// Largest IP packet of the host [byte].
+    /// Largest IP packet that the host can send [byte].
     pub mtu: u32,
     /// Start time [ps].
     pub start_ps: u64,
-    /// Data to send [byte]; unlimited if `None`.
+    /// Amount of data to send [byte]; unlimited if `None`.
     pub bytes: Option<u64>,
     /// Congestion control.
     pub congestion: String,
-    /// Program of the user; `None` for the application of longpipe, which sends or receives `bytes`.
+    /// The user's program; `None` for longpipe's application, which sends or receives `bytes`.
     pub program: Option<Program>,
 }
 
-/// State of a host. Times are picoseconds of the run.
+/// State of a host. Times are in picoseconds of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostState {
     /// Data received [byte].
@@ -106,7 +106,7 @@ pub struct HostState {
     pub retransmitted_segments: u64,
     /// Retransmitted data [byte].
     pub retransmitted_bytes: u64,
-    /// Recoveries after losses, other than timeouts.
+    /// Number of recoveries after losses, not counting timeouts.
     pub recoveries: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -117,11 +117,11 @@ pub struct HostState {
 struct Host {
     sends: bool,
     state: HostState,
-    /// For a host with a user program: its words, its results, and the counters of its packets.
+    /// For a host with a user program: the program's words, its results, and the counters of the host's packets.
     program: Option<ProgramReport>,
     sent: Counts,
     received: Counts,
-    /// Packets to send at the current time, one after another, and the end offset of each.
+    /// Packets to be sent at the current time, one after another, and the end offset of each packet.
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -136,7 +136,8 @@ pub struct Guest {
     modules: String,
     environment: Environment,
     hosts: Vec<Host>,
-    /// Clock of the guest, its next timer (0 if there is none), and its clock at time 0 of the run [ns].
+    /// Clock of the guest, time of its next timer (0 if there is none), and reading of its clock at time 0 of the run
+    /// [ns].
     now_ns: u64,
     due_ns: u64,
     zero_ns: u64,
@@ -147,37 +148,37 @@ pub struct Guest {
     is_finished: bool,
     /// Frames for the guest.
     pending: Vec<u8>,
-    /// Latest message from the guest, and the latest answer in it.
+    /// Latest message from the guest, and the latest answer that it contained.
     message: Vec<u8>,
     answer: Option<Vec<u8>>,
 }
 
-/// Maximum length of the frames of a message [byte], as `MOST_BYTES` in `lockstep.c`.
+/// Maximum total length of the frames in a message [byte]; equal to `MOST_BYTES` in `lockstep.c`.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
 /// Real time within which the guest must send its next message.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum number of messages before an answer.
+/// Maximum number of messages that the guest may send before its answer.
 const MAX_MESSAGES: u32 = 100_000;
 /// Interval [ps] at which the senders' states are read.
 const SAMPLE_PS: u64 = 100_000_000_000;
 /// Time 0 of a run is a multiple of this on the guest's clock [ns].
 const SECOND_NS: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1000;
-/// Text in the last message of a kernel that cannot continue.
+/// Text in the last message of a kernel after a panic.
 const PANIC: &str = "Kernel panic";
-/// Maximum length of the part of a program's words or output that one control frame carries [byte], as `PART` in
+/// Maximum length of the part of a program's words or output that one control frame carries [byte]; equal to `PART` in
 /// `guest.c`.
 const PART: usize = 1000;
-/// Maximum length of a program's reported output [byte].
+/// Maximum length of the output of a program that is reported [byte].
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// First word of a command that runs the Python interpreter of longpipe.
+/// First word of a command that runs longpipe's Python interpreter.
 const PYTHON: &str = "python";
-/// Value for an absent time or size.
+/// Value that stands for an absent time or size.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Kernel parameters. Except for the MTU, which limits the frames of the device, they are equal in all runs, because
+/// Kernel parameters. Except for the MTU, which limits the frames of the device, they are the same in all runs, because
 /// the kernel derives random numbers from them.
 const BOOT: [&str; 10] = [
     "mem=512M",
@@ -192,8 +193,8 @@ const BOOT: [&str; 10] = [
     "con0=null,fd:1",
     "lpj=1000000",
 ];
-/// Disabled parts of the kernel: a choice by measured speed, the random numbers of the machine, and block devices,
-/// whose thread would outlive the kernel.
+/// Parts of the kernel that are disabled: choices that depend on measured speed, random numbers from the machine, and
+/// block devices, whose thread would outlive the kernel.
 const DISABLED_INITCALLS: &str = "initcall_blacklist=raid6_select_algo,rng_init,ubd_driver_init";
 
 mod request {
@@ -236,8 +237,8 @@ impl Guest {
             .process_group(0);
         end_with_parent(&mut command);
         let child = command.spawn().map_err(failed)?;
-        // This leaves the only copy of the guest's end of the connection to the guest, so that the connection closes
-        // when the guest ends.
+        // After this, only the guest has a copy of its end of the connection, so that the connection closes when the
+        // guest ends.
         drop(command);
         let mut guest = Guest {
             child,
@@ -312,7 +313,8 @@ impl Guest {
         Ok(number)
     }
 
-    /// Sends a host's program in control frames: its environment, the names of hosts, and its words.
+    /// Sends a host's program in control frames: the program's environment, the names of the hosts, and the program's
+    /// words.
     fn add_program(&mut self, host: usize, program: &Program) -> Result<(), String> {
         let [own, other] = [host, host ^ 1].map(address_of);
         let names = format!(
@@ -379,7 +381,7 @@ impl Guest {
         self.at_ps
     }
 
-    /// Returns whether packets of a host are to be sent.
+    /// Returns whether a host has packets to be sent.
     pub fn has_packets(&self, host: usize) -> bool {
         !self.hosts[host].ends.is_empty()
     }
@@ -422,7 +424,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Calls `send` with each packet that a host sends at the current time, and its ECN bits.
+    /// Calls `send` for each packet that a host sends at the current time, with the packet and its ECN bits.
     pub fn take_packets(&mut self, host: usize, send: &mut dyn FnMut(&[u8], Ecn)) {
         let host = &mut self.hosts[host];
         let mut begin = 0;
@@ -459,7 +461,8 @@ impl Guest {
         for host in 0..self.hosts.len() {
             self.ask(&short_request(request::READ_HOST, host as u16))?;
         }
-        // The receiver reports when the flow was complete, which is when the sender's program ended successfully.
+        // The receiver reports the time at which the flow was complete, which is the time at which the sender's program
+        // ended successfully.
         for pair in self.hosts.chunks_exact_mut(2) {
             if let Some(program) = &pair[0].program {
                 pair[1].state.completed_ps = program.ended_ps.filter(|_| program.exit_code == Some(0));
@@ -482,7 +485,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Returns the start of the output that the program of a host has written to a descriptor.
+    /// Returns the beginning of the output that a host's program has written to a descriptor.
     fn read_output(&mut self, host: usize, descriptor: u32) -> Result<String, String> {
         let mut output = Vec::new();
         while output.len() < MAX_OUTPUT_BYTES {
@@ -499,7 +502,7 @@ impl Guest {
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 
-    /// Sends a request, and returns its answer.
+    /// Sends a request, and returns the answer to it.
     fn ask(&mut self, body: &[u8]) -> Result<Vec<u8>, String> {
         frame::put_control(&mut self.pending, body);
         self.exchange(self.now_ns)?;
@@ -517,7 +520,7 @@ impl Guest {
         Err(format!("the guest does not answer: {}", self.console_error()))
     }
 
-    /// Sends the next frames and the time to which the clock advances, and reads until the guest is idle.
+    /// Sends the next frames and the time to which the clock advances, and reads messages until the guest is idle.
     fn exchange(&mut self, clock_ns: u64) -> Result<(), String> {
         let bytes = whole_frames(&self.pending, MAX_MESSAGE_BYTES);
         let mut head = [0; HEAD];
@@ -636,13 +639,13 @@ impl Host {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Errors here mean that the guest has ended already. Its processes end with it (PTRACE_O_EXITKILL).
+        // An error here means that the guest has already ended. Its processes end with it (PTRACE_O_EXITKILL).
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Returns a file without a name for the guest's console.
+/// Returns an unnamed file for the guest's console.
 fn console() -> std::io::Result<File> {
     // SAFETY: the name is NUL-terminated, and nothing else owns a returned descriptor.
     #[allow(unsafe_code)]
@@ -679,7 +682,7 @@ fn put_text(to: &mut Vec<u8>, text: &[u8], length: usize) {
     to.resize(end, 0);
 }
 
-/// Returns the address of a host, as `guest.c` assigns it.
+/// Returns the address that `guest.c` assigns to a host.
 fn address_of(host: usize) -> String {
     let flow = host / 2;
     format!("10.{}.{}.{}", flow >> 8 & 255, flow & 255, 1 + host % 2)
@@ -688,12 +691,12 @@ fn address_of(host: usize) -> String {
 /// Returns the error of an answer, if there is one.
 fn reported_error(answer: &[u8]) -> Option<String> {
     let kind = u16::from_le_bytes([answer[0], answer[1]]);
-    // Two answers contain other texts: the first one the kernel's version, and that about a host the reason why its
-    // connection ended.
+    // Two answers contain other texts: the first answer contains the kernel's version, and the answer about a host
+    // contains the reason why its connection ended.
     Some(text(answer)).filter(|line| !line.is_empty() && kind != 0 && kind != request::READ_HOST)
 }
 
-/// Returns a number of `struct host_answer`, given its index after the header.
+/// Returns a number from `struct host_answer`, given the number's index after the header.
 fn answer_value(answer: &[u8], place: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|i| answer[168 + 8 * place + i]))
 }

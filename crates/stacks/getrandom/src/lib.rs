@@ -1,6 +1,6 @@
-//! Replacement of the crate `getrandom`, from which `rand` seeds the generator of each thread.
+//! Replacement for the crate `getrandom`, with which `rand` seeds each thread's generator.
 //!
-//! Within [`seeded`] and [`within`] all randomness follows from a seed. Elsewhere random numbers come from the
+//! Within [`seeded`] and [`within`] all randomness is determined by a seed. Elsewhere, random numbers come from the
 //! operating system, as with the original crate.
 
 use std::cell::Cell;
@@ -27,8 +27,8 @@ thread_local! {
     static STATE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Runs `work` in a new thread whose randomness follows from `seed` alone, including the thread-local generators of
-/// libraries.
+/// Runs `work` in a new thread whose randomness, including that of libraries' thread-local generators, is determined by
+/// `seed` alone.
 ///
 /// # Panics
 /// Propagates a panic of `work`.
@@ -43,7 +43,7 @@ pub fn seeded<T: Send>(seed: u64, work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Restores the thread's state when it is dropped, also after a panic.
+/// Restores the thread's state when it is dropped, even after a panic.
 struct Restore(Option<u64>);
 
 impl Drop for Restore {
@@ -52,8 +52,8 @@ impl Drop for Restore {
     }
 }
 
-/// Runs `work` in this thread with randomness from `state`, which advances. It does not seed the thread-local
-/// generators of libraries.
+/// Runs `work` in this thread with random numbers from `state`, which advances. Thread-local generators of libraries
+/// are not seeded.
 pub fn within<T>(state: &mut u64, work: impl FnOnce() -> T) -> T {
     let restore = Restore(STATE.replace(Some(*state)));
     let result = work();

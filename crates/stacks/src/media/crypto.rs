@@ -1,4 +1,4 @@
-//! Cryptography of str0m: DTLS 1.2 of dimpl with RustCrypto, and SRTP with ring's AES-256-GCM.
+//! Cryptography of str0m: dimpl's DTLS 1.2 with RustCrypto, and SRTP with ring's AES-256-GCM.
 //!
 //! Randomness comes from `getrandom`, which the run seeds, so that ECDSA signatures have the same lengths in each run.
 
@@ -18,7 +18,7 @@ use str0m_proto::crypto::CryptoError;
 /// Reason why no cipher other than AES-256-GCM is requested.
 const FIRST: &str = "dimpl's server selects AEAD_AES_256_GCM, which its client offers";
 
-/// Returns the certificate of both ends. Its ECDSA key on P-256 is public and protects nothing.
+/// Returns the certificate that both ends use. Its ECDSA key on P-256 is public and protects nothing.
 pub fn certificate() -> DtlsCert {
     DtlsCert {
         certificate: include_bytes!("../../certificate/webrtc.der").to_vec(),
@@ -152,7 +152,7 @@ impl DtlsProvider for Own {
         mtu: Option<usize>,
     ) -> Result<Box<dyn DtlsInstance>, CryptoError> {
         let seed = getrandom::u64().map_err(|error| CryptoError::Other(error.to_string()))?;
-        // ICE has checked that the client receives packets at its address, so no cookie is necessary.
+        // ICE has already checked that the client receives packets at its address, so no cookie is necessary.
         let mut config = Config::builder()
             .use_server_cookie(false)
             .dangerously_set_rng_seed(seed);

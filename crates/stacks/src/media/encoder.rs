@@ -1,4 +1,4 @@
-//! Model of a video encoder: it produces no images, only frame sizes according to the target rate, on a ladder of
+//! Model of a video encoder. It produces no images, only frame sizes that follow the target rate, on a ladder of
 //! resolutions.
 
 use super::settings::Settings;
@@ -17,12 +17,12 @@ const LADDER: [(u32, u64); 6] = [
 ];
 /// The encoder steps down if the target is below this share of the rate at and above which the resolution is used.
 const DOWN: (u64, u64) = (9, 10);
-/// Time from a new target to the first frame that follows it (RFC 8867 section 4).
+/// Time from a new target to the first frame that complies with it (RFC 8867 section 4).
 const REACTION_PS: u64 = PS_PER_S / 10;
-/// Sizes of frames vary uniformly by this share (RFC 8867 section 4).
+/// Maximum relative deviation of the sizes of frames, which are uniformly distributed (RFC 8867 section 4).
 const VARIATION: f64 = 0.05;
-/// Size of a key frame, relative to the mean: the first frame of each resolution. The frames of the following second
-/// are smaller, to compensate for its excess.
+/// Size of a key frame relative to the mean frame size. The first frame of each resolution is a key frame; the frames
+/// of the following second are smaller, to compensate for its excess.
 pub const KEY_FRAME: u64 = 4;
 
 /// A frame.
@@ -47,17 +47,17 @@ pub struct Encoder {
     /// Pending targets, each with the time [ps] at which it takes effect.
     coming: VecDeque<(u64, u64)>,
     is_key: bool,
-    /// Excess of key frames that has not been compensated [byte].
+    /// Excess of key frames that has not been compensated for yet [byte].
     excess: u64,
     /// Sums over all frames.
     sum_target: u64,
     sum_height: u64,
-    /// Changes of the resolution.
+    /// Number of changes of the resolution.
     pub switches: u32,
 }
 
 impl Encoder {
-    /// Returns an encoder whose first frame is due at `start_ps`, at the lowest rate.
+    /// Returns an encoder that starts at the lowest rate; its first frame is due at `start_ps`.
     pub fn new(settings: Settings, start_ps: u64) -> Encoder {
         let mut encoder = Encoder {
             settings,
@@ -87,7 +87,7 @@ impl Encoder {
         self.coming.push_back((now + REACTION_PS, bps));
     }
 
-    /// Encodes the frame that is due. `random` is uniform from 0 to 1.
+    /// Encodes the frame that is due. `random` is a uniformly distributed number from 0 to 1.
     pub fn encode(&mut self, random: f64) -> Frame {
         let captured_ps = self.due();
         while let Some(&(from, bps)) = self.coming.front() {
@@ -129,7 +129,8 @@ impl Encoder {
         frame
     }
 
-    /// Returns the index of the resolution for the target. Hysteresis keeps the current one near a limit.
+    /// Returns the index of the resolution for the target. Because of hysteresis, the current resolution is kept near a
+    /// limit.
     fn wanted(&self) -> usize {
         let by_rate = |rate: u64| LADDER.iter().rposition(|(_, from)| *from <= rate).unwrap_or(0);
         let up = by_rate(self.target_bps);
@@ -150,7 +151,7 @@ impl Encoder {
         self.frames
     }
 
-    /// Returns the means of target [bit/s] and height over all frames.
+    /// Returns the means over all frames of the target [bit/s] and of the height.
     pub fn means(&self) -> (f64, f64) {
         let count = f64::from(self.frames);
         (self.sum_target as f64 / count, self.sum_height as f64 / count)
@@ -191,7 +192,7 @@ mod tests {
                 encoder.height()
             })
             .collect();
-        // Frame 3 is the first one at or after 100 ms; the rate is at most the highest one.
+        // Frame 3 is the first frame at or after 100 ms; the rate is at most the highest rate.
         assert_eq!(heights, [180, 180, 180, 720, 720]);
         encoder.aim(0, 1_150_000);
         encoder.encode(0.5);

@@ -40,7 +40,7 @@ pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         return Err(format!("congestion: {control}; needs {CONTROL}"));
     }
     let settings = Settings::read(setup)?;
-    // In a new thread, because the order of hash maps then follows from the seed.
+    // The end is created in a new thread, so that the order of hash maps is determined by the seed.
     Ok(Box::new(getrandom::seeded(setup.seed, || Media::new(settings, setup))?))
 }
 
@@ -56,14 +56,14 @@ struct Media {
     random: u64,
     /// Time [ps] of the next call to the stack.
     due: u64,
-    /// Video and audio of the sender, from the time at which the session is connected.
+    /// Video and audio of the sender; present once the session is connected.
     source: Option<Source>,
     playout: Playout,
     /// Datagrams to be sent.
     pending: Vec<Vec<u8>>,
     estimate_bps: u64,
     rtt: Option<Duration>,
-    /// Packets sent and lost by the latest statistics of video and audio.
+    /// Numbers of packets sent and lost according to the latest statistics of video and audio.
     media: [Option<MediaEgressStats>; 2],
     datagrams: u64,
     sent_bytes: u64,
@@ -178,8 +178,8 @@ impl Media {
 
     /// Calls `work` with the randomness of this end.
     fn seeded<T>(&mut self, work: impl FnOnce(&mut Media) -> T) -> T {
-        // The first hash map of a thread draws keys. They must not come from the random numbers of this end, because
-        // only the first of several simulations in a thread would draw them.
+        // The first hash map that a thread creates draws random keys. They must not come from the random numbers of
+        // this end: only the first of several simulations in a thread would draw them.
         let _ = RandomState::new();
         let mut random = self.random;
         let result = getrandom::within(&mut random, || {
@@ -194,7 +194,7 @@ impl Media {
         self.zero + Duration::from_nanos(ps / PS_PER_NS)
     }
 
-    /// Polls all outputs of the stack, which is necessary after each call that changes it.
+    /// Polls all outputs of the stack. This is necessary after each call that changes the stack.
     fn drain(&mut self, now: u64) -> Result<(), String> {
         loop {
             match self.rtc.poll_output().map_err(|error| error.to_string())? {
@@ -256,13 +256,13 @@ impl Media {
         })
     }
 
-    /// Passes audio and frames that are due to the stack.
+    /// Passes the audio and the frames that are due to the stack.
     fn send_media(&mut self, now: u64) -> Result<(), String> {
         while let Some(source) = self.source.as_mut().filter(|source| source.due(&self.settings) <= now) {
             if source.audio_due(&self.settings) <= source.encoder.due() {
                 let (number, pt) = (source.audio_packets, source.audio);
                 source.audio_packets += 1;
-                // Opus has a clock of 48 kHz.
+                // Opus uses a clock of 48 kHz.
                 let (time, payload) = (number * 960, vec![0; self.settings.audio_bytes() as usize]);
                 self.write(
                     AUDIO,
@@ -285,10 +285,10 @@ impl Media {
         let frame = source.encoder.encode(f64::from(random) / f64::from(u32::MAX));
         let (count, pt, first) = (packets(frame.bytes), source.video, source.video_packets);
         source.video_packets += count;
-        // Video has a clock of 90 kHz.
+        // Video uses a clock of 90 kHz.
         let time = (u128::from(frame.captured_ps) * 90_000 / u128::from(PS_PER_S)) as u32;
         for index in 0..count {
-            // If the frame cannot be divided evenly, its first packets have one more byte.
+            // If the frame cannot be divided evenly, its first packets contain one more byte.
             let bytes = (frame.bytes / count + u64::from(index < frame.bytes % count)) as usize;
             let mut payload = vec![0; bytes.max(HEADER_BYTES)];
             playout::write_header(
@@ -330,7 +330,7 @@ impl Media {
 
     fn take_datagram(&mut self, now: u64, payload: &[u8]) -> Result<(), String> {
         let (own, peer) = (address(self.role), address(other(self.role)));
-        // Other datagrams are ignored, as by an application that demultiplexes protocols.
+        // Other datagrams are ignored, as in an application that demultiplexes protocols.
         let Ok(received) = Receive::new(Protocol::Udp, peer, own, payload) else {
             return Ok(());
         };
@@ -339,7 +339,7 @@ impl Media {
         self.drain(now)
     }
 
-    /// Returns the numbers of media packets that were sent, and that the receiver reported lost.
+    /// Returns the numbers of media packets that were sent and that the receiver reported as lost.
     fn counts(&self) -> (u64, u64) {
         let known = || self.media.iter().flatten();
         let lost = known().filter_map(|stats| Some(stats.remote.as_ref()?.packets_lost));
@@ -347,7 +347,7 @@ impl Media {
     }
 }
 
-/// Seeds the thread's generator of the crate fastrand, which str0m uses.
+/// Seeds the thread's generator in the crate fastrand, which str0m uses.
 fn seed_fastrand() {
     fastrand::seed(getrandom::u64().unwrap_or_default());
 }

@@ -1,4 +1,4 @@
-//! The receiver of media: records which frames arrived completely, and their delays.
+//! The receiver of media. It records which frames arrived completely, and their delays.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ pub fn write_header(payload: &mut [u8], frame: u32, index: u16, count: u16, capt
 /// Frames that have arrived.
 #[derive(Debug, Default)]
 pub struct Playout {
-    /// Missing packets of each incomplete frame, by number.
+    /// Numbers of the missing packets of each incomplete frame, indexed by the frame's number.
     incomplete: BTreeMap<u32, Vec<bool>>,
     /// Times from the capture of a frame to the arrival of its last packet [ps].
     delays: Vec<u64>,
-    /// Data received, each packet once [byte].
+    /// Data received [byte]; each packet is counted once.
     pub delivered: u64,
 }
 

@@ -3,11 +3,12 @@
 use super::encoder::KEY_FRAME;
 use longpipe_end::Setup;
 
-/// Headers of a packet with video or audio: IPv4 and UDP (28), RTP with extensions (24), the tag of AES-256-GCM (16) [byte].
+/// Length of the headers of a packet with video or audio [byte]: IPv4 and UDP (28), RTP with extensions (24), and the
+/// tag of AES-256-GCM (16).
 pub const OVERHEAD_BYTES: u64 = 68;
 /// Largest RTP payload [byte]: str0m aims at UDP payloads of 1150 bytes.
 pub const MAX_PAYLOAD_BYTES: u64 = 1100;
-/// Maximum number of packets of a frame, because its field in the payload header has 16 bits.
+/// Maximum number of packets in a frame, because the field for it in the payload header has 16 bits.
 const MAX_PACKETS: u64 = u16::MAX as u64;
 /// Interval of audio packets [ps]: 20 ms, the default of Opus.
 pub const AUDIO_INTERVAL_PS: u64 = 20_000_000_000;
@@ -61,7 +62,7 @@ impl Settings {
         8 * (self.audio_bytes() + OVERHEAD_BYTES) * (super::PS_PER_S / AUDIO_INTERVAL_PS)
     }
 
-    /// Returns the rate with headers [bit/s] of video whose encoded rate is `bps`.
+    /// Returns the rate including headers [bit/s] of a video whose encoded rate is `bps`.
     pub fn video_wire_bps(&self, bps: u64) -> u64 {
         let frame = bps / 8 / self.frame_rate;
         8 * self.frame_rate * (frame + packets(frame) * OVERHEAD_BYTES)
@@ -75,7 +76,7 @@ impl Settings {
     }
 }
 
-/// Returns the number of packets of a frame.
+/// Returns the number of packets in a frame.
 pub fn packets(frame_bytes: u64) -> u64 {
     frame_bytes.div_ceil(MAX_PAYLOAD_BYTES).max(1)
 }
@@ -99,7 +100,8 @@ mod tests {
             };
             Settings::read(&setup).map(|settings| settings.highest_bps)
         };
-        // 65535 packets of 1100 bytes hold 72.09 MB, the size of a key frame (four mean frames) at 144.18 Mbit/s.
+        // 65535 packets of 1100 bytes carry 72.09 MB, which is the size of a key frame (four mean frames) at 144.18
+        // Mbit/s.
         assert_eq!(read("144000000", "1"), Ok(144_000_000));
         let line = "highest_rate: 145000000 bit/s; needs frames of at most 65535 packets, which have up to 65910 at a \
                     frame_rate of 1";
@@ -115,7 +117,7 @@ mod tests {
             frame_rate: 30,
             audio_bps: 20_000,
         };
-        // 50 bytes every 20 ms, plus 68 bytes of headers.
+        // There are 50 bytes every 20 ms, plus 68 bytes of headers.
         assert_eq!((of.audio_bytes(), of.audio_wire_bps()), (50, 47_200));
         for bps in [150_000, 480_000, 1_500_000] {
             let rate = of.video_bps(of.video_wire_bps(bps) + of.audio_wire_bps());

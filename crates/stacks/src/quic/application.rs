@@ -1,4 +1,4 @@
-//! The application at one end of a connection. Compiled for each stack: `proto` is its crate.
+//! The application at one end of a connection. This module is compiled for each stack: `proto` is the stack's crate.
 
 use super::adapter;
 use super::proto::{Connection, Dir, Event, StreamEvent, StreamId};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use longpipe_end::Role;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Source of the data that streams carry. Large chunks keep the list of unacknowledged chunks short.
+/// Source of the data that streams carry. Because chunks are large, the list of unacknowledged chunks stays short.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// The application.
@@ -15,7 +15,7 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 pub struct Application {
     role: Role,
     workload: Workload,
-    /// Bytes still to be written before a stream is finished, by stream.
+    /// For each stream, the number of bytes still to be written before it is finished.
     outgoing: BTreeMap<StreamId, u64>,
     /// Streams that may accept data.
     writable: VecDeque<StreamId>,
@@ -24,21 +24,21 @@ pub struct Application {
     /// Number of streams of the workload `Streams` that have not been opened.
     to_open: u64,
     opened: u64,
-    /// Number of streams that were read to their end.
+    /// Number of streams that were read to the end.
     ended: u64,
     /// Number of streams whose data the peer has acknowledged completely.
     acknowledged: u64,
-    /// Time of the current request, if there is one, and durations of all responses [ps].
+    /// Start time of the current request, if there is one, and durations of all responses [ps].
     requested_ps: Option<u64>,
     responses_ps: Vec<u64>,
-    /// Flow data read so far [byte], without requests, which go in the opposite direction.
+    /// Flow data read so far [byte]. Requests are not counted, because they are sent in the opposite direction.
     pub delivered: u64,
     /// Time at which the flow's receiver had received all data [ps].
     pub completed_ps: Option<u64>,
 }
 
 impl Application {
-    /// Creates an application that has not started.
+    /// Creates an application that has not started yet.
     pub fn new(settings: &Settings<'_>, role: Role) -> Application {
         let to_open = match settings.workload {
             Workload::Streams { count, .. } if role == Role::Sender => count,
@@ -118,7 +118,7 @@ impl Application {
             let Some(id) = connection.streams().open(Dir::Uni) else {
                 return;
             };
-            // If the data cannot be divided evenly, the first streams have one more byte.
+            // If the data cannot be divided evenly, the first streams carry one more byte.
             let share = match bytes {
                 u64::MAX => u64::MAX,
                 bytes => bytes / count + u64::from(self.opened < bytes % count),
@@ -130,7 +130,7 @@ impl Application {
         }
     }
 
-    /// Sends the first request unless it has been sent.
+    /// Sends the first request unless it has already been sent.
     fn begin(&mut self, connection: &mut Connection, now: u64) {
         if self.requested_ps.is_none() {
             self.send_request(connection, now);
@@ -158,7 +158,7 @@ impl Application {
         };
         while *left > 0 {
             let max = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-            // A later event reports when the stream accepts more; a stopped stream has no such event.
+            // A later event reports that the stream accepts more data; a stopped stream has no such event.
             let Some(written) = adapter::write(connection, id, Bytes::from_static(&ZEROS[..max])) else {
                 return;
             };
@@ -166,7 +166,7 @@ impl Application {
                 *left -= written as u64;
             }
         }
-        // A stream that the peer has stopped need not be finished, so ignore the error.
+        // A stream that the peer has stopped need not be finished, so the error is ignored.
         let _ = connection.send_stream(id).finish();
         self.outgoing.remove(&id);
     }

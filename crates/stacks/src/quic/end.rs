@@ -1,5 +1,5 @@
-//! One end of a connection: the stack's endpoint, its connection, and the application. Compiled for each stack: `proto` is its
-//! crate, and `adapter` has the functions that differ between stacks.
+//! One end of a connection: the stack's endpoint, its connection, and the application. This module is compiled for each
+//! stack: `proto` is the stack's crate, and `adapter` contains the functions that differ between stacks.
 
 use super::application::Application;
 use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, Event};
@@ -38,7 +38,7 @@ struct Quic {
     client: Option<proto::ClientConfig>,
     open: Option<Open>,
     application: Application,
-    /// Stateless responses of the endpoint, with their ECN bits.
+    /// Stateless responses of the endpoint, each with its ECN bits.
     stateless: Vec<(Vec<u8>, Ecn)>,
     buffer: Vec<u8>,
     handshake_ps: Option<u64>,
@@ -51,7 +51,8 @@ fn address(client: bool) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port)
 }
 
-/// Returns the transport configuration: the scenario's settings, and the stack's defaults for the rest.
+/// Returns the transport configuration, which contains the scenario's settings and, for all others, the stack's
+/// defaults.
 fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::TransportConfig, String> {
     let mut transport = proto::TransportConfig::default();
     let mut discovery = proto::MtuDiscoveryConfig::default();
@@ -69,7 +70,7 @@ fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::Transpor
     Ok(transport)
 }
 
-/// Datagrams of an end, with their ECN bits.
+/// Datagrams of an end, each with its ECN bits.
 #[derive(Default)]
 struct Flight(Vec<(Vec<u8>, Ecn)>);
 
@@ -92,7 +93,7 @@ impl Quic {
         Ok(made)
     }
 
-    /// Returns the end of a client, which connects, or of a server.
+    /// Returns an end, which is a client that connects, or a server.
     fn of(
         settings: &Settings<'_>,
         setup: &Setup<'_>,
@@ -189,8 +190,8 @@ impl Quic {
     }
 }
 
-/// Connects to a server once before the run, without a path. The client's configuration then holds a session, because
-/// its copies share one session cache.
+/// Connects to a server once before the run, without a path. The client's configuration then holds a session: copies of
+/// the configuration share one session cache.
 fn obtain_session(
     client: &proto::ClientConfig,
     settings: &Settings<'_>,
