@@ -45,8 +45,8 @@ pub(crate) enum Actor {
 pub(crate) struct Clock {
     pub now: Time,
     pub end: Time,
-    /// Time up to which events are handled: the end of the run, or an earlier time up to which no external packet and
-    /// no action of an agent can occur.
+    /// Time up to which events are handled: the end of the run, or an earlier time up to which no external packet can
+    /// be delivered and no agent can act.
     pub until: Time,
     pub queue: EventQueue,
     /// Number of events handled.
@@ -57,13 +57,13 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Creates the clock of a run until `end`. Most events are scheduled a few times `interval` ahead.
+    /// Creates the clock of a run that ends at `end`. Most events are scheduled a few times `interval` ahead.
     pub fn new(end: Time, links: usize, flows: usize, sources: usize, interval: Span) -> Clock {
         Clock {
             now: Time::ZERO,
             end,
             until: end,
-            // Each link has an entity for its far end and one for its port.
+            // Each link has one entity for its far end and one for its port.
             queue: EventQueue::new(2 * links + 3 * flows + sources, interval),
             events: 0,
             links,
@@ -72,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// Returns the entity number of an actor.
+    /// Returns the number of an actor's entity.
     #[inline(always)]
     pub fn entity(&self, actor: Actor) -> Entity {
         let entity = match actor {
@@ -86,7 +86,7 @@ impl Clock {
         entity as Entity
     }
 
-    /// Returns the actor of an entity number.
+    /// Returns the actor for an entity number.
     #[inline(always)]
     pub fn actor(&self, entity: Entity) -> Actor {
         let index = entity as usize;
@@ -108,7 +108,7 @@ impl Clock {
         }
     }
 
-    /// Schedules the event of an actor and replaces its pending one, if any.
+    /// Schedules an actor's event, and replaces the pending one, if any.
     #[inline(always)]
     pub fn set(&mut self, actor: Actor, time: Time, order: Order) {
         self.queue.set(self.entity(actor), time, order);
@@ -127,7 +127,7 @@ impl Clock {
         self.queue.cancel(self.entity(actor));
     }
 
-    /// Advances the time to an event, and counts it.
+    /// Advances the time to an event, and counts the event.
     #[inline(always)]
     pub fn begin(&mut self, time: Time) {
         self.now = time;

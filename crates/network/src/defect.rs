@@ -1,5 +1,5 @@
-//! Runs that end early because of a panic (a defect of longpipe) or a lack of memory. Both become one-line errors
-//! without output on stderr.
+//! Runs that end early because of a panic (a defect of longpipe) or a lack of memory. Both are turned into one-line
+//! errors without output on stderr.
 
 use longpipe_events::memory::{limited, MemoryLimit};
 use std::any::Any;
@@ -43,7 +43,7 @@ pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     })
 }
 
-/// Installs a panic hook that records panics of guarded work, and forwards all others to the previous hook.
+/// Installs a panic hook that records the panics of guarded work, and forwards all other panics to the previous hook.
 fn keep_quiet() {
     let others = take_hook();
     set_hook(Box::new(move |panic| {

@@ -20,7 +20,7 @@ pub enum DropCause {
     Outage = 4,
     /// A bit error corrupted the packet on the wire.
     BitError = 5,
-    /// The packet's frame was incomplete, or merged with one whose last cell was lost.
+    /// The packet's frame was incomplete, or was merged with a frame whose last cell was lost.
     PartialFrame = 6,
     /// The ACK filter removed the packet, because a later ACK supersedes it.
     AckFilter = 7,
@@ -58,7 +58,7 @@ impl Dropped {
     }
 }
 
-/// Packets lost at a port that the engine has not collected yet.
+/// Packets that were lost at a port and that the engine has not collected yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drops(Vec<(Time, Packet, DropCause)>);
 

@@ -9,13 +9,13 @@ use crate::report::state_hash::StateHash;
 use crate::report::{InvariantError, MediumReport};
 use longpipe_events::Time;
 
-/// A medium. Hosts `send` packets into it, and it calls `Hosts::receive`. Shortcuts use the end points directly as well
-/// (`ip/shortcut.rs`, `atm/shortcut.rs`).
+/// A medium. Hosts pass packets to it by `send`, and it calls `Hosts::receive`. Shortcuts also access the end points
+/// directly (`ip/shortcut.rs`, `atm/shortcut.rs`).
 pub(crate) trait Medium: Sized {
     /// A packet that was sent and may be forwarded at once, because its order among all packets is known.
     type Proven: Default;
 
-    /// Returns whether packets of a circuit carry their payload; otherwise their end points keep it.
+    /// Returns whether the packets of a circuit carry their payload; if not, their end points keep the payload.
     fn travels(&self, vc: Circuit) -> bool;
 
     /// Sends a packet of a circuit in response to a packet that left its trunk (`lookahead/acks.rs`) at `left_trunk`.
@@ -38,13 +38,13 @@ pub(crate) trait Medium: Sized {
     /// Handles the medium's next event if it precedes all events in the queue and is not after the end of the run.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
 
-    /// Returns the time of the medium's next event outside of the event queue, for callers with external packets.
+    /// Returns the time of the medium's next event outside the event queue, for callers with external packets.
     fn next_due(&self) -> Option<Time> {
         None
     }
 
-    /// Returns a lower bound on the time at which an external packet reaches its host if no further external packet
-    /// enters, as of `now`; None if it is not known.
+    /// Returns, as of `now`, a lower bound on the time at which an external packet reaches its host if no further
+    /// external packet enters; None if no bound is known.
     fn horizon(&self, _now: Time) -> Option<Time> {
         None
     }
@@ -55,14 +55,15 @@ pub(crate) trait Medium: Sized {
     /// Handles the scheduled update of a VBR source.
     fn on_source<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _source: usize) {}
 
-    /// Handles the scheduled event of a port: a sweep over arrived cells, or the next departure of a queue discipline.
+    /// Handles the scheduled event of a port: a sweep over the cells that have arrived, or the next departure from a
+    /// queue discipline.
     fn on_port<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _port: usize) {}
 
     /// Completes the state at the end of the run.
     fn finish<P: Probe>(&mut self, _hosts: &mut Hosts<P>) {}
 
-    /// Returns the earliest time of any timer or application event at the host at the end of `link`; before it packets may be
-    /// delivered early. None if the host has no early delivery.
+    /// Returns the earliest time of any timer or application event at the host at the end of `link`; packets may be
+    /// delivered early before that time. None if the host has no early delivery.
     fn earliest_event(&mut self, _link: Link) -> Option<&mut Time> {
         None
     }

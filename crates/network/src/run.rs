@@ -53,7 +53,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         true
     }
 
-    /// Processes the next event. Returns false if there is none up to the current limit.
+    /// Processes the next event. Returns false if there is no event up to the current limit.
     #[inline(always)]
     fn step(&mut self) -> bool {
         let Run { hosts, medium } = self;
@@ -75,7 +75,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         true
     }
 
-    /// Processes all events up to `time`, and sets the clock to it.
+    /// Processes all events up to `time`, and sets the clock to `time`.
     pub fn advance_to(&mut self, time: Time) {
         self.hosts.clock.until = time;
         while self.step() {}
@@ -103,7 +103,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
     }
 
     /// Returns a lower bound on the time at which an external packet reaches its host if no further external packet
-    /// enters; the time of the next event if no better bound is known.
+    /// enters; if no better bound is known, this is the time of the next event.
     pub fn horizon(&mut self) -> Time {
         let known = self.medium.horizon(self.hosts.clock.now);
         known.unwrap_or_else(|| self.next_due())
@@ -139,7 +139,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         })
     }
 
-    /// Returns the effects of the window reductions of each flow's sender until the flow completed, by cause.
+    /// Returns, for each flow's sender, the effects of its window reductions until the flow completed, by cause.
     pub fn reductions(&self) -> Vec<Totals> {
         let (flows, now) = (&self.hosts.flows, self.hosts.clock.now);
         let mut reductions: Vec<Totals> = flows.iter().map(|flow| flow.reductions(now)).collect();
@@ -150,7 +150,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         reductions
     }
 
-    /// Replaces the reports of the connections of arriving flows by one for each flow of the scenario.
+    /// Replaces the reports of the connections of arriving flows by one report for each flow of the scenario.
     fn merge_connection_slots(
         &self,
         flows: &mut Vec<FlowReport>,

@@ -1,8 +1,8 @@
 //! A run of any scenario. Only this module selects the medium (cells or packets) and the engine.
 //!
 //! The reference engine processes one event for each cell at each port, and for each arrival and departure of a packet.
-//! The fast engine (`Trains`) takes shortcuts (`docs/shortcuts.md`); trains of cells, of which only the first and the last cell
-//! are processed, are one of them. Results are identical.
+//! The fast engine (`Trains`) takes shortcuts (`docs/shortcuts.md`), such as trains of cells, of which only the first
+//! and the last cell are processed. The results of both engines are identical.
 
 use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
@@ -41,7 +41,7 @@ enum Engines<P: Probe> {
     PacketsReference(Box<Run<P, Reference>>),
 }
 
-/// Evaluates an expression for a run of either medium.
+/// Evaluates an expression for a run with either medium.
 macro_rules! of {
     ($engines:expr, $run:ident => $what:expr) => {
         match $engines {
@@ -101,12 +101,12 @@ impl<P: Probe> Simulation<P> {
                 Engines::PacketsReference(Box::new(run))
             }
         };
-        // The scenario with the flows of connection slots is dropped here.
+        // The scenario that includes the flows of connection slots is dropped here.
         memory::give_back(slot_memory);
         Ok(Simulation(engine))
     }
 
-    /// Processes up to `events` events; returns false at the end of the run.
+    /// Processes up to `events` events. Returns false at the end of the run.
     pub fn advance(&mut self, events: u64) -> bool {
         of!(&mut self.0, run => run.advance(events))
     }
@@ -116,8 +116,8 @@ impl<P: Probe> Simulation<P> {
         while self.advance(u64::MAX) {}
     }
 
-    /// Processes all events up to `time` and sets the clock to it. `time` must not lie before the current time or after
-    /// the end.
+    /// Processes all events up to `time` and sets the clock to `time`, which must be neither before the current time
+    /// nor after the end.
     pub fn advance_to(&mut self, time: Time) {
         of!(&mut self.0, run => run.advance_to(time));
     }
@@ -147,12 +147,12 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// Returns the outcomes of external packets since the caller last emptied the list, in order of time.
+    /// Returns, in order of time, the outcomes of external packets since the caller last emptied the list.
     pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
         of!(&mut self.0, run => &mut run.hosts.outcomes)
     }
 
-    /// Ends the run at the current time instead of the end of the scenario.
+    /// Ends the run at the current time instead of the scenario's end time.
     pub fn stop(&mut self) {
         of!(&mut self.0, run => run.hosts.clock.end = run.hosts.clock.now);
     }
@@ -183,7 +183,7 @@ impl<P: Probe> Simulation<P> {
         })
     }
 
-    /// Returns the probe, so that end points outside of the simulation can report to it.
+    /// Returns the probe, so that end points outside the simulation can report to it.
     pub fn probe_mut(&mut self) -> &mut P {
         of!(&mut self.0, run => &mut run.hosts.probe)
     }
@@ -193,7 +193,7 @@ impl<P: Probe> Simulation<P> {
         of!(&self.0, run => &run.hosts.probe)
     }
 
-    /// Returns the probe with all records.
+    /// Returns the probe with all its records.
     pub fn into_probe(self) -> P {
         of!(self.0, run => run.hosts.probe)
     }

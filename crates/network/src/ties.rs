@@ -1,5 +1,5 @@
-//! Order of cells that reach a switch at the same time: a function of (seed, time, input, VC), independent of the order of
-//! calls.
+//! Order of cells that reach a switch at the same time: a function of (seed, time, input, VC) that does not depend on
+//! the order of calls.
 
 use crate::packets::Circuit;
 use crate::scenario::ends::LinkEnd;
@@ -22,8 +22,8 @@ impl TieRule {
         }
     }
 
-    /// Returns the 32-bit rank of a cell of `vc` that reaches the end of a link at `time`. The smallest rank is first; equal
-    /// ranks are ordered by link.
+    /// Returns the 32-bit rank of a cell of `vc` that reaches the end of a link at `time`. The cell with the smallest
+    /// rank is first; cells of equal rank are ordered by link.
     #[inline(always)]
     pub fn rank(&self, end: &LinkEnd, time: Time, vc: Circuit) -> Order {
         match self.ties {

@@ -1,13 +1,13 @@
 //! Link aggregation: a transmitter that sends packets in batches, like Wi-Fi's A-MPDUs, DOCSIS's grants and LTE's
 //! transport blocks.
 //!
-//! When the transmitter starts a batch, as many waiting packets as fit are taken from the queue discipline. After the
-//! overhead of the batch they are sent as one transmission, at whose end all of them leave.
+//! When the transmitter starts a batch, it takes as many waiting packets as fit from the queue discipline. After the
+//! overhead of the batch, they are sent as one transmission, and all of them leave when it ends.
 
 use crate::scenario::conditioners::{AggregationConfig, ConditionerConfig};
 use longpipe_events::PS_PER_SECOND;
 
-/// Timing and limits of batches.
+/// Timing of batches, and limits on their size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregation(AggregationConfig);
 
@@ -20,7 +20,8 @@ impl Aggregation {
         })
     }
 
-    /// Returns the interval at whose multiples batches begin [ps]; None if they begin whenever the transmitter is free.
+    /// Returns the interval [ps] at whose multiples batches begin; None if a batch begins whenever the transmitter is
+    /// free.
     pub fn interval_ps(&self) -> Option<u64> {
         self.0.interval_ps
     }
@@ -30,17 +31,17 @@ impl Aggregation {
         self.0.overhead_ps
     }
 
-    /// Returns the length of a packet within a batch [byte].
+    /// Returns the length [byte] of a packet within a batch.
     pub fn line_bytes(&self, packet_bytes: u64) -> u64 {
         packet_bytes + u64::from(self.0.packet_overhead_bytes)
     }
 
-    /// Returns the maximum number of packets of a batch.
+    /// Returns the maximum number of packets per batch.
     pub fn max_packets(&self) -> usize {
         self.0.max_packets as usize
     }
 
-    /// Returns the maximum length of a batch [byte] that is sent at a rate. A single packet may be longer.
+    /// Returns the maximum length [byte] of a batch that is sent at a rate. A single packet may be longer.
     pub fn max_bytes(&self, rate_bps: u64) -> u64 {
         let within_interval = self
             .0
@@ -59,7 +60,8 @@ impl Aggregation {
 mod tests {
     use super::*;
 
-    /// Checks batches at multiples of 1 ms with 200 us of overhead: 800 us at 100 Mbit/s correspond to 10 000 bytes.
+    /// Checks batches at multiples of 1 ms with 200 us of overhead: the remaining 800 us at 100 Mbit/s correspond to 10
+    /// 000 bytes.
     #[test]
     fn a_batch_fits_into_the_interval_minus_its_overhead() {
         let config = AggregationConfig {
@@ -73,7 +75,7 @@ mod tests {
         let aggregation = Aggregation(config);
         assert_eq!(aggregation.max_bytes(100_000_000), 10_000);
         assert_eq!(aggregation.line_bytes(1500), 1544);
-        // The smallest limit applies.
+        // The smallest of the limits applies.
         let config = AggregationConfig {
             max_size_bytes: Some(65_535),
             max_duration_ps: Some(5_448_000_000),

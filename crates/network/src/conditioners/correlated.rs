@@ -1,5 +1,5 @@
-//! Random numbers that are each correlated with the previous one, as `get_crandom` of Linux's `net/sched/sch_netem.c` draws them: the
-//! weighted mean of a uniform number and the previous draw.
+//! Random numbers that are each correlated with the previous one, drawn like those of `get_crandom` in Linux's
+//! `net/sched/sch_netem.c`: each is the weighted mean of a uniform number and the previous draw.
 
 use longpipe_events::Stream;
 
@@ -16,7 +16,7 @@ pub(super) struct Correlated {
 }
 
 impl Correlated {
-    /// Creates a generator; `correlation` from 0 to 1 is the weight of the previous number.
+    /// Creates a generator; `correlation`, from 0 to 1, is the weight of the previous number.
     pub fn new(correlation: f64, mut stream: Stream) -> Correlated {
         Correlated {
             last: stream.below(1 << 32) as u32,
@@ -25,19 +25,19 @@ impl Correlated {
         }
     }
 
-    /// Returns the largest draw that counts as success, for a success probability.
+    /// Returns, for a success probability, the largest draw that counts as a success.
     pub fn threshold(probability: f64) -> u32 {
         (probability * MAX_DRAW).round() as u32
     }
 
-    /// Draws the next number. Correlation ρ multiplies the deviation by √((1 − ρ)/(1 + ρ)).
+    /// Draws the next number. A correlation of ρ multiplies the standard deviation by √((1 − ρ)/(1 + ρ)).
     pub fn draw(&mut self) -> u32 {
         let value = self.stream.below(1 << 32);
         if self.weight == 0 {
             return value as u32;
         }
         let weight = u64::from(self.weight) + 1;
-        // The sum of both products is below 2⁶⁴.
+        // The sum of the two products is below 2⁶⁴.
         let mixed = value * ((1 << 32) - weight) + u64::from(self.last) * weight;
         self.last = (mixed >> 32) as u32;
         self.last

@@ -1,6 +1,7 @@
 //! Duplication: packets arrive twice at a port, as with the clones of Linux's `netem duplicate`.
 //!
-//! The clone precedes the original, passes injected loss, policers, queue and wire independently, and is not duplicated again.
+//! The clone precedes the original, passes the injected loss, policers, queue and wire independently of it, and is not
+//! duplicated again.
 
 use super::correlated::Correlated;
 use crate::scenario::conditioners::ConditionerConfig;

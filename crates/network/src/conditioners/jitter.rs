@@ -7,10 +7,10 @@ use super::correlated::Correlated;
 use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};
 use longpipe_events::{Stream, PS_PER_NS};
 
-/// Value of a table's entry that corresponds to one `jitter` (`NETEM_DIST_SCALE`).
+/// Value of a table entry that corresponds to one `jitter` (`NETEM_DIST_SCALE`).
 const SCALE: i64 = 8192;
 
-/// Reordering: packets that skip the additional delay.
+/// Reordering: some packets skip the additional delay.
 #[derive(Clone, Debug)]
 struct Reordering {
     draws: Correlated,
@@ -48,7 +48,7 @@ pub(crate) struct LinkJitter {
 }
 
 impl LinkJitter {
-    /// Creates the jitter among a link's conditioners, with their reordering, if any.
+    /// Creates the jitter among a link's conditioners and its reordering, if any.
     pub fn among(configs: &[ConditionerConfig], seed: u64, link: u64) -> Option<Box<LinkJitter>> {
         let jitter = configs.iter().find_map(|config| match config {
             ConditionerConfig::Jitter(jitter) => Some(jitter),
@@ -71,7 +71,7 @@ impl LinkJitter {
         }
     }
 
-    /// Returns the additional delay of the next packet [ps], which is never negative.
+    /// Returns the additional delay [ps] of the next packet; it is never negative.
     pub fn next(&mut self) -> u64 {
         if self.reordering.as_mut().is_some_and(Reordering::skips) {
             return 0;
@@ -121,7 +121,7 @@ mod tests {
         (mean, (squares / values.len() as f64).sqrt())
     }
 
-    /// Checks the uniform distribution over mean ± jitter, whose standard deviation is jitter/√3. Taking a remainder
+    /// Checks the uniform distribution over mean ± jitter, whose standard deviation is jitter/√3. The modulo operation
     /// hides the correlation, as in netem.
     #[test]
     fn uniform_jitter_has_the_expected_moments_for_any_correlation() {
@@ -132,13 +132,12 @@ mod tests {
         }
     }
 
-    /// Checks a table with one entry: 8192 is one jitter above the mean, with halves of a nanosecond rounded away from
-    /// zero.
+    /// Checks a table with one entry: 8192 is one jitter above the mean. Half nanoseconds are rounded away from zero.
     #[test]
     fn a_table_entry_is_in_units_of_the_jitter() {
         assert_eq!(delays(&config(Some(vec![8192]), 0.0), None, 1), [12.0]);
         assert_eq!(delays(&config(Some(vec![-4096]), 0.0), None, 1), [9.0]);
-        // Ten jitters below the mean would be before the packet left.
+        // At ten jitters below the mean, the packet would arrive before it left.
         let early = JitterConfig {
             delay_ps: 1,
             ..config(Some(vec![-32768]), 0.0)
@@ -146,8 +145,8 @@ mod tests {
         assert_eq!(delays(&early, None, 1), [0.0]);
     }
 
-    /// Checks that every N-th packet is sent at once with gap N and probability 1, and a fraction P of all packets with
-    /// gap 1.
+    /// Checks that every N-th packet is sent at once if the gap is N and the probability is 1, and that a fraction P of
+    /// all packets is sent at once if the gap is 1.
     #[test]
     fn a_gap_selects_every_nth_packet_and_a_probability_a_fraction() {
         let still = JitterConfig {

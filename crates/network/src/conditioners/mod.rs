@@ -1,5 +1,5 @@
-//! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline,
-//! a shaper and aggregation between the queue discipline and the transmitter; jitter and reordering on the wire.
+//! Conditioners of a port (RFC 2475 section 2.3.3): policers between a packet's arrival and the queue discipline; a
+//! shaper and aggregation between the queue discipline and the transmitter; jitter and reordering on the wire.
 
 pub(crate) mod aggregation;
 mod correlated;
@@ -15,12 +15,12 @@ use crate::scenario::conditioners::ConditionerConfig;
 use longpipe_events::Time;
 use policer::Policer;
 
-/// Decision of a policer about a packet.
+/// A policer's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The packet continues.
     Pass,
-    /// The packet continues and is marked if it is ECN-capable; otherwise it is dropped with the given cause.
+    /// The packet continues and is marked if it is ECN-capable; otherwise, it is dropped with the given cause.
     Mark(DropCause),
     /// The packet is dropped.
     Drop(DropCause),
@@ -40,7 +40,7 @@ impl Policers {
         Policers(configs.iter().filter_map(policer).collect())
     }
 
-    /// Returns the arriving packet (marked if a policer marks it), or the cause if a policer drops it.
+    /// Returns the arriving packet, which is marked if a policer marks it, or the cause if a policer drops it.
     pub fn arrive(&mut self, now: Time, packet: Packet) -> Result<Packet, DropCause> {
         self.0.iter_mut().try_fold(packet, |packet, policer| {
             match policer.decide(now, packet.vc(), u32::from(packet.bytes())) {

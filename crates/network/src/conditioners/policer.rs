@@ -9,7 +9,7 @@ use crate::packets::Circuit;
 use crate::scenario::conditioners::{Exceed, PolicerConfig};
 use longpipe_events::Time;
 
-/// iproute2's tick [ns], and ticks per second.
+/// Tick of iproute2 [ns], and number of ticks per second.
 const TICK_NS: i64 = 64;
 const TICKS_PER_SECOND: f64 = 15.625e6;
 
@@ -19,7 +19,7 @@ pub(super) struct Policer {
     rates: Rates,
     mtu_bytes: u32,
     exceed: Exceed,
-    /// Either one bucket for all packets, or one per circuit.
+    /// One bucket for all packets, or one per circuit.
     buckets: Vec<Bucket>,
 }
 
@@ -71,13 +71,14 @@ mod tests {
         }
     }
 
-    /// Returns the times in `ns` at which a packet passes.
+    /// Returns those of the times `ns` at which a packet passes.
     fn passed(policer: &mut Policer, ns: &[u64], bytes: u32) -> Vec<u64> {
         let passes = |&&ns: &&u64| policer.decide(Time(ns * PS_PER_NS), Circuit(0), bytes) == Decision::Pass;
         ns.iter().filter(passes).copied().collect()
     }
 
-    /// Checks the bound σ + ρt: a burst of exactly σ bytes passes, and afterwards packets of L bytes pass every L/rate.
+    /// Checks the bound σ + ρt: a burst of exactly σ bytes passes, and afterwards a packet of L bytes passes every
+    /// L/rate.
     #[test]
     fn passed_bytes_are_bounded_by_the_burst_and_the_rate() {
         let mut policer = Policer::new(&config(), 2);
@@ -101,12 +102,12 @@ mod tests {
         );
         assert_eq!(passed(&mut policer, &[0], 1501), [0; 0]);
         assert_eq!(passed(&mut policer, &[0; 12], 1000).len(), 10);
-        // Tokens for 999 bytes accumulate in 999 us, because dropped packets take none.
+        // Tokens for 999 bytes accumulate in 999 us, because dropped packets consume no tokens.
         assert_eq!(passed(&mut policer, &[999_000, 999_999], 1000), [0; 0]);
         assert_eq!(passed(&mut policer, &[1_000_000], 1000), [1_000_000]);
     }
 
-    /// Checks that with a peak rate of 16 Mbit/s and an MTU of 1000 bytes, one packet of a burst passes every 500 us.
+    /// Checks that, with a peak rate of 16 Mbit/s and an MTU of 1000 bytes, one packet of a burst passes every 500 us.
     #[test]
     fn a_peak_rate_spaces_a_burst() {
         let limited = PolicerConfig {

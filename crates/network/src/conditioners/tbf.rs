@@ -36,14 +36,14 @@ impl Tbf {
         }
     }
 
-    /// Returns whether a packet is longer than the burst or the MTU, and therefore dropped at enqueue: the buckets never hold enough
-    /// tokens for it.
+    /// Returns whether a packet is longer than the burst or the MTU and is therefore dropped at enqueue, because the
+    /// buckets can never hold enough tokens for it.
     pub fn is_too_long(&self, bytes: u64) -> bool {
         bytes > self.max_bytes
     }
 
-    /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time at
-    /// which they suffice.
+    /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time
+    /// from which there are enough tokens.
     pub fn release(&mut self, now: Time, bytes: u16) -> Time {
         let now_ns = now.as_nanoseconds();
         let deficit = self.rates.deficit(&self.bucket, now_ns, u32::from(bytes));
@@ -59,7 +59,7 @@ impl Tbf {
 mod tests {
     use super::*;
 
-    /// Checks that a burst leaves at once, followed by packets of L bytes every L/rate, and that the bucket is full
+    /// Checks that a burst leaves at once, that packets of L bytes follow every L/rate, and that the bucket is full
     /// again after a pause.
     #[test]
     fn after_a_burst_packets_leave_every_l_over_rate() {
@@ -83,7 +83,7 @@ mod tests {
         assert!(tbf.is_too_long(3001) && !tbf.is_too_long(3000));
     }
 
-    /// Checks that with a peak rate of 16 Mbit/s and an MTU of 1000 bytes, packets of a burst leave every 500 us.
+    /// Checks that, with a peak rate of 16 Mbit/s and an MTU of 1000 bytes, the packets of a burst leave every 500 us.
     #[test]
     fn a_peak_rate_spaces_a_burst() {
         let config = TbfConfig {
@@ -100,7 +100,8 @@ mod tests {
                 now.0 / 1_000_000
             })
             .collect();
-        // Tokens for 3000 bytes, plus 1000 bytes per ms, are spent at 2000 bytes per ms, so they last until 2 ms.
+        // The initial tokens for 3000 bytes, plus those for 1000 bytes per ms, are spent at 2000 bytes per ms, so they
+        // last until 2 ms.
         assert_eq!(left, [0, 500, 1000, 1500, 2000, 3000, 4000]);
     }
 }

@@ -1,10 +1,10 @@
 //! Token buckets as Linux computes them for `tc police` and `tbf`: `psched_ratecfg_precompute` and `psched_l2t_ns` of
-//! `net/sched/sch_generic.c`. Times are whole nanoseconds; the time for a length is computed with a multiplication and
-//! a shift.
+//! `net/sched/sch_generic.c`. Times are whole nanoseconds; the transmission time of a length is computed by a
+//! multiplication and a shift.
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Transmission time of a length at a rate (`struct psched_ratecfg`).
+/// Transmission time of a given length at a rate (`struct psched_ratecfg`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LengthToTime {
     mult: u32,
@@ -25,7 +25,7 @@ impl LengthToTime {
         }
     }
 
-    /// Returns the transmission time of a packet [ns] (`psched_l2t_ns`).
+    /// Returns the transmission time [ns] of a packet (`psched_l2t_ns`).
     pub fn of(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * u64::from(self.mult)) >> self.shift) as i64
     }
@@ -36,7 +36,7 @@ impl LengthToTime {
 pub(super) struct Bucket {
     tokens: i64,
     peak_tokens: i64,
-    /// Time at which a packet last conformed (`t_c`).
+    /// Time at which a packet most recently conformed (`t_c`).
     checked: i64,
 }
 
@@ -50,7 +50,8 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Creates buckets from a rate [bit/s] with a depth [ns], and optionally a peak rate [bit/s] whose bucket holds `mtu_bytes`.
+    /// Creates buckets from a rate [bit/s] and a depth [ns], and optionally a peak rate [bit/s] whose bucket holds
+    /// `mtu_bytes`.
     pub fn new(rate_bps: u64, depth_ns: i64, peak_bps: Option<u64>, mtu_bytes: u32) -> Rates {
         let peak = peak_bps.map(|peak| {
             let peak = LengthToTime::new(peak / 8);
@@ -72,8 +73,8 @@ impl Rates {
         }
     }
 
-    /// Returns the tokens and peak tokens that would remain after a packet at `now` [ns]; negative if there are too
-    /// few.
+    /// Returns the tokens and peak tokens that would remain after a packet at `now` [ns]; negative values mean that
+    /// there are too few.
     fn left(&self, bucket: &Bucket, now: i64, bytes: u32) -> (i64, i64) {
         let elapsed = (now - bucket.checked).min(self.depth_ns);
         let peak_tokens = self.peak.map_or(0, |(peak, max)| {
@@ -83,7 +84,7 @@ impl Rates {
         (tokens, peak_tokens)
     }
 
-    /// Returns the time from `now` until a packet conforms [ns]; 0 if it conforms now.
+    /// Returns the time [ns] from `now` until a packet conforms; 0 if it conforms now.
     pub fn deficit(&self, bucket: &Bucket, now: i64, bytes: u32) -> i64 {
         let (tokens, peak_tokens) = self.left(bucket, now, bytes);
         (-tokens).max(-peak_tokens).max(0)

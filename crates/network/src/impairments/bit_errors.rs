@@ -13,18 +13,18 @@ use longpipe_events::Stream;
 pub struct BitErrors {
     rate: f64,
     stream: Stream,
-    /// Length for which `probability` was computed [bit].
+    /// Length, in bits, for which `probability` was computed.
     bits: u32,
     /// Probability that a packet or frame of this length is corrupted.
     probability: Probability,
     /// Number of corrupted packets or frames.
     pub corrupted: u64,
-    /// Number of bits of corrupted packets or frames.
+    /// Total number of bits in corrupted packets or frames.
     pub corrupted_bits: u64,
 }
 
 impl BitErrors {
-    /// Creates the bit errors of a link, with a random stream for each `entity`; None without bit errors.
+    /// Creates the bit errors of a link, with a separate random stream for each `entity`; None without bit errors.
     pub fn new(config: &LossConfig, seed: u64, entity: u64) -> Option<Box<BitErrors>> {
         let LossConfig::BitErrors { rate } = *config else {
             return None;
@@ -39,7 +39,7 @@ impl BitErrors {
         }))
     }
 
-    /// Returns whether a packet or frame of `bits` is corrupted.
+    /// Returns whether a packet or frame of `bits` bits is corrupted.
     pub fn corrupt(&mut self, bits: u32) -> bool {
         if self.bits != bits {
             (self.bits, self.probability) = (bits, Probability::new(any_of(bits, self.rate)));
@@ -51,7 +51,7 @@ impl BitErrors {
     }
 }
 
-/// Returns 1 − (1 − p)ⁿ, computed by doubling; this needs no library logarithm and is accurate for small p.
+/// Returns 1 − (1 − p)ⁿ, computed by doubling; this needs no logarithm from a library and is accurate for small p.
 fn any_of(bits: u32, p: f64) -> f64 {
     let either = |one: f64, other: f64| one + other - one * other;
     let (mut any, mut power, mut left) = (0.0, p, bits);
@@ -65,7 +65,7 @@ fn any_of(bits: u32, p: f64) -> f64 {
     any
 }
 
-/// Bit errors of the links of each cell circuit.
+/// Bit errors on the links of each cell circuit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameErrors {
     /// For each VC, its links with bit errors, in order. Empty if no link has bit errors.

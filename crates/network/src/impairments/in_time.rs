@@ -13,7 +13,7 @@ pub struct LossSteps {
 }
 
 impl LossSteps {
-    /// Creates the losses from ordered steps [ps]; no frame is lost before the first step.
+    /// Creates the losses from ordered steps with times in picoseconds; no frame is lost before the first step.
     pub fn new(steps: &[(u64, f64)], stream: Stream) -> LossSteps {
         LossSteps {
             steps: steps.iter().map(|&(at, share)| (at, Probability::new(share))).collect(),
@@ -32,7 +32,7 @@ impl LossSteps {
     }
 }
 
-/// A good and a bad state with exponential durations, so that bursts do not depend on the load.
+/// A good and a bad state with exponentially distributed durations, so that bursts do not depend on the load.
 #[derive(Clone, Debug)]
 pub struct States {
     /// Mean durations [ps] of the good and the bad state.
@@ -41,7 +41,7 @@ pub struct States {
     bad: bool,
     /// Time of the next change of state [ps].
     until: u64,
-    /// Streams for durations and for losses, so that neither affects the other.
+    /// Streams for durations and for losses, which are separate so that neither affects the other.
     sojourns: Stream,
     losses: Stream,
 }
@@ -117,13 +117,13 @@ mod tests {
 
     #[test]
     fn loss_shares_follow_the_time_in_each_state_at_any_load() {
-        // The state is bad for 2 ms of 12 ms on average; packets are sent every 0.1 ms and every 1 ms.
+        // The state is bad for 2 ms out of 12 ms on average; packets are sent either every 0.1 ms or every 1 ms.
         for (gap, packets) in [(100_000_000u64, 1_000_000u64), (1_000_000_000, 1_000_000)] {
             let mut states = States::new([10_000_000_000, 2_000_000_000], [0.0, 1.0], (1, 0));
             let lost = (0..packets).filter(|&number| states.loses(Time(number * gap))).count() as f64;
             let share = lost / packets as f64;
-            // The standard deviation of the mean of a two-state process over T is sqrt(2 p (1 - p) tau / T), 1/tau =
-            // 1/10 + 1/2 per ms.
+            // The standard deviation of the mean of a two-state process over a time T is sqrt(2 p (1 - p) tau / T),
+            // where 1/tau = 1/10 + 1/2 per ms.
             let (p, tau, total) = (1.0 / 6.0, 10.0 / 6.0, (gap * packets) as f64 / 1e9);
             let deviation = (2.0 * p * (1.0 - p) * tau / total).sqrt();
             assert!((share - p).abs() < 3.0 * deviation, "{share} {deviation}");

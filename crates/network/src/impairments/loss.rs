@@ -4,10 +4,10 @@ use super::in_time::{LossSteps, States};
 use crate::scenario::LossConfig;
 use longpipe_events::{Stream, Time};
 
-/// Loss model, invoked for each frame in the order of entry.
+/// Loss model, which is invoked for each frame in the order of entry.
 #[derive(Clone, Debug)]
 pub enum Loss {
-    /// Losses by frame number, from 0.
+    /// Losses of frames given by their numbers, counted from 0.
     Packets {
         /// Numbers of lost frames, ascending.
         indices: Vec<u64>,
@@ -36,7 +36,7 @@ pub enum Loss {
     GilbertElliottInTime(States),
     /// Bursts of losses in a Markov chain that advances with each frame (Gilbert-Elliott).
     GilbertElliott {
-        /// Probabilities of leaving the good and the bad state.
+        /// Probabilities of leaving the good state and the bad state.
         leave: [Probability; 2],
         /// Loss probabilities in the good and the bad state.
         lose: [Probability; 2],
@@ -64,7 +64,7 @@ impl Probability {
 const ONE: u64 = 1 << 63;
 
 impl Loss {
-    /// Creates the losses of a link with its own random numbers; None without losses.
+    /// Creates the losses of a link, which draws its own random numbers; None without losses.
     pub fn new(config: &LossConfig, seed: u64, link: u64) -> Option<Box<Loss>> {
         let stream = Stream::new(seed, "loss", link);
         Some(Box::new(match *config {

@@ -1,8 +1,8 @@
 //! ACKs whose order at the next shared port is known when they leave their host, so that they pass it without an event.
 //!
-//! If every packet at a port is an ACK of data from one trunk, the next ACK cannot arrive before the trunk has sent
-//! another data packet and that packet has reached its host. An ACK that arrives earlier than that, while no other ACK
-//! is in transit, passes the port at once.
+//! If every packet at a port is an ACK of data that left one link, the trunk, the next ACK cannot arrive before the
+//! trunk has sent another data packet and that packet has reached its host. An ACK that arrives earlier than that,
+//! while no other ACK is in transit, passes the port at once.
 
 use super::early::EarlyHosts;
 use super::guarantees::Guarantees;
@@ -88,7 +88,8 @@ pub(crate) fn ack_lookaheads(
 }
 
 impl PortArrivals {
-    /// Returns the guarantee if ACKs of data from `trunk` also arrive, at least `latency` after these data left it.
+    /// Returns the guarantee if ACKs of data from `trunk` also arrive, each at least `latency` after its data left the
+    /// trunk.
     fn with(self, trunk: usize, latency: u64) -> PortArrivals {
         match self {
             PortArrivals::Unused => PortArrivals::AcksOf { trunk, latency },
@@ -104,14 +105,15 @@ impl PortArrivals {
     }
 }
 
-/// Returns the minimum time from the departure of a packet from the trunk, the first link of `forth`, until the ACK of the
-/// next packet, of at least `bytes`, or its first cell, has arrived over `back` [ps].
+/// Returns the minimum time [ps] from the departure of a packet from the trunk, the first link of `forth`, until the
+/// ACK of the next packet (or that ACK's first cell) has arrived over `back`. The next packet has at least `bytes`
+/// bytes.
 fn min_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
     let rate = |link: usize| guarantees.links[link].max_rate_bps;
-    // For a time-varying link, use the maximum rate, the minimum delay and the minimum distance between packets.
+    // For a time-varying link, the maximum rate, the minimum delay and the minimum spacing of packets are used.
     let after_another = |link: usize, bits: u64| -> u64 {
         let spread = u128::from(duration(bits, rate(link))) * u128::from(guarantees.links[link].min_spacing_ratio);
-        // Delays and varying departures are rounded to a picosecond.
+        // Delays and time-varying departures are rounded to a picosecond.
         let rounded = if scenario.links[link].motion.is_some() { 2 } else { 0 };
         ((spread >> 32) as u64).saturating_sub(rounded)
     };
@@ -131,7 +133,7 @@ fn min_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: 
     }
 }
 
-/// Returns the transmission time of `bits`, rounded down [ps].
+/// Returns the transmission time [ps] of `bits`, rounded down.
 fn duration(bits: u64, rate_bps: u64) -> u64 {
     (u128::from(bits) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)) as u64
 }

@@ -8,16 +8,16 @@ use crate::scenario::Scenario;
 /// Hosts to which packets may be delivered early (see `hosts/early_delivery.rs`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EarlyHosts {
-    /// For each link, the host with early delivery of which it is the only input, if any.
+    /// For each link, the host with early delivery whose only input is this link, if any.
     pub hosts: Vec<Option<EarlyHost>>,
-    /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
-    /// None for hosts without early delivery.
+    /// For each circuit on which an end point sends: the link into the end point's host, and the number of the end
+    /// point there. None for hosts without early delivery.
     pub places: Vec<Option<(Link, u32)>>,
     /// Whether in-order data have a fast path in addition to the one for packets without options. It exists if some
     /// sender keeps records or some ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
     /// Whether ports with a queue discipline may process starts of transmissions late. This requires that neither a
-    /// probe nor an external packet observes ports.
+    /// probe nor an external packet observes the ports.
     pub late_ports: bool,
 }
 
@@ -54,10 +54,11 @@ impl EarlyHosts {
             let (from, to) = (scenario.links[first].from, scenario.links[last].to);
             unknown[to] |= way_in[to].replace(last).is_some_and(|other| other != last);
             unknown[to] |= !way.iter().all(|&link| guarantees.arrivals_are_known(link));
-            // A host that sends to itself would answer the first packet of a burst before the rest has left.
+            // A host that sends to itself would answer the first packet of a burst before the rest of the burst has
+            // left.
             unknown[to] |= from == to;
             unknown[from] |= !guarantees.circuits[circuit.index()].end.silent_between_timers;
-            // Packets that the host sends may wait for later packets of other flows.
+            // Packets that the host sends may have to wait for packets of other flows that are sent later.
             unknown[from] |= scenario.has_queue_at_host(&scenario.links[first]);
             ends[from][circuit.way()].push(circuit);
         }

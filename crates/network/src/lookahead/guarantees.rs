@@ -12,7 +12,7 @@ pub(super) struct CircuitGuarantees {
     /// Guarantees of the end point that sends the circuit's packets.
     pub end: EndGuarantees,
     /// Circuit whose packets trigger all packets of this circuit, each when it reaches its host; None if this circuit
-    /// has other packets.
+    /// also has other packets.
     pub answers: Option<Circuit>,
     /// Whether the circuit may carry ACKs.
     pub has_acks: bool,
@@ -50,7 +50,7 @@ impl Guarantees {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
             // A port whose departures vary gives no guarantee for cells, because the cells of a frame leave one by one.
-            // It also gives none at a host, because losses in outages would not be attributed to their cause.
+            // It also gives none at a host, because the losses in outages would not be attributed to their cause.
             let varies = (link.motion.as_ref()).is_some_and(|motion| {
                 motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
             });

@@ -12,9 +12,9 @@ const ROUNDED: u128 = 4;
 /// Returns, for each link, whether no packet ever waits at its port and the policy ignores packets that find the queue
 /// empty.
 ///
-/// No packet waits if (1) all packets arrive over one static link, (2) the transmission of the shortest packet on that link
-/// takes longer than the transmission of the longest packet on this one, (3) the lengths are known, (4) each packet fits into
-/// the buffer, and (5) no route changes.
+/// No packet waits if (1) all packets arrive over one static link, (2) the transmission of the shortest packet on that
+/// link takes longer than the transmission of the longest packet on this one, (3) the lengths of packets are known, (4)
+/// each packet fits into the buffer, and (5) no route changes.
 pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     let links = &scenario.links;
     if scenario.reroutes() {
@@ -57,7 +57,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     all.map(|link| queueless(link).unwrap_or(false)).collect()
 }
 
-/// Returns the minimum and maximum length of a flow's data packets or ACKs [byte]; None if a circuit carries both.
+/// Returns the minimum and maximum length [byte] of a flow's data packets or ACKs; None if a circuit carries both.
 fn bounds(flow: &FlowConfig, circuit: Circuit) -> Option<(u64, u64)> {
     let [sending, _] = flow.guarantees();
     let (data, ack) = flow.tcp.largest_packets_bytes();

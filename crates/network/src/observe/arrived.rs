@@ -12,7 +12,7 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// Records a segment; returns the number of its bytes that had not arrived before.
+    /// Records a segment. Returns how many of its bytes had not arrived before.
     pub fn take(&mut self, sequence: u64, length: u32) -> u32 {
         let end = sequence + u64::from(length);
         let (mut from, mut fresh) = (sequence.max(self.reached), 0);
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(arrived.take(200, 50), 50);
         assert_eq!(arrived.take(350, 200), 100);
         assert_eq!(arrived.take(300, 300), 0);
-        // The gaps close; bytes beyond them are not counted again.
+        // The gaps are filled; the bytes beyond them are not counted again.
         assert_eq!(arrived.take(150, 250), 100);
         assert_eq!(arrived.take(550, 100), 50);
         assert_eq!(arrived.take(0, 650), 0);

@@ -1,4 +1,4 @@
-//! Interface of observers of a run. The probe `()` observes nothing and adds no code.
+//! Interface for observers of a run. The probe `()` observes nothing and adds no code.
 
 use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
@@ -9,7 +9,7 @@ use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::sender::SenderState;
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// Transmission time of a cell or packet on a link.
+/// Transmission times of a cell or packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The link.
@@ -20,19 +20,19 @@ pub struct Slot {
     pub departure: Time,
 }
 
-/// An observer of a run, which does not influence results.
+/// An observer of a run. It does not influence the results.
 pub trait Probe {
-    /// Returns whether the probe observes nothing, which allows early processing at hosts. The result is constant
+    /// Returns whether the probe observes nothing, which allows hosts to process packets early. The result is constant
     /// during a run.
     #[inline(always)]
     fn is_idle(&self) -> bool {
         false
     }
 
-    /// Reports at the start of the run that `count` additional flows are the connection slots of the arriving flows of
-    /// `owner`.
+    /// Reports, at the start of the run, that `count` additional flows are the connection slots of the arriving flows
+    /// of `owner`.
     fn add_connection_slots(&mut self, _owner: Flow, _count: usize) {}
-    /// Reports that a new connection begins in the slot `flow`. Its sequence numbers start from 0 again.
+    /// Reports that a new connection begins in the slot `flow`. The connection's sequence numbers start from 0 again.
     fn renewed(&mut self, _flow: Flow) {}
     /// Reports cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: Flow, _cwnd: f64, _ssthresh: f64) {}
@@ -42,7 +42,7 @@ pub trait Probe {
     }
     /// Reports the state of a sender after an event that may have changed it.
     fn control(&mut self, _now: Time, _flow: Flow, _sender: &SenderState) {}
-    /// Reports a sender's timer after an event that may have changed it: the RTT sample, if any, SRTT and RTO.
+    /// Reports a sender's timer after an event that may have changed it: the RTT sample, if any, the SRTT and the RTO.
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
     /// Returns whether the probe uses `queue`.
     fn wants_queue(&self) -> bool {
@@ -62,23 +62,23 @@ pub trait Probe {
     fn event(&mut self, _flow: Flow, _event: &SenderEvent) {}
     /// Reports the loss of a packet.
     fn dropped(&mut self, _dropped: &Dropped) {}
-    /// Reports that a router's port marks a packet of a flow (CE, RFC 3168).
+    /// Reports that a router's port marks a packet of a flow with CE (RFC 3168).
     fn marked(&mut self, _now: Time, _link: Link, _flow: Flow) {}
-    /// Reports a segment handed to the sender's interface, as packet number `frame` of its circuit. Here and in the
-    /// following functions, requests, whose number has the flag `REQUEST`, are sent by the flow's receiver.
+    /// Reports a segment that is passed to the sender's interface, as packet number `frame` of its circuit. Here and in
+    /// the following functions, requests, whose number has the flag `REQUEST`, are sent by the flow's receiver.
     fn sent(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
     /// Reports a segment that reaches the receiver.
     fn received(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
-    /// Reports an ACK handed to the receiver's interface.
+    /// Reports an ACK that is passed to the receiver's interface.
     fn answered(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
     /// Reports an ACK that reaches the sender.
     fn acknowledged(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
-    /// Reports a datagram handed to its sender's interface, as packet number `frame` of its circuit.
+    /// Reports a datagram that is passed to its sender's interface, as packet number `frame` of its circuit.
     fn sent_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
     /// Reports a datagram that reaches its receiver.
     fn received_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
-    /// Reports the transmission of a cell on a link. Each link reports in the order of transmission, and may report
-    /// future transmissions.
+    /// Reports the transmission of a cell on a link. The calls for one link are in the order of transmission, and may
+    /// be made before the transmission.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
     /// Reports the transmission of a packet on a link that carries packets instead of cells.
     fn packet(&mut self, _slot: Slot, _vc: Circuit, _frame: u32, _contents: impl Fn() -> Contents) {}
@@ -200,8 +200,8 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 }
 
-/// A probe that is optional at run time. Both cases share one compiled engine, which is slightly slower than the engine
-/// with `()`.
+/// A probe that may be absent at run time. Both cases share one compiled engine, which is slightly slower than the
+/// engine with `()`.
 impl<A: Probe> Probe for Option<A> {
     #[inline(always)]
     fn is_idle(&self) -> bool {

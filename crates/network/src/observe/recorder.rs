@@ -26,12 +26,12 @@ const SACKED: u8 = 2;
 
 /// Records the traces that a scenario requests.
 ///
-/// In traces of ports and of arrived data, connections of arriving flows have the number of the scenario's flow to
-/// which they belong. Traces of senders omit them.
+/// In traces of ports and of arrived data, connections of arriving flows appear under the number of the scenario's flow
+/// to which they belong. Traces of senders omit these connections.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     wanted: TraceConfig,
-    /// Number of flows of the scenario.
+    /// Number of flows in the scenario.
     flows: usize,
     /// For each additional flow, the flow of the scenario to which it belongs.
     owners: Vec<Flow>,
@@ -42,7 +42,7 @@ pub struct Recorder {
     pub windows: WindowTrace,
     /// States of senders over time.
     pub controls: ControlTrace,
-    /// Data in flight of senders over time.
+    /// Data in flight from senders over time.
     pub flights: FlightTrace,
     /// RTT samples and retransmission timers over time.
     pub timers: TimerTrace,
@@ -78,7 +78,7 @@ impl Recorder {
         }
     }
 
-    /// Completes the samples at the end of the run, and sorts by time the rows that ports reported in advance.
+    /// Completes the samples at the end of the run, and sorts the rows that ports reported in advance by time.
     pub fn finish(&mut self, end: Time) {
         if self.wanted.vc_queue {
             self.vc_queues.finish(end);
@@ -120,7 +120,7 @@ impl Recorder {
         permute(&order, flow);
         permute(&order, sequence);
         permute(&order, cause);
-        // Losses caused by outages after the end of the run were reported in advance.
+        // Losses that outages would cause after the end of the run were reported in advance.
         let within = time.partition_point(|&time| time <= end.0);
         time.truncate(within);
         port.truncate(within);
@@ -143,8 +143,8 @@ impl Recorder {
             ssthresh,
         } = &mut self.events;
         let order = sorted(time.len(), &|row| {
-            // Losses come first; simultaneous losses are sorted by cause and sequence number, independent of the order
-            // of their reports.
+            // Losses come first; simultaneous losses are sorted by cause and sequence number, so that the order does
+            // not depend on the order of the reports.
             match event[row] {
                 EventTrace::DROPPED => (time[row], flow[row], drop_cause[row], sequence[row]),
                 _ => (time[row], flow[row], u8::MAX, 0),
@@ -230,8 +230,8 @@ impl Recorder {
     }
 }
 
-/// Returns the stable order of rows by a key, for example (time, port, cause, 0); empty if the rows are already in
-/// order. Not generic, because each instance of a sort compiles to much code.
+/// Returns the stable order of rows by a key, such as (time, port, cause, 0); empty if the rows are already in order.
+/// This function is not generic, because each instance of a sort compiles to a large amount of code.
 pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8, u64)) -> Vec<usize> {
     if (1..rows).all(|row| key(row - 1) <= key(row)) {
         return Vec::new();

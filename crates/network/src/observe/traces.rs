@@ -17,7 +17,7 @@ pub struct WindowTrace {
     pub ssthresh: Vec<f64>,
 }
 
-/// Data in flight of senders; one row per change.
+/// Data in flight from senders; one row per change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlightTrace {
     /// Time [ps].
@@ -41,9 +41,9 @@ pub struct ControlTrace {
     pub stage: Vec<i8>,
     /// Number of the state of the loss recovery.
     pub state: Vec<i8>,
-    /// Pacing rate of the payload [bit/s]; NaN without pacing.
+    /// Pacing rate [bit/s] of the payload; NaN without pacing.
     pub pacing: Vec<f64>,
-    /// Bandwidth estimate of the model, as payload [bit/s]; NaN without a model.
+    /// The model's estimate of the bandwidth [bit/s], counting payload only; NaN without a model.
     pub bandwidth: Vec<f64>,
 }
 
@@ -58,7 +58,7 @@ pub struct TimerTrace {
     pub rtt: Vec<f64>,
     /// Smoothed RTT [s]; NaN before the first sample.
     pub srtt: Vec<f64>,
-    /// Retransmission timeout, including backoff [s].
+    /// Retransmission timeout [s], including backoff.
     pub rto: Vec<f64>,
 }
 
@@ -76,13 +76,13 @@ pub struct QueueTrace {
 /// Delays of packets in routers' ports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DelayTrace {
-    /// Departure of the last bit [ps].
+    /// Time [ps] at which the last bit departs.
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
     /// Circuit (VC) index.
     pub vc: Vec<u32>,
-    /// Length with headers [byte].
+    /// Length [byte], including headers.
     pub bytes: Vec<u32>,
     /// Time from arrival to departure [ps].
     pub delay: Vec<u64>,
@@ -97,14 +97,14 @@ pub struct DropTrace {
     pub port: Vec<u32>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Sequence number of the packet's first data byte [byte]; -1 without data, and for marked packets.
+    /// Sequence number of the packet's first data byte; -1 without data, and for marked packets.
     pub sequence: Vec<i64>,
     /// Number of the `DropCause`; 0 for a marked packet.
     pub cause: Vec<u8>,
 }
 
 impl DropTrace {
-    /// Value of `cause` for a marked packet.
+    /// Value of `cause` that stands for a marked packet.
     pub const MARKED: u8 = 0;
 
     pub(super) fn put(&mut self, time: Time, link: Link, flow: Flow, sequence: Option<u64>, cause: u8) {
@@ -129,18 +129,19 @@ pub struct EventTrace {
     pub cause: Vec<u8>,
     /// For a lost segment and for a window reduction, the number of the `DropCause`; otherwise 0.
     pub drop_cause: Vec<u8>,
-    /// First byte of the segment; for other events SND.UNA.
+    /// First byte of the segment; for events without a segment, SND.UNA.
     pub sequence: Vec<u64>,
-    /// Bytes of the segment; for a fast retransmit or a timeout, the bytes outstanding; otherwise 0.
+    /// Length [byte] of the segment; for a fast retransmit or a timeout, the number of bytes outstanding; otherwise 0.
     pub length: Vec<u64>,
-    /// Congestion window [byte]: the window before a reduction, the window after other events; NaN for a lost segment.
+    /// Congestion window [byte]: before the event for a window reduction, and after the event for other events; NaN for
+    /// a lost segment.
     pub cwnd: Vec<f64>,
-    /// Slow start threshold after the event [byte]; NaN for a lost segment.
+    /// Slow start threshold [byte] after the event; NaN for a lost segment.
     pub ssthresh: Vec<f64>,
 }
 
 impl EventTrace {
-    /// Value of `event` for a segment that the network lost.
+    /// Value of `event` that stands for a segment that the network lost.
     pub(super) const DROPPED: u8 = 0;
 }
 
@@ -151,11 +152,11 @@ pub struct SequenceTrace {
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Kind of the row: 0 for a segment sent, 1 for an ACK received, 2 for a block of its SACK option.
+    /// Kind of the row: 0 for a segment sent, 1 for an ACK received, and 2 for a block in the ACK's SACK option.
     pub event: Vec<u8>,
-    /// First byte of the segment or block, or the acknowledgement number [byte].
+    /// First byte of the segment or block, or the acknowledgement number.
     pub sequence: Vec<u64>,
-    /// Payload of the segment, or length of the block [byte].
+    /// Payload [byte] of the segment, or length [byte] of the block.
     pub length: Vec<u32>,
     /// Whether the segment is a retransmission.
     pub retransmission: Vec<bool>,
@@ -168,6 +169,6 @@ pub struct ArrivalTrace {
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Bytes that had not arrived before.
+    /// Number of bytes that had not arrived before.
     pub bytes: Vec<u32>,
 }

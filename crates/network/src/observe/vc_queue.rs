@@ -10,13 +10,14 @@ use longpipe_events::{Ring, Time};
 struct PortQueue {
     /// Departure time of each queued cell, and the position of its VC in `vcs`.
     cells: Ring<(Time, u32)>,
-    /// VCs of which a cell has been queued at this port: VC number, cells queued, cells queued at the last sample.
+    /// VCs that have had a cell queued at this port: the VC number, the number of queued cells, and the number of
+    /// queued cells at the last sample.
     vcs: Vec<(u32, u32, u32)>,
     /// Number of the next sample.
     next: u64,
 }
 
-/// Samples of all ports. A row is stored only if the number of cells of a VC differs from the previous sample.
+/// Samples of all ports. A row is stored only if the number of a VC's cells differs from that at the previous sample.
 #[derive(Clone, Debug, Default)]
 pub struct VcQueues {
     /// Sampling interval [ps].
@@ -28,7 +29,7 @@ pub struct VcQueues {
     pub port: Vec<u32>,
     /// Index of the VC.
     pub vc: Vec<u32>,
-    /// Cells of the VC in the queue.
+    /// Number of the VC's cells in the queue.
     pub held: Vec<u32>,
 }
 
@@ -55,7 +56,7 @@ impl VcQueues {
         port.cells.push((departure, position as u32));
     }
 
-    /// Takes the samples that are due at the end of the run, and sorts all rows by time and port.
+    /// Takes the samples that remain until the end of the run, and sorts all rows by time and port.
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len()).for_each(|port| self.sample(Link::new(port), end));
         let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0, 0));

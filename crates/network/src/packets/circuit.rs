@@ -25,7 +25,7 @@ impl Circuit {
         2 * flows
     }
 
-    /// Returns the flow; not for circuits of VBR sources.
+    /// Returns the flow. Must not be called for circuits of VBR sources.
     #[inline(always)]
     pub fn flow(self) -> Flow {
         Flow(self.0 / 2)

@@ -1,15 +1,15 @@
-//! Contents of packets as used by end points.
+//! Contents of packets, as used by end points.
 
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// Headers of IPv4 without options and of UDP (RFC 791, RFC 768) [byte].
+/// Total length [byte] of the headers of IPv4 (without options) and UDP (RFC 791, RFC 768).
 pub const DATAGRAM_HEADER_BYTES: u32 = 28;
 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Time at which the application sent it.
+    /// Time at which the application sent the datagram.
     pub sent: Time,
     /// Payload [byte].
     pub length: u32,

@@ -6,7 +6,7 @@
 pub struct Flow(pub u32);
 
 impl Flow {
-    /// Creates the number from an index in a list of all flows.
+    /// Creates the flow number from an index in a list of all flows.
     #[inline(always)]
     pub fn new(index: usize) -> Flow {
         Flow(index as u32)

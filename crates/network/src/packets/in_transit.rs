@@ -1,4 +1,4 @@
-//! Packets in transit on one circuit. A frame carries the packet's number; the packet is stored here unless it
+//! Packets in transit on one circuit. A frame carries the packet's number; the packet itself is stored here unless it
 //! travels with the frame.
 
 use longpipe_events::Ring;
@@ -6,7 +6,7 @@ use longpipe_events::Ring;
 /// Flag in the frame numbers of requests and of their ACKs; the other bits are the number itself.
 pub const REQUEST: u32 = 1 << 31;
 
-/// Packets of one circuit in transit, in order.
+/// Packets in transit on one circuit, in order.
 #[derive(Clone, Debug)]
 pub struct InTransit<T>(Ring<T>);
 
@@ -38,7 +38,7 @@ impl<T: Copy + Default> InTransit<T> {
         self.0.tail() as u32 & !REQUEST
     }
 
-    /// Removes and returns the packet of a frame; packets before it were lost and are also removed.
+    /// Removes and returns the packet of a frame. Also removes the packets before it, which were lost.
     #[inline(always)]
     pub fn take(&mut self, frame: u32) -> T {
         let number = self.entry(frame);

@@ -1,13 +1,12 @@
 //! Packets in transit to the next shared port, in the order of their arrival.
 //!
 //! ACKs clock the senders, so packets usually leave their hosts in nearly the order in which they arrive at the next
-//! port. They are queued in a lane and do not use the event queue. Packets with different transit times have separate
-//! lanes.
+//! port. They are queued in a lane instead of the event queue. Packets with different transit times use separate lanes.
 
 use super::OnWire;
 use longpipe_events::{Ring, Time};
 
-/// An entry with an arrival time.
+/// An entry that has an arrival time.
 pub(crate) trait Arrives: Copy + Default {
     /// Returns the arrival time.
     fn arrival(&self) -> Time;
@@ -23,12 +22,12 @@ impl Arrives for OnWire {
 /// Lanes with entries in the order of their arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes<T, const N: usize> {
-    /// First arrival of each lane [ps]. Empty lanes have distinct values that are later than all valid times.
+    /// First arrival time [ps] in each lane. Each empty lane has a distinct value that is later than all valid times.
     first: [u64; N],
     lanes: [Ring<T>; N],
 }
 
-/// Returns the value that represents the first arrival of an empty lane.
+/// Returns the value that stands for the first arrival in an empty lane.
 #[inline(always)]
 fn never(lane: usize) -> u64 {
     u64::MAX - lane as u64
@@ -44,8 +43,8 @@ impl<T: Arrives, const N: usize> Default for Lanes<T, N> {
 }
 
 impl<T: Arrives, const N: usize> Lanes<T, N> {
-    /// Appends an entry to a lane, and returns the lane. Unless the entry arrives last, the caller moves it to its
-    /// position.
+    /// Appends an entry to a lane, and returns the lane. If the entry does not arrive last, the caller must move it to
+    /// its position.
     #[inline(always)]
     pub fn push(&mut self, lane: usize, entry: T) -> &mut Ring<T> {
         self.first[lane] = self.first[lane].min(entry.arrival().0);
@@ -53,8 +52,8 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         &mut self.lanes[lane]
     }
 
-    /// Inserts an entry before the last entries for which `to_precede` holds, but not before entry number `furthest`.
-    /// Returns its number.
+    /// Inserts an entry before those entries at the end for which `to_precede` holds, but not before entry number
+    /// `furthest`. Returns the number of the inserted entry.
     #[inline(always)]
     pub fn push_before(&mut self, lane: usize, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         self.first[lane] = self.first[lane].min(entry.arrival().0);
@@ -67,7 +66,8 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         &self.lanes[lane]
     }
 
-    /// Returns the lane with the first arrival, its time, and whether another lane has an arrival at the same time.
+    /// Returns the lane with the earliest arrival, the time of that arrival, and whether another lane has an arrival at
+    /// the same time.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
         let (mut lane, mut at, mut tie) = (0, self.first[0], false);
@@ -84,13 +84,13 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         self.first[lane] == never(lane)
     }
 
-    /// Returns whether the first entry of a lane arrives by `time`.
+    /// Returns whether the first entry of a lane has arrived by `time`.
     #[inline(always)]
     pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
         self.first[lane] <= time.0
     }
 
-    /// Returns the first entry of each lane whose first arrival is at `time`.
+    /// Returns the first entry of each lane whose first entry arrives at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &T)> {
         let first = self.lanes.iter().map(Ring::first).enumerate();
         first.filter_map(move |(lane, next)| Some((lane, next.filter(|next| next.arrival() == time)?)))

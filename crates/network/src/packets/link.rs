@@ -6,7 +6,7 @@
 pub struct Link(pub u32);
 
 impl Link {
-    /// Creates the number from an index in a list of all links.
+    /// Creates the link number from an index in a list of all links.
     #[inline(always)]
     pub fn new(index: usize) -> Link {
         Link(index as u32)

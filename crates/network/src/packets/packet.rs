@@ -1,4 +1,5 @@
-//! Compact representation of packets in transit: it saves memory because a long fat pipe holds many packets.
+//! Compact representation of packets in transit. It saves memory, because many packets are in transit on a path with a
+//! large BDP.
 
 use super::circuit::Circuit;
 use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
@@ -13,15 +14,16 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub struct Packet {
     /// First byte of the payload, or acknowledgement number.
     sequence: u64,
-    /// Circuit in the low bits, and above them the frame number within the circuit.
+    /// Circuit in the low bits, and the frame number within the circuit in the bits above them.
     place: u64,
-    /// Index of the circuit's next step in the low bits; above them the length with headers [byte], and flags.
+    /// Index of the circuit's next step in the low bits; in the bits above them, the length [byte] including headers,
+    /// and flags.
     rest: u64,
 }
 
 const OPTIONS: u64 = 1 << 48;
 const RETRANSMISSION: u64 = 1 << 49;
-/// ECT(0) and CE of the IP header, CWR and ECE of the TCP header (RFC 3168 sections 5 and 6.1).
+/// ECT(0) and CE in the IP header, and CWR and ECE in the TCP header (RFC 3168 sections 5 and 6.1).
 pub(super) const CAPABLE: u64 = 1 << 50;
 pub(super) const MARKED: u64 = 1 << 51;
 pub(super) const REDUCED: u64 = 1 << 52;
@@ -30,19 +32,19 @@ pub(super) const ECHOES_MARK: u64 = 1 << 53;
 pub(super) const DATAGRAM: u64 = 1 << 54;
 /// The packet comes from an external program.
 const EXTERNAL: u64 = 1 << 55;
-/// Position of the handshake bits: the number of 4-byte words of options that only a SYN carries (0 to 7), and the ACK
-/// that completes the handshake.
+/// Position of the handshake bits: the number of 4-byte words of options that only a SYN carries (0 to 7), and a bit
+/// for the ACK that completes the handshake.
 const SYN_SHIFT: u32 = 56;
 const SYN: u64 = 7 << SYN_SHIFT;
 const ENDS_HANDSHAKE: u64 = 1 << 59;
 const OPENING: u64 = SYN | ENDS_HANDSHAKE;
-/// AE of the TCP header (RFC 9768).
+/// AE in the TCP header (RFC 9768).
 const ACCURATE: u64 = 1 << 60;
 /// The only TCP option is a timestamp or its echo.
 const STAMP_ALONE: u64 = 1 << 61;
-/// The packet of an external program carries ECT(1), not ECT(0) (RFC 9331).
+/// The packet of an external program carries ECT(1) instead of ECT(0) (RFC 9331).
 const SCALABLE: u64 = 1 << 62;
-/// Flags that the end points must process individually.
+/// Flags that require end points to process the packet individually.
 const EXTRAS: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | EXTERNAL | OPENING | ACCURATE;
 
 /// Returns the handshake bits.
@@ -79,12 +81,12 @@ pub(crate) fn external_bits(capable: bool, scalable: bool, marked: bool) -> u64 
 pub struct Options {
     /// Timestamp (data) or echoed timestamp (ACK).
     pub(super) stamp: MaybeTime,
-    /// The receiver's clock (ACK only), if requested.
+    /// The receiver's clock (ACKs only), if requested.
     pub(super) clock: MaybeTime,
     /// SACK blocks (ACK only).
     pub(super) blocks: [SackBlock; MAX_SACK_BLOCKS],
     pub(super) counts: ByteCounts,
-    /// Advertised window (ACK only), if it varies [byte].
+    /// Advertised window [byte] (ACKs only), if it varies.
     pub(super) window: u32,
 }
 
@@ -127,15 +129,15 @@ impl Options {
 /// A packet on a wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnWire {
-    /// Arrival time of its last bit at the far end.
+    /// Arrival time of the packet's last bit at the far end.
     pub arrival: Time,
     /// The packet.
     pub packet: Packet,
 }
 
 impl Packet {
-    /// Returns packet number `frame` of circuit `vc`, with `step` as its next step; writes its options, if any, to
-    /// `options`.
+    /// Returns packet number `frame` of circuit `vc`, whose next step is `step`; writes the packet's options, if any,
+    /// to `options`.
     #[inline(always)]
     pub fn new(vc: Circuit, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
         let (sequence, retransmission) = payload.sequence();
@@ -157,7 +159,7 @@ impl Packet {
         }
     }
 
-    /// Returns an ACK without options. Only for untraced runs, because the packet has no frame number.
+    /// Returns an ACK without options. Used only in untraced runs, because the packet has no frame number.
     #[inline(always)]
     pub fn ack_without_options(vc: Circuit, step: u32, acknowledgement: u64) -> Packet {
         Packet {
@@ -167,8 +169,8 @@ impl Packet {
         }
     }
 
-    /// Returns a data packet of `length` payload bytes without options. Only for untraced runs, because the packet has
-    /// no frame number.
+    /// Returns a data packet with `length` bytes of payload and without options. Used only in untraced runs, because
+    /// the packet has no frame number.
     #[inline(always)]
     pub fn data_without_options(
         vc: Circuit,
@@ -184,8 +186,8 @@ impl Packet {
         }
     }
 
-    /// Returns a packet whose only option, if it has one, is a timestamp or its echo: data of `length` payload bytes,
-    /// or an ACK if `length` is 0. Only for untraced runs, because the packet has no frame number.
+    /// Returns a packet whose only option, if any, is a timestamp or its echo: data with `length` bytes of payload, or
+    /// an ACK if `length` is 0. Used only in untraced runs, because the packet has no frame number.
     #[inline(always)]
     pub fn stamped(vc: Circuit, step: u32, sequence: u64, length: u32, stamp: MaybeTime) -> Packet {
         let bytes = u64::from(length + header_bytes(stamp.get()));
@@ -206,8 +208,8 @@ impl Packet {
         self.sequence
     }
 
-    /// Returns the packet with its number relative to `base`, the first number of its connection; None if the packet
-    /// belongs to an earlier connection.
+    /// Returns the packet with its sequence or acknowledgement number relative to `base`, the first number of its
+    /// connection; None if the packet belongs to an earlier connection.
     #[inline]
     pub fn since(self, base: u64) -> Option<Packet> {
         let sequence = self.sequence.checked_sub(base)?;
@@ -220,22 +222,22 @@ impl Packet {
         u32::from(self.bytes()) - header_bytes(None)
     }
 
-    /// Returns whether the packet is data of a flow's sender without options and ECN flags.
+    /// Returns whether the packet is data from a flow's sender, without options or ECN flags.
     #[inline(always)]
     pub fn is_data_without_options(&self) -> bool {
         (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns whether the packet is an ACK of a flow's data without options and ECN flags.
+    /// Returns whether the packet is an ACK of a flow's data, without options or ECN flags.
     #[inline(always)]
     pub fn is_ack_without_options(&self) -> bool {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns whether the packet is a TCP segment of a flow without flags and without options other than a timestamp.
+    /// Returns whether the packet is a flow's TCP segment without flags and without options other than a timestamp.
     #[inline(always)]
     pub fn has_at_most_stamp(&self) -> bool {
-        // Only packets with a timestamp and no other option have equal bits.
+        // These bits are equal only for packets whose sole option is a timestamp.
         let other_options = (self.rest ^ (self.rest >> (STAMP_ALONE / OPTIONS).trailing_zeros())) & OPTIONS;
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !OPTIONS)) | other_options == 0
     }
@@ -246,7 +248,7 @@ impl Packet {
         u32::from(self.bytes()) - header_bytes(stamp.get())
     }
 
-    /// Returns the packet's circuit. The data of a flow have one circuit, its ACKs another.
+    /// Returns the packet's circuit. A flow's data use one circuit, and its ACKs use another.
     #[inline(always)]
     pub fn vc(&self) -> Circuit {
         Circuit(self.place as u32)
@@ -282,7 +284,7 @@ impl Packet {
         }
     }
 
-    /// Returns the length with headers [byte].
+    /// Returns the length [byte], including headers.
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         (self.rest >> 32) as u16
@@ -300,13 +302,13 @@ impl Packet {
         self.rest & STAMP_ALONE != 0
     }
 
-    /// Returns whether the packet has options or flags that end points must process individually.
+    /// Returns whether the packet has options or flags that require end points to process it individually.
     #[inline(always)]
     pub fn has_extras(&self) -> bool {
         self.rest & EXTRAS != 0
     }
 
-    /// Returns whether a port may ECN-mark the packet.
+    /// Returns whether a port may mark the packet with CE.
     pub fn is_capable(&self) -> bool {
         self.rest & CAPABLE != 0
     }
@@ -335,7 +337,7 @@ impl Packet {
             && !sacks
     }
 
-    /// Returns whether the packet contains data of a flow's sender or their ACK.
+    /// Returns whether the packet contains data from a flow's sender, or an ACK of such data.
     #[inline(always)]
     pub fn is_of_sender(&self) -> bool {
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTERNAL | DATAGRAM)) == 0
@@ -381,7 +383,7 @@ impl Packet {
         self.vc().is_back() == self.is_of_request()
     }
 
-    /// Returns the first byte of the data of the flow's TCP sender, if the packet carries any.
+    /// Returns the sequence number of the first data byte of the flow's TCP sender, if the packet carries such data.
     pub fn data_sequence(&self) -> Option<u64> {
         let carries_data = self.is_of_sender() && !self.vc().is_back() && self.opening() == Opening::Over;
         carries_data.then_some(self.sequence)
@@ -420,7 +422,7 @@ impl Packet {
             counts,
             window,
         } = if self.has_options() { *options } else { Options::NONE };
-        // Most ACKs have no ECN or handshake flags.
+        // Most ACKs have neither ECN flags nor handshake flags.
         let (ace, opening) = match self.rest & (ECHOES_MARK | REDUCED | ACCURATE | OPENING) {
             0 => (0, Opening::Over),
             bits => (ace(bits), self.opening()),
@@ -450,7 +452,7 @@ impl Packet {
         }
     }
 
-    /// Returns the contents, of any kind.
+    /// Returns the contents of the packet, whatever their kind.
     pub fn contents(&self, options: &Options) -> Contents {
         if self.is_datagram() {
             Contents::Datagram(self.datagram())

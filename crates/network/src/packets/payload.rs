@@ -1,4 +1,4 @@
-//! Payloads from which packets are built.
+//! Payloads from which packets are created.
 
 use super::contents::Datagram;
 use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, REDUCED};

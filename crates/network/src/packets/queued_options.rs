@@ -3,11 +3,11 @@
 use super::{OnWire, Options, Packet};
 use longpipe_events::{MaybeTime, Ring};
 
-/// Options of the packets of a queue, in the order of the packets; packets without options have no entry. A timestamp
-/// alone, the most frequent case, takes one word.
+/// Options of the packets in a queue, in the order of the packets; packets without options have no entry. A timestamp
+/// alone, which is the most frequent case, takes one word.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueuedOptions {
-    /// Timestamps of the packets without other options.
+    /// Timestamps of the packets that have no other option.
     stamps: Ring<MaybeTime>,
     /// Options of the other packets that have any.
     others: Ring<Options>,
@@ -24,7 +24,7 @@ impl QueuedOptions {
         }
     }
 
-    /// Appends the timestamp of a packet that has no other option; `stamp` is not used if the packet has none.
+    /// Appends the timestamp of a packet that has no other option; `stamp` is ignored if the packet has none.
     #[inline(always)]
     pub fn push_stamp(&mut self, packet: &Packet, stamp: MaybeTime) {
         if packet.has_stamp_alone() {
@@ -44,7 +44,7 @@ impl QueuedOptions {
         }
     }
 
-    /// Inserts the options, if any, of packet number `place`, which `packets` already contains.
+    /// Inserts the options, if any, of packet number `place`, which is already in `packets`.
     pub fn insert(&mut self, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
         let packet = packets.get(place).packet;
         if packet.has_stamp_alone() {
@@ -58,15 +58,15 @@ impl QueuedOptions {
     }
 }
 
-/// Returns the number of packets after number `place` whose options are in `options`; those of packet `place` are not
-/// in it yet.
+/// Returns the number of packets after number `place` whose options are in `options`; the options of packet `place`
+/// itself are not stored yet.
 fn later<T: Copy + Default>(
     options: &Ring<T>,
     (packets, place): (&Ring<OnWire>, u64),
     has: impl Fn(&Packet) -> bool,
 ) -> u64 {
     let later = place + 1..packets.tail();
-    // Usually all packets have options of one kind.
+    // Usually, all packets have options of the same kind.
     match options.len() + 1 == packets.len() {
         true => packets.tail() - later.start,
         false => later.filter(|&number| has(&packets.get(number).packet)).count() as u64,

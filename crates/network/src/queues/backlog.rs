@@ -8,17 +8,17 @@ use longpipe_events::{Ring, Time};
 pub trait Queued {
     /// Returns the time of arrival at the port.
     fn arrival(&self) -> Time;
-    /// Returns the length, headers included [byte].
+    /// Returns the length [byte], including headers.
     fn bytes(&self) -> u64;
     /// Returns the number that identifies the packet's flow and direction for fair queueing.
     fn flow(&self) -> u32 {
         0
     }
-    /// Returns the index of the link within the route, which distinguishes several passes through one port.
+    /// Returns the index of the link within the route, which distinguishes several passes through the same port.
     fn hop(&self) -> u32 {
         0
     }
-    /// Returns the class of the packet's flow, at ports with classes.
+    /// Returns the class of the packet's flow at ports with classes.
     fn class(&self) -> u32 {
         0
     }
@@ -59,13 +59,13 @@ impl<T: Queued> Backlog<T> {
         self.packets.len()
     }
 
-    /// Returns whether there is no packet.
+    /// Returns whether there are no packets.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Returns the number of bytes of all packets.
+    /// Returns the total number of bytes in all packets.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -109,14 +109,14 @@ impl<T: Queued> Backlog<T> {
         Some(packet)
     }
 
-    /// Removes and returns the packet at a position, counted from 0 for the oldest.
+    /// Removes and returns the packet at a position; the oldest packet has position 0.
     pub fn remove_at(&mut self, position: u64) -> Option<T> {
         let packet = self.packets.remove(self.packets.head() + position).flatten()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// Removes all packets that satisfy a condition, the oldest first.
+    /// Removes all packets that satisfy a condition, starting with the oldest.
     pub fn remove(&mut self, condition: impl Fn(&T) -> bool, mut removed: impl FnMut(T)) {
         let mut at = 0;
         while at < self.len() {
@@ -133,7 +133,7 @@ impl<T: Queued> Backlog<T> {
         }
     }
 
-    /// Drops all packets, the oldest first.
+    /// Drops all packets, starting with the oldest.
     pub fn purge(&mut self, drop: impl FnMut(T)) {
         self.bytes = 0;
         std::iter::from_fn(|| self.packets.take()).flatten().for_each(drop);
@@ -145,7 +145,7 @@ impl<T: Queued> Backlog<T> {
         self.packets.first().and_then(Option::as_ref)
     }
 
-    /// Returns all packets, the oldest first.
+    /// Returns all packets, starting with the oldest.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.packets.iter().flatten()
     }

@@ -1,7 +1,7 @@
-//! CAKE: a shaper, DiffServ tins, and per-host and per-flow fair queueing with COBALT in one discipline. It follows Linux's
-//! `sch_cake.c` (Høiland-Jørgensen, Täht and Morton 2018). Times are whole nanoseconds, as in Linux.
+//! CAKE: a shaper, DiffServ tins, and per-host and per-flow fair queueing with COBALT in one discipline. It follows
+//! Linux's `sch_cake.c` (Høiland-Jørgensen, Täht and Morton 2018). Times are whole nanoseconds, as in Linux.
 //!
-//! The DSCP of a packet determines its tin, and a hash of its flow its queue within the tin (`tin.rs`).
+//! The DSCP of a packet determines its tin, and a hash of its flow determines its queue within the tin (`tin.rs`).
 
 use super::tin::{Keys, LineTime, Tin};
 use super::{PortState, QueueDisc, Queued};
@@ -10,8 +10,8 @@ use crate::scenario::cake::{CakeAckFilter, CakeConfig};
 use longpipe_events::{mix, Stream, Time, PS_PER_NS};
 use std::cmp::Reverse;
 
-/// Shaper. It releases the next packet when the previous one has been sent at the configured rate. A failsafe time, which adds
-/// 1.5 times the transmission time of each packet and ignores dropped packets, bounds the wait.
+/// The shaper. It releases a packet when the previous one has been sent at the configured rate. A failsafe time, which
+/// adds 1.5 times the transmission time of each packet and ignores dropped packets, bounds the wait.
 #[derive(Clone, Debug)]
 struct Shaper {
     line: LineTime,
@@ -32,7 +32,7 @@ impl Shaper {
     }
 }
 
-/// A circuit: indices of its sending and receiving hosts, and its DSCP.
+/// A circuit: the indices of its sending and receiving hosts, and its DSCP.
 pub type CakeCircuit = ([usize; 2], u32);
 
 /// The queue discipline.
@@ -50,7 +50,7 @@ pub struct Cake<T> {
 }
 
 impl<T: Queued> Cake<T> {
-    /// Creates an empty discipline for the given circuits, indexed by number; hashes depend on `salt`.
+    /// Creates an empty discipline for the given circuits, indexed by number; `salt` determines the hashes.
     pub fn new(config: &CakeConfig, circuits: impl Iterator<Item = CakeCircuit>, salt: u64, random: Stream) -> Cake<T> {
         let hash = |kind: u64, number: u64| mix(salt ^ mix(kind << 32 | number)) as u32;
         let (by_flow, by_host) = config.isolation.hashes();
@@ -87,7 +87,7 @@ impl<T: Queued> Cake<T> {
         }
     }
 
-    /// Charges a packet that was sent or dropped to its tin and to the shaper. Returns its length on the line.
+    /// Charges a packet that was sent or dropped to its tin and to the shaper. Returns the packet's length on the wire.
     fn charge(&mut self, tin: usize, bytes: u64, now: i64, dropped: bool) -> i64 {
         let length = self.config.line_bytes(bytes);
         let tin = &mut self.tins[tin];
@@ -112,8 +112,8 @@ impl<T: Queued> Cake<T> {
         self.bytes -= packet.bytes();
     }
 
-    /// Removes the ACK that a new ACK makes redundant according to the filter. ACKs that Linux would compare by their
-    /// SACK blocks are kept.
+    /// Removes the ACK that a new ACK makes redundant according to the filter. ACKs for which Linux would compare SACK
+    /// blocks are kept.
     fn filter(&mut self, tin: usize, queue: usize, packet: &T) -> Option<T> {
         if self.config.ack_filter == CakeAckFilter::Off {
             return None;
@@ -149,8 +149,8 @@ impl<T: Queued> Cake<T> {
         Some(packet)
     }
 
-    /// Returns the tin to serve: the last tin that is within its priority rate, or otherwise the tin that will be
-    /// within it first.
+    /// Returns the tin to serve: the last tin that is within its priority rate, or, if there is none, the tin that will
+    /// be within it first.
     fn next_by_schedule(&self, now: i64) -> Option<usize> {
         let active = self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active());
         let mut best: Option<(i64, usize)> = None;
@@ -163,7 +163,7 @@ impl<T: Queued> Cake<T> {
         best.map(|(_, number)| number)
     }
 
-    /// Returns the tin to serve without a shaper, chosen by deficit round robin.
+    /// Returns the tin to serve if there is no shaper, chosen by deficit round robin.
     fn next_by_deficit(&mut self) -> Option<usize> {
         if !self.tins.iter().any(Tin::is_active) {
             return None;
@@ -277,7 +277,7 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Queues stay in their lists until their next turn, and are removed then if they are empty.
+        // Queues stay in their lists until their next turn, and are removed at that time if they are empty.
         for tin in &mut self.tins {
             tin.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
             tin.packets = 0;

@@ -8,14 +8,14 @@
 use super::Queued;
 use longpipe_events::Stream;
 
-/// The number of counts with tabulated reciprocal square roots (`REC_INV_SQRT_CACHE`).
+/// Number of counts whose reciprocal square roots are tabulated (`REC_INV_SQRT_CACHE`).
 const TABULATED: usize = 16;
-/// Reciprocal square roots of small counts as 32-bit fractions: each from four steps of Newton's method.
+/// Reciprocal square roots of small counts as 32-bit fractions, each computed by four steps of Newton's method.
 const ROOTS: [u32; TABULATED] = roots();
 /// Steps of BLUE's drop probability as 32-bit fractions: 1/256 and 1/4096.
 const INCREMENT: u32 = 1 << 24;
 const DECREMENT: u32 = 1 << 20;
-/// A time before the start of any run.
+/// A time before the start of every run.
 const NEVER: i64 = i64::MIN / 4;
 
 /// Performs a step of Newton's method towards 1/√count.
@@ -40,12 +40,12 @@ const fn roots() -> [u32; TABULATED] {
     roots
 }
 
-/// Parameters of a set of queues [ns].
+/// Parameters of a set of queues; all times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltParams {
     /// Acceptable sojourn time, and minimum time between two changes of BLUE's probability.
     pub target: i64,
-    /// Time above the target before the first signal.
+    /// Time for which the sojourn time must exceed the target before the first signal.
     pub interval: i64,
     /// Transmission time of a full packet.
     pub mtu_time: i64,
@@ -57,7 +57,7 @@ pub struct Cobalt {
     count: u32,
     /// Reciprocal square root of `count`, as a 32-bit fraction.
     root: u32,
-    /// Time of the next signal or, if `count` is 0, time until which the queue counts as active.
+    /// Time of the next signal; if `count` is 0, the time until which the queue counts as active.
     next: i64,
     dropping: bool,
     /// BLUE's drop probability, as a 32-bit fraction.
@@ -80,9 +80,9 @@ impl Default for Cobalt {
 }
 
 impl Cobalt {
-    /// Processes a packet that is dequeued at `now`: marks it if a signal is due and it is ECN-capable, and returns
-    /// whether to drop it. For a signal the sojourn time must also exceed the transmission time of two full packets for
-    /// each of `bulk_flows` flows.
+    /// Processes a packet that is dequeued at `now`: marks the packet if a signal is due and the packet is ECN-capable,
+    /// and returns whether to drop it. A signal also requires that the sojourn time exceed the transmission time of two
+    /// full packets for each of `bulk_flows` flows.
     pub fn signals_drop<T: Queued>(
         &mut self,
         params: &CobaltParams,
@@ -158,7 +158,7 @@ impl Cobalt {
         self.count > 0 && now >= self.next
     }
 
-    /// Moves the next signal by interval / √count, after a change of the count.
+    /// Schedules the next signal interval / √count later, after a change of the count.
     fn advance(&mut self, params: &CobaltParams) {
         self.root = match ROOTS.get(self.count as usize) {
             Some(&root) => root,
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use longpipe_events::{Time, PS_PER_NS};
 
-    /// A packet: its arrival [ns], and whether it is ECN-capable and marked.
+    /// A packet: its arrival time [ns], whether it is ECN-capable, and whether it is marked.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Packet(i64, bool, bool);
 
@@ -207,8 +207,8 @@ mod tests {
         mtu_time: MS,
     };
 
-    /// Dequeues one packet per millisecond from 1 s on, each of which waited for `sojourn`. Returns the numbers of the
-    /// packets that are dropped or marked.
+    /// Dequeues one packet per millisecond from 1 s on; each packet has waited for `sojourn`. Returns the numbers of
+    /// the packets that are dropped or marked.
     fn signalled(cobalt: &mut Cobalt, packets: std::ops::Range<i64>, sojourn: i64, capable: bool) -> Vec<i64> {
         let mut random = Stream::new(1, "test", 0);
         let mut found = vec![];
@@ -222,7 +222,7 @@ mod tests {
         found
     }
 
-    /// Checks the roots that the kernel computes with four Newton steps each (net/sched/sch_cake.c of Linux 6.1).
+    /// Checks the roots that the kernel computes, each by four Newton steps (net/sched/sch_cake.c of Linux 6.1).
     #[test]
     fn roots_of_small_counts_equal_those_of_the_kernel() {
         let kernel = [
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(ROOTS, kernel);
     }
 
-    /// Checks the dropped packets of a new queue: the second one above the target, then the first ones after further
-    /// 100/√2 ms, 100/√3 ms, ...
+    /// Checks which packets of a new queue are dropped: the second packet above the target, then the first packets
+    /// after a further 100/√2 ms, 100/√3 ms, ...
     #[test]
     fn signals_are_spaced_by_the_interval_over_the_root_of_their_count() {
         for capable in [false, true] {
@@ -265,7 +265,8 @@ mod tests {
         }
     }
 
-    /// Checks that BLUE's probability increases by 1/256 at most once per target time, and decreases by 1/4096.
+    /// Checks that overflows increase BLUE's probability by 1/256 at most once per target time, and that it decreases
+    /// by 1/4096.
     #[test]
     fn overflows_raise_the_probability_once_per_target() {
         let mut cobalt = Cobalt::default();

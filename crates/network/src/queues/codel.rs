@@ -5,8 +5,8 @@ use crate::drops::DropCause;
 use crate::scenario::{CodelArithmetic, CodelConfig};
 use longpipe_events::Time;
 
-/// Number of intervals after the end of a dropping state within which the next one resumes its drop rate (RFC 8289 section
-/// 4.2).
+/// Number of intervals after the end of a dropping state within which the next dropping state resumes its drop rate
+/// (RFC 8289 section 4.2).
 const RESUMED_INTERVALS: u64 = 16;
 
 /// The control law of CoDel, in ticks of its clock.
@@ -15,7 +15,7 @@ pub struct Law {
     arithmetic: CodelArithmetic,
     target: u64,
     interval: u64,
-    /// Backlog up to which no packet is dropped [byte].
+    /// Backlog [byte] up to which no packet is dropped.
     least_backlog: u64,
     ecn: bool,
 }
@@ -33,7 +33,7 @@ impl Law {
         }
     }
 
-    /// Returns interval / √count. Linux's integer arithmetic uses `root`, the stored reciprocal of the square root.
+    /// Returns interval / √count. Linux's integer arithmetic uses `root`, the stored reciprocal square root.
     fn gap(&self, count: u64, root: u64) -> u64 {
         match self.arithmetic {
             CodelArithmetic::Exact => (self.interval as f64 / (count as f64).sqrt()) as u64,
@@ -50,8 +50,8 @@ impl Law {
         }
     }
 
-    /// Returns the sojourn time of a packet [tick]. Linux counts arrival and departure in ticks and subtracts
-    /// (`codel_get_time`); ns-3 subtracts and counts the difference in ticks (`Time2CoDel`).
+    /// Returns the sojourn time of a packet, in ticks. Linux converts the arrival and departure times to ticks and then
+    /// subtracts (`codel_get_time`); ns-3 subtracts the times and converts the difference to ticks (`Time2CoDel`).
     #[inline]
     fn sojourn(&self, arrival: Time, now: Time) -> u64 {
         match self.arithmetic {
@@ -64,7 +64,7 @@ impl Law {
 
     /// Returns whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS`
     /// intervals have passed since the time of the next drop. If that time is still in the future, Linux's signed
-    /// difference is small, and ns-3's unsigned one is large.
+    /// difference is small, but ns-3's unsigned difference is large.
     fn resumes(&self, now: u64, next: u64) -> bool {
         let recent = now.saturating_sub(next) < RESUMED_INTERVALS * self.interval;
         match self.arithmetic {
@@ -83,7 +83,7 @@ fn ticks(arithmetic: CodelArithmetic, time: Time) -> u64 {
     }
 }
 
-/// Returns the first time of a tick.
+/// Returns the time at which a tick begins.
 #[inline]
 fn begin_of_tick(arithmetic: CodelArithmetic, tick: u64) -> Time {
     Time(match arithmetic {
@@ -95,7 +95,7 @@ fn begin_of_tick(arithmetic: CodelArithmetic, tick: u64) -> Time {
 /// The number 1 as a 16-bit fraction.
 const ONE: u64 = 0xffff;
 
-/// Performs a step of Newton's method towards 1/√count, in 16-bit fractions.
+/// Performs a step of Newton's method towards 1/√count, with 16-bit fractions.
 fn newton(root: u64, count: u64) -> u64 {
     let root = root << 16;
     let square = (root * root) >> 32;
@@ -172,7 +172,7 @@ pub struct Control {
     count: u64,
     /// Value of `count` at the start of the current dropping state (RFC 8289: `lastcount`).
     last_count: u64,
-    /// Approximation of 1/√count [2⁻¹⁶].
+    /// Approximation of 1/√count, in units of 2⁻¹⁶.
     root: u64,
 }
 
@@ -201,7 +201,7 @@ impl Control {
         self.dequeue_or_drop(law, now, backlog, others, dropped)
     }
 
-    /// Like `dequeue`, but without its shortcut.
+    /// Like `dequeue`, but without the shortcut.
     #[inline(never)]
     fn dequeue_or_drop<T: Queued>(
         &mut self,
@@ -251,7 +251,7 @@ impl Control {
         Control::none_drops_before(std::iter::once(self), law, now)
     }
 
-    /// Like `drops_none_before`, for at least one queue.
+    /// Like `drops_none_before`, but for one or more queues.
     #[inline(always)]
     pub fn none_drops_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);
@@ -275,8 +275,8 @@ impl Control {
         (self.first_above, self.dropping) = (None, false);
     }
 
-    /// Adds `dropped` packets, which were dropped because the whole queue was full, to the drop count, so that the drop rate
-    /// rises (Linux: `fq_codel_drop`).
+    /// Adds `dropped`, the number of packets that were dropped because the whole queue was full, to the drop count, so
+    /// that the drop rate rises (Linux: `fq_codel_drop`).
     pub fn strengthen(&mut self, dropped: u64) {
         self.count += dropped;
     }
@@ -307,8 +307,8 @@ impl Control {
         (Some(packet), too_long)
     }
 
-    /// Returns whether the sojourn time has been above the target for an interval when a packet with `behind` bytes behind
-    /// it is dequeued.
+    /// Returns whether the sojourn time has been above the target for an interval when a packet is dequeued that has
+    /// `behind` bytes behind it.
     #[inline]
     fn is_too_long<T: Queued>(&mut self, law: &Law, now: Time, packet: &T, behind: u64) -> bool {
         if law.sojourn(packet.arrival(), now) < law.target || behind <= law.least_backlog {
@@ -350,8 +350,8 @@ mod tests {
     const MS: u64 = 1_000_000_000;
 
     proptest! {
-        /// Compares packets, drops, state and the time of the next drop with the results of `dequeue_or_drop`, which
-        /// has no shortcut.
+        /// Compares packets, drops, the state and the time of the next drop with the results of `dequeue_or_drop`,
+        /// which has no shortcut.
         #[test]
         fn the_shortcut_of_dequeue_changes_no_result(
             arithmetic in prop::sample::select(vec![CodelArithmetic::Exact, CodelArithmetic::Linux, CodelArithmetic::Ns3]),

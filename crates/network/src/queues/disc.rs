@@ -1,17 +1,17 @@
-//! The interface between a port and its queue discipline, which is independent of the transmitter.
+//! The interface between a port and its queue discipline. It does not depend on the transmitter.
 
 use super::Queued;
 use crate::drops::DropCause;
 use longpipe_events::Time;
 
-/// State of a port when a packet arrives.
+/// State of a port at the time when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct PortState {
     /// Current time.
     pub now: Time,
-    /// Maximum number of waiting packets within the port's limit, which includes the packet in transmission.
+    /// Maximum number of packets that may wait within the port's limit; the limit includes the packet in transmission.
     pub room_packets: u64,
-    /// Maximum number of waiting bytes.
+    /// Maximum number of bytes that may wait.
     pub room_bytes: u64,
     /// Whether a packet is in transmission.
     pub in_service: bool,
@@ -20,14 +20,14 @@ pub struct PortState {
 }
 
 impl PortState {
-    /// Returns whether a packet of `bytes` bytes would exceed the limit of a queue that already holds the given packets
-    /// and bytes.
+    /// Returns whether a packet of `bytes` bytes would exceed the limit of a queue that already holds the given numbers
+    /// of packets and bytes.
     pub fn is_full(&self, (packets, bytes_waiting): (u64, u64), bytes: u64) -> bool {
         packets >= self.room_packets || bytes_waiting + bytes > self.room_bytes
     }
 }
 
-/// Effect of packets that arrive at an empty, idle port, one after the other, on later packets. A constant-rate
+/// Effect, on later packets, of packets that arrive one after the other at an empty, idle port. A constant-rate
 /// transmitter may send some of them without calling the discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassThroughEffect {
@@ -42,16 +42,17 @@ pub enum PassThroughEffect {
 /// A queue discipline (Linux: qdisc): decides at enqueue and at dequeue which packets wait, leave, are marked and are
 /// dropped.
 ///
-/// The port calls `enqueue` for every arrival and `dequeue` whenever its transmitter can start a packet: at once if it
-/// is idle, otherwise when the packet in transmission has left, an outage ends, or at the next delivery opportunity. A
-/// discipline is not informed which of these applies, so every discipline works with every transmitter. Dropped packets
-/// are passed to `drop` with the cause.
+/// The port calls `enqueue` for every arrival, and `dequeue` whenever its transmitter can start to send a packet: at
+/// once if it is idle, otherwise when the packet in transmission has left, an outage ends, or at the next delivery
+/// opportunity. A discipline does not learn which of these is the case, so every discipline works with every
+/// transmitter. Dropped packets are passed to `drop` with the cause.
 pub trait QueueDisc<T: Queued> {
-    /// Enqueues an arriving packet; it or other packets may be dropped. Returns whether the packet was marked.
+    /// Enqueues an arriving packet; this packet or others may be dropped. Returns whether the arriving packet was
+    /// marked.
     fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool;
 
-    /// Returns the packet to transmit now; packets may be dropped before it. `None` leaves the transmitter idle until the next arrival, or
-    /// until `release` if packets still wait.
+    /// Returns the packet to transmit now; other packets may be dropped before it. `None` leaves the transmitter idle
+    /// until the next arrival, or until `release` if packets still wait.
     fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T>;
 
     /// Returns the earliest time, at least `now`, at which `dequeue` may return a waiting packet. It is later than
@@ -71,8 +72,9 @@ pub trait QueueDisc<T: Queued> {
         false
     }
 
-    /// Shortcut for a packet that arrives at an empty, idle port. If `enqueue` and `dequeue` together would return the
-    /// packet unmarked, returns true, with the state that both calls would leave. By default the port calls both.
+    /// Shortcut for a packet that arrives at an empty, idle port. If `enqueue` followed by `dequeue` would return the
+    /// packet unmarked, returns true and leaves the state that both calls would leave. The default returns false, so
+    /// the port calls both.
     fn pass_through(&mut self, _packet: &T) -> bool {
         false
     }
@@ -95,8 +97,8 @@ pub trait QueueDisc<T: Queued> {
     }
 }
 
-/// Defines the enum of all disciplines, which forwards calls to the discipline in use. Each line has the variant and
-/// the state type.
+/// Defines the enum of all disciplines, which forwards calls to the discipline in use. Each line contains the variant
+/// and the type of its state.
 macro_rules! disciplines {
     ($($(#[$about:meta])* $name:ident($state:ty);)+) => {
         /// Any queue discipline.

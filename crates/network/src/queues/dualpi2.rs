@@ -20,8 +20,8 @@ impl<T: Queued> SubQueue<T> {
         self.backlog.first().map_or(0, |first| (now - first.arrival()).0)
     }
 
-    /// Returns true for a fraction `likelihood` of the calls, evenly spaced instead of at random (RFC 9332 appendix
-    /// A.1, `recur`).
+    /// Returns true for a fraction `likelihood` of the calls, evenly spaced rather than random (RFC 9332 appendix A.1,
+    /// `recur`).
     fn recurs(&mut self, likelihood: f64) -> bool {
         self.count += likelihood;
         let full = self.count > 1.0;
@@ -42,7 +42,7 @@ pub struct DualPi2<T> {
     base: f64,
     delay_before: u64,
     next_update: Time,
-    /// Weighted bytes that the classic queue has sent beyond its share [byte].
+    /// Number of weighted bytes that the classic queue has sent beyond its share.
     credit: f64,
 }
 
@@ -81,7 +81,7 @@ impl<T: Queued> DualPi2<T> {
         }
     }
 
-    /// Updates the scheduler's credit for a departure; an empty other queue resets it.
+    /// Updates the scheduler's credit when a packet departs; if the other queue is empty, the credit is reset.
     fn count_turn(&mut self, low: bool, other_is_empty: bool, bytes: u64) {
         if let TwoQueues::Weighted { classic } = self.config.scheduler {
             self.credit = match (other_is_empty, low) {
@@ -183,7 +183,7 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
     }
 
     fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
-        // Updates that are due precede the purge, and count the packets that it drops.
+        // Updates that are due precede the purge, so they still count the packets that it drops.
         self.update_before(now);
         self.low.backlog.purge(&mut drop);
         self.classic.backlog.purge(drop);

@@ -1,5 +1,5 @@
-//! Fair queueing as in Linux's `sch_fq`: each flow has a credit of bytes per turn, which is larger in its first turn,
-//! and new flows precede old ones.
+//! Fair queueing as in Linux's `sch_fq`: each flow has a credit of bytes per turn, which is larger in the flow's first
+//! turn, and new flows precede old ones.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -15,7 +15,7 @@ struct FqFlow<T> {
     credit: i64,
     /// Whether the flow is in one of the two lists.
     waits: bool,
-    /// Time since which the flow has been in no list.
+    /// Time since which the flow has been in neither list.
     since: Time,
 }
 
@@ -33,7 +33,7 @@ pub struct Fq<T> {
 }
 
 impl<T: Queued> Fq<T> {
-    /// Creates queues for `flows` flows, one each.
+    /// Creates one queue for each of `flows` flows.
     pub fn new(config: &FqConfig, flows: usize) -> Fq<T> {
         let flow = || FqFlow {
             backlog: Backlog::default(),
@@ -55,7 +55,7 @@ impl<T: Queued> Fq<T> {
 }
 
 impl<T: Queued> QueueDisc<T> for Fq<T> {
-    /// Enqueues a packet, or drops it if the port or its flow's queue is full (`flow_limit`).
+    /// Enqueues a packet, or drops it if the port is full or the queue of its flow is full (`flow_limit`).
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
         let number = packet.flow();
         let flow = &mut self.flows[number as usize];
@@ -95,7 +95,8 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
                 continue;
             }
             let Some(packet) = flow.backlog.pop() else {
-                // A new flow that empties moves behind the old ones. Otherwise it would be served first repeatedly.
+                // A new flow whose queue becomes empty moves to the end of the list of old flows. Otherwise, it would
+                // repeatedly be served first.
                 if is_new && !self.old.is_empty() {
                     self.old.push_back(number);
                 } else {
@@ -120,7 +121,7 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Flows stay in their lists until their next turn, and are removed then if they are empty.
+        // Flows stay in their lists until their next turn, and are removed at that time if they are empty.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
     }

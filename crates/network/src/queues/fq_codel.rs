@@ -39,10 +39,10 @@ pub struct FqCodel<T> {
     law: Law,
     quantum: i64,
     rules: FqCodelRules,
-    /// Salt of the hash from flows to queues; None gives each flow its own queue.
+    /// Salt of the hash that maps flows to queues; None gives each flow its own queue.
     salt: Option<u64>,
     flows: Vec<FqCodelFlow<T>>,
-    /// Queues that wait for a turn: new ones, which are served first, and old ones.
+    /// Queues that wait for a turn: new queues, which are served first, and old queues.
     new: Ring<u32>,
     old: Ring<u32>,
     packets: u64,
@@ -50,7 +50,7 @@ pub struct FqCodel<T> {
 }
 
 impl<T: Queued> FqCodel<T> {
-    /// Creates queues for `flows` flows, hashed with `salt`.
+    /// Creates queues for `flows` flows; `salt` is that of the hash that maps flows to queues, if there is one.
     pub fn new(config: &FqCodelConfig, flows: usize, salt: u64) -> FqCodel<T> {
         let queues = config.queues.map_or(flows, |queues| queues as usize);
         FqCodel {
@@ -71,7 +71,7 @@ impl<T: Queued> FqCodel<T> {
             return flow;
         };
         let hash = mix(salt ^ u64::from(flow));
-        // The number is usually a power of two, for which no division is needed.
+        // The number of queues is usually a power of two, for which no division is needed.
         let queue = if queues.is_power_of_two() {
             hash & (queues - 1)
         } else {
@@ -87,7 +87,7 @@ impl<T: Queued> FqCodel<T> {
 
     /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
-        // If several queues are longest, Linux chooses the first one.
+        // If several queues share the maximum length, Linux chooses the first one.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };
         let enough = flow.backlog.bytes() / 2;
@@ -117,7 +117,7 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// Returns all waiting packets, queue by queue.
+    /// Returns all waiting packets, one queue after the other.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.flows.iter().flat_map(|flow| flow.backlog.iter())
     }
@@ -174,8 +174,8 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
                 return Some(packet);
             }
             self.take_turn(is_new);
-            // A new queue that empties moves to the old ones; otherwise it would repeatedly be served before them (RFC
-            // 8290 section 4.2).
+            // A new queue that becomes empty moves to the list of old queues; otherwise, it would repeatedly be served
+            // before them (RFC 8290 section 4.2).
             if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.old.is_empty()) {
                 self.old.push(queue);
             } else {
@@ -189,7 +189,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Queues stay in their lists until their next turn, and are removed then if they are empty.
+        // Queues stay in their lists until their next turn, and are removed at that time if they are empty.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
     }
@@ -232,7 +232,8 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     }
 
     fn pass_through_effect(&self) -> PassThroughEffect {
-        // At the next arrival `find_empty` removes the queue from the list, after which its state does not matter.
+        // At the next arrival, `find_empty` removes the queue from its list; from then on, the queue's state does not
+        // matter.
         PassThroughEffect::OfLatest
     }
 }

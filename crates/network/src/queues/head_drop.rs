@@ -1,5 +1,5 @@
-//! Drop from front: a packet that finds the buffer full removes the oldest packets, so that senders detect congestion a
-//! queueing delay earlier than with tail drop (Lakshman, Neidhardt and Ott 1996; Linux: `pfifo_head_drop`).
+//! Drop from front: a packet that finds the buffer full removes the oldest packets, so that senders detect congestion
+//! earlier than with tail drop, by one queueing delay (Lakshman, Neidhardt and Ott 1996; Linux: `pfifo_head_drop`).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -21,7 +21,7 @@ impl<T> Default for HeadDrop<T> {
 
 impl<T: Queued> QueueDisc<T> for HeadDrop<T> {
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
-        // A packet that does not fit into an empty queue removes no packet.
+        // A packet that would not fit even into an empty queue removes no other packet.
         let fits = !port.is_full((0, 0), packet.bytes());
         while fits && port.is_full(self.backlog.size(), packet.bytes()) {
             if let Some(oldest) = self.backlog.pop() {
@@ -49,7 +49,7 @@ impl<T: Queued> QueueDisc<T> for HeadDrop<T> {
 mod tests {
     use super::*;
 
-    /// A packet: its number and length.
+    /// A packet: its number and its length.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Packet(u32, u64);
 
@@ -85,7 +85,7 @@ mod tests {
             let packet = Packet(packet.0, packet.1);
             queue.enqueue(&port, packet, |packet: Packet, _| dropped.push(packet.0));
         }
-        // Packet 4 removes one packet, packet 5 needs 200 of 300 bytes, and packet 6 is too long.
+        // Packet 4 removes one packet. Packet 5 needs 200 of the 300 bytes. Packet 6 is too long for the queue.
         assert_eq!(dropped, [1, 2, 6]);
         assert_eq!(queue.backlog(), (3, 300));
         assert_eq!(queue.dequeue(Time::ZERO, |_, _| {}), Some(Packet(3, 50)));

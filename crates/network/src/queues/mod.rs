@@ -1,4 +1,5 @@
-//! Queue disciplines: which packet a port transmits next, and which packets it drops or marks. `disc.rs` has the interface.
+//! Queue disciplines decide which packet a port transmits next, and which packets it drops or marks. `disc.rs` contains
+//! the interface.
 
 pub mod ack_filter;
 pub mod aqm_fifo;
@@ -36,9 +37,9 @@ disciplines! {
     RoundRobin(round_robin::RoundRobin<T>);
     /// Linux's fq.
     Fq(fq::Fq<T>);
-    /// Strict priorities of classes.
+    /// Strict priority among classes.
     Strict(strict::Strict<T>);
-    /// Weighted round robin of classes.
+    /// Weighted round robin among classes.
     Weighted(weighted::Weighted<T>);
     /// FIFO in which a later ACK replaces earlier ones.
     AckFilter(ack_filter::AckFilter<T>);

@@ -13,7 +13,7 @@ pub struct OccupancyFifo<T> {
     /// Whether occupancy counts bytes rather than packets.
     by_bytes: bool,
     backlog: Backlog<T>,
-    /// X_i of each circuit with waiting packets, for each of its passes through the port.
+    /// X_i of each circuit that has waiting packets, separately for each of its passes through the port.
     waiting: BTreeMap<(u32, u32), u64>,
     /// Circuit and size of the packet that was dequeued last, which counts as held during its transmission.
     dequeued: Option<((u32, u32), u64)>,

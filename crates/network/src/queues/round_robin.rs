@@ -15,7 +15,7 @@ pub enum QueueMapping {
     Hashed {
         /// Salt of the hash.
         salt: u64,
-        /// Period after which the hash changes [ps].
+        /// Period [ps] after which the hash changes.
         perturb: Option<u64>,
     },
 }
@@ -37,7 +37,7 @@ struct DrrQueue<T> {
 pub struct RoundRobin<T> {
     queues: Vec<DrrQueue<T>>,
     spread: QueueMapping,
-    /// Non-empty queues, the one with the current turn first.
+    /// Non-empty queues, starting with the one whose turn it is.
     active: VecDeque<u32>,
     packets: u64,
     bytes: u64,
@@ -61,7 +61,7 @@ impl<T: Queued> RoundRobin<T> {
         }
     }
 
-    /// Returns the queue of a flow at a given time.
+    /// Returns the queue to which a flow is assigned at a given time.
     fn queue_of(&self, now: Time, flow: u32) -> u32 {
         match self.spread {
             QueueMapping::PerFlow => flow,
@@ -87,7 +87,7 @@ impl<T: Queued> RoundRobin<T> {
 
     /// Removes the last packet of the longest queue, because the limit is exceeded.
     fn shorten_longest(&mut self) -> Option<T> {
-        // If several queues are longest, choose the first one.
+        // If several queues share the maximum length, the first one is chosen.
         let longest = (0..self.queues.len())
             .rev()
             .max_by_key(|&queue| self.queues[queue].backlog.bytes())?;
@@ -131,7 +131,7 @@ impl<T: Queued> QueueDisc<T> for RoundRobin<T> {
             let bytes = turn.backlog.first()?.bytes();
             if bytes > turn.deficit {
                 turn.served = false;
-                // A quantum smaller than the packet needs several turns.
+                // A queue whose quantum is smaller than its packet needs several turns to send it.
                 self.active.rotate_left(1);
                 continue;
             }

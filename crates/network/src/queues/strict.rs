@@ -11,7 +11,7 @@ pub struct Strict<T> {
 }
 
 impl<T: Queued> Strict<T> {
-    /// Creates empty queues for the given number of classes, at least one.
+    /// Creates empty queues for the given number of classes, which is at least one.
     pub fn new(classes: u32) -> Strict<T> {
         Strict {
             classes: (0..classes).map(|_| Backlog::default()).collect(),
@@ -20,7 +20,7 @@ impl<T: Queued> Strict<T> {
 }
 
 impl<T: Queued> QueueDisc<T> for Strict<T> {
-    /// Enqueues a packet in its class. Each class may fill the port's whole limit.
+    /// Enqueues a packet in the queue of its class. Each class may fill the port's whole limit.
     fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
         self.classes[packet.class() as usize].push_unless_full(port, packet, drop);
         false

@@ -1,7 +1,7 @@
 //! A tin of CAKE: 8-way set-associative queues of flows with COBALT, served in deficit round robin with precedence for
 //! sparse flows, following the rules of Linux's `sch_cake.c`. Times are whole nanoseconds.
 //!
-//! Three lists order the queues: new ones, old ones, and empty ones whose COBALT state has not decayed yet.
+//! The queues are in three lists: new queues, old queues, and empty queues whose COBALT state has not decayed yet.
 
 use super::cobalt::{Cobalt, CobaltParams};
 use super::{Backlog, Queued};
@@ -9,7 +9,7 @@ use longpipe_events::Stream;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Number of queues of a tin, and of entries in its host tables.
+/// Number of queues in a tin, and number of entries in each of its host tables.
 const QUEUES: usize = 1024;
 /// Associativity: number of queues or hosts in the set that a hash selects.
 const WAYS: usize = 8;
@@ -21,7 +21,7 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Ratio of the round-trip time to the target.
 const RTTS_PER_TARGET: i64 = 20;
 
-/// Conversion of lengths to transmission times at a rate.
+/// Conversion of lengths to transmission times at a given rate.
 #[derive(Clone, Copy, Debug)]
 pub struct LineTime {
     /// Nanoseconds per byte, times 2 to the power of `shift`.
@@ -51,12 +51,12 @@ impl LineTime {
 enum FlowState {
     /// In no list.
     Idle,
-    /// New, or served without having used up its first quantum.
+    /// The queue is new, or has been served without using up its first quantum.
     Sparse,
-    /// Empty, with a used up quantum.
+    /// The queue is empty, and has used up a quantum.
     SparseWait,
     Bulk,
-    /// Empty, until its COBALT state has decayed.
+    /// The queue is empty, until its COBALT state has decayed.
     Decaying,
 }
 
@@ -67,7 +67,7 @@ pub struct CakeFlow<T> {
     pub backlog: Backlog<T>,
     /// State of its queue management.
     pub cobalt: Cobalt,
-    /// Hash of the flow that used the queue last.
+    /// Hash of the flow that most recently used the queue.
     tag: u32,
     /// Entries of the sending and the receiving host in the host tables.
     hosts: [usize; 2],
@@ -83,12 +83,12 @@ struct CakeHost {
     bulk_flows: u32,
 }
 
-/// The lists of a tin, in the order of precedence after the first pass.
+/// The lists of a tin, in their order of precedence after the first pass.
 #[derive(Clone, Copy, Debug)]
 pub enum FlowList {
-    /// Queues that have become active, in their first turn.
+    /// Queues that have become active and are in their first turn.
     New,
-    /// Queues that used up a quantum.
+    /// Queues that have used up a quantum.
     Old,
     /// Empty queues whose COBALT state has not decayed yet.
     Decaying,
@@ -121,7 +121,7 @@ pub struct Tin<T> {
     pub bulk_flows: u32,
 }
 
-/// Tin and hashes of a circuit, equal for all its packets.
+/// Tin and hashes of a circuit, which are the same for all its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     /// Index of the circuit's tin.
@@ -132,7 +132,7 @@ pub struct Keys {
     pub hosts: [u32; 2],
 }
 
-/// Returns the positions in a set of queues in the order in which they are searched for a hash.
+/// Returns the positions within a set of queues, in the order in which they are searched for a hash.
 fn ways(hash: u32) -> impl Iterator<Item = usize> {
     let first = hash as usize % QUEUES;
     let set = first - first % WAYS;
@@ -140,9 +140,9 @@ fn ways(hash: u32) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Queued> Tin<T> {
-    /// Creates an empty tin that has priority up to `rate` [byte/s]; 0 without a shaper. `rtt` is the round-trip time
-    /// for which COBALT is configured [ns]. `isolates` selects whether a queue's quantum is divided by the number of
-    /// bulk flows of its sending host, and of its receiving host.
+    /// Creates an empty tin that has priority up to `rate` [byte/s]; the rate is 0 without a shaper. `rtt` is the
+    /// round-trip time [ns] for which COBALT is configured. `isolates` states whether a queue's quantum is divided by
+    /// the number of bulk flows of its sending host, and of its receiving host.
     pub fn new((rate, quantum): (u64, i64), rtt: i64, isolates: [bool; 2]) -> Tin<T> {
         let line = (rate > 0).then(|| LineTime::new(rate));
         let mtu_time = line.map_or(0, |line| line.of(MTU_BYTES));
@@ -169,12 +169,12 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Returns whether a queue has packets, or waits in a list for its next turn.
+    /// Returns whether a queue has packets, or is in a list waiting for its next turn.
     pub fn is_active(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }
 
-    /// Creates the queues, when the first packet arrives.
+    /// Creates the queues; called when the first packet arrives.
     fn open(&mut self) {
         let flow = || CakeFlow {
             backlog: Backlog::default(),
@@ -188,8 +188,8 @@ impl<T: Queued> Tin<T> {
         self.hosts = [vec![CakeHost::default(); QUEUES], vec![CakeHost::default(); QUEUES]];
     }
 
-    /// Returns the queue of a packet: the queue of its flow, otherwise an idle queue of the set, otherwise (a
-    /// collision) the first queue of the set.
+    /// Returns the queue for a packet: the queue of its flow; if there is none, an idle queue of the set; if none is
+    /// idle (a collision), the first queue of the set.
     pub fn queue_of(&mut self, keys: &Keys) -> usize {
         if self.flows.is_empty() {
             self.open();
@@ -214,7 +214,8 @@ impl<T: Queued> Tin<T> {
         queue
     }
 
-    /// Assigns host entries to a queue: the entries with the hashes of its hosts, otherwise entries without bulk flows.
+    /// Assigns host entries to a queue: the entries that have the hashes of its hosts or, if there are none, entries
+    /// without bulk flows.
     fn assign_hosts(&mut self, queue: usize, keys: &Keys) {
         for side in 0..2 {
             if !self.isolates[side] {
@@ -233,7 +234,7 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Adds a bulk flow to the hosts of a queue, or removes it.
+    /// Adds a bulk flow to the hosts of a queue, or removes one.
     fn count_bulk(&mut self, queue: usize, more: bool) {
         for side in 0..2 {
             if self.isolates[side] {
@@ -247,7 +248,8 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Returns the bytes that a queue may send per turn: the quantum over the larger number of bulk flows of its hosts, rounded at random.
+    /// Returns the number of bytes that a queue may send per turn: the quantum divided by the larger of its hosts'
+    /// numbers of bulk flows, rounded at random.
     fn flow_quantum(&self, queue: usize, random: &mut Stream) -> i64 {
         let flows = |side: usize| self.hosts[side][self.flows[queue].hosts[side]].bulk_flows;
         let load = (0..2)
@@ -259,7 +261,7 @@ impl<T: Queued> Tin<T> {
         ((self.flow_quantum * u64::from(65_535 / load) + random.below(1 << 16)) >> 16) as i64
     }
 
-    /// Puts a queue that received a packet into a list, so that it gets a turn.
+    /// Puts a queue that received a packet into a list, so that the queue gets a turn.
     pub fn list(&mut self, queue: usize, random: &mut Stream) {
         match self.flows[queue].state {
             state @ (FlowState::Idle | FlowState::Decaying) => {
@@ -285,7 +287,7 @@ impl<T: Queued> Tin<T> {
         self.flows[queue].state = FlowState::Bulk;
     }
 
-    /// Returns the list whose first queue has the next turn, and the queue. The first call of each dequeue prefers a
+    /// Returns the list whose first queue has the next turn, and that queue. The first call in each dequeue prefers a
     /// decaying queue.
     pub fn next_turn(&self, first: bool) -> Option<(FlowList, usize)> {
         let of = |turn: FlowList| self.lists[turn as usize].front().map(|&queue| (turn, queue));
@@ -331,7 +333,8 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Returns the length [byte] and the index of the longest queue; if there are several, the lowest index.
+    /// Returns the length [byte] and the index of the longest queue; if several are equally long, that with the lowest
+    /// index.
     pub fn longest(&self) -> Option<(u64, Reverse<usize>)> {
         let listed = self.lists[FlowList::New as usize]
             .iter()

@@ -11,7 +11,7 @@ use longpipe_events::Time;
 pub struct Weighted<T>(RoundRobin<T>);
 
 impl<T: Queued> Weighted<T> {
-    /// Creates empty queues for classes with the given positive quanta [byte].
+    /// Creates empty queues for classes that have the given positive quanta [byte].
     pub fn new(quanta: impl IntoIterator<Item = u64>) -> Weighted<T> {
         Weighted(RoundRobin::new(quanta, QueueMapping::PerFlow))
     }

@@ -2,7 +2,7 @@
 
 use crate::scenario::time_varying::{Between, DelayConfig, Instant};
 
-/// The knots of the function, with the position of the latest query.
+/// The knots of the function, and the position of the latest query.
 #[derive(Clone, Debug)]
 pub(crate) struct Delay {
     knots: Vec<[u64; 2]>,
@@ -22,7 +22,7 @@ impl Delay {
         }
     }
 
-    /// Creates a constant delay [ps].
+    /// Creates a delay function with a constant value [ps].
     pub fn fixed(delay: u64) -> Delay {
         Delay {
             knots: vec![[0, delay]],
@@ -60,14 +60,14 @@ impl Delay {
     }
 }
 
-/// Interpolates linearly between two knots, rounded down.
+/// Interpolates linearly between two knots; the result is rounded down.
 #[inline(always)]
 fn interpolated([from, before]: [u64; 2], [to, after]: [u64; 2], instant: u64) -> u64 {
     let (over, past) = (to - from, instant - from);
     if after >= before {
         before + part(after - before, past, over)
     } else {
-        // A falling delay is rounded down, so the part subtracted from `before` is rounded up.
+        // A falling delay is also rounded down, so the part subtracted from `before` is rounded up.
         after + part(before - after, over - past, over)
     }
 }

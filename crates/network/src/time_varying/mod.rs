@@ -1,7 +1,7 @@
-//! Time-varying links: when a packet leaves the transmitter, and when it arrives at the end of the wire.
+//! Time-varying links: the times at which a packet leaves the transmitter and arrives at the end of the wire.
 //!
-//! All series (rate, delay, outages) are independent of packets. The outcome for a packet is therefore known as soon as it is next in
-//! line for transmission.
+//! All series (rate, delay, outages) are independent of packets. The outcome for a packet is therefore known as soon as
+//! the packet is next in line for transmission.
 
 pub(crate) mod delay;
 mod opportunities;
@@ -24,7 +24,7 @@ use outages::Outages;
 use slots::TimeVaryingSlots;
 use steps::{work, Exact, RateSteps};
 
-/// Transmission of a packet.
+/// Times of a packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     /// Time at which the transmission of its first bit starts.
@@ -33,7 +33,7 @@ pub(crate) struct Service {
     pub ends: Time,
 }
 
-/// Outcome for a packet that a port accepted.
+/// Outcome for a packet that was admitted to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransmissionOutcome {
     /// The packet is transmitted.
@@ -72,17 +72,18 @@ pub(crate) struct TimeVaryingLink {
     jitter: Option<Box<LinkJitter>>,
     aggregation: Option<Box<Aggregation>>,
     order: Order,
-    /// Rate of the transmitter if it is constant.
+    /// Rate of the transmitter, if it is constant.
     rate: Option<Rate>,
 }
 
 impl TimeVaryingLink {
-    /// Returns the transmitter and wire of a link of packets, if they vary over time or per packet.
+    /// Returns the transmitter and wire of a link that carries packets, if they vary over time or from packet to
+    /// packet.
     pub fn new(link: &LinkConfig, jitter: Option<Box<LinkJitter>>) -> Option<TimeVaryingLink> {
         link.varies().then(|| TimeVaryingLink::of_packets(link, jitter))
     }
 
-    /// Returns the transmitter and wire of a link of packets, whether they vary or not.
+    /// Returns the transmitter and wire of a link that carries packets, whether they vary or not.
     pub fn of_packets(link: &LinkConfig, jitter: Option<Box<LinkJitter>>) -> TimeVaryingLink {
         let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
         let line = match service {
@@ -103,8 +104,8 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Creates the transmitter and the wire of a cell link, or None if the link is static. The first slot starts at
-    /// `phase`.
+    /// Creates the transmitter and the wire of a link that carries cells, or None if the link is static. The first slot
+    /// starts at `phase`.
     pub fn of_cells(link: &LinkConfig, phase: Time) -> Option<TimeVaryingLink> {
         let line = || Transmitter::Slots(TimeVaryingSlots::new(steps(link), phase));
         link.motion.is_some().then(|| TimeVaryingLink::of_line(link, line()))
@@ -126,7 +127,7 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Returns whether a packet's buffer space is freed at the start of its transmission instead of its end.
+    /// Returns whether a packet's buffer space is freed at the start of its transmission instead of at the end.
     #[inline]
     pub fn frees_at_begin(&self) -> bool {
         matches!(self.line, Transmitter::Opportunities(_))
@@ -141,7 +142,8 @@ impl TimeVaryingLink {
             .is_some_and(|outages| outages.end(arrival.0).is_some())
     }
 
-    /// Returns the start of the outage that drops a packet that arrives at `arrival` and would be transmitted by `service`.
+    /// Returns the start of the outage that drops a packet that arrives at `arrival` and would be transmitted as given
+    /// by `service`; None if no outage drops it.
     #[inline]
     pub fn dropped(&mut self, arrival: Time, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
@@ -152,7 +154,7 @@ impl TimeVaryingLink {
         waiting.map(Time).or_else(|| self.interrupted(service))
     }
 
-    /// Returns the start of the outage that drops the packet in transmission.
+    /// Returns the start of the outage that drops the packet in transmission, if any.
     #[inline]
     pub fn interrupted(&mut self, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
@@ -207,9 +209,9 @@ impl TimeVaryingLink {
         self.transmit(u64::from(bytes))
     }
 
-    /// Returns the time at which the transmitter can start a packet that arrives at `arrival`, after all earlier packets:
-    /// when it is free and no outage is in progress, or at the next opportunity. A rate of zero does not delay the
-    /// start: the packet is in service until the rate rises.
+    /// Returns the time at which the transmitter can start to send a packet that arrives at `arrival`, after all
+    /// earlier packets: when the transmitter is free and no outage is in progress, or at the next opportunity. A rate
+    /// of zero does not delay the start: the packet is in service until the rate rises.
     #[inline]
     pub fn ready(&mut self, arrival: Time) -> Time {
         match &mut self.line {
@@ -237,7 +239,7 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Transmits a packet, or a batch after its overhead, from the time that `ready` has just returned.
+    /// Transmits a packet, or a batch after its overhead, starting at the time that `ready` has just returned.
     #[inline]
     pub fn transmit(&mut self, bytes: u64) -> Service {
         let (begins, ends) = match &mut self.line {
@@ -258,15 +260,15 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Aborts the transmission in progress at `now`, and frees the transmitter.
+    /// Aborts, at `now`, the transmission in progress, and frees the transmitter.
     pub fn stop(&mut self, now: Time) {
         if let Some(free) = self.free_mut() {
             *free = Exact { whole: now.0, part: 0 };
         }
     }
 
-    /// Determines the outcome for a transmitted packet on the wire; packets must pass in order. `now` is the current
-    /// time.
+    /// Determines the outcome for a transmitted packet on the wire; packets must be passed in order. `now` is the
+    /// current time.
     #[inline]
     pub fn pass(&mut self, now: Time, service: Service) -> Passage {
         let Service { begins, ends } = service;
@@ -293,7 +295,8 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Returns whether outages drop waiting packets, and the packet in service; None if they drop neither.
+    /// Returns whether outages drop waiting packets, and whether they drop the packet in service; None if they drop
+    /// neither.
     pub fn drops(&self) -> Option<(bool, bool)> {
         let config = &self.outages.as_ref()?.config;
         let waiting = config.waiting == HoldOrDrop::Drop;
@@ -330,7 +333,8 @@ impl TimeVaryingLink {
         (self.taken(packets, bytes) as f64 / could as f64).min(1.0)
     }
 
-    /// Returns whether the transmitter can have sent these packets and bytes by `now`. Departures are rounded to a picosecond.
+    /// Returns whether the transmitter could have sent these packets and bytes by `now`. Departures are rounded to a
+    /// picosecond.
     pub fn can_have_sent(&self, (packets, bytes): (u64, u64), now: Time) -> bool {
         self.taken(packets, bytes) <= self.capacity(Time(now.0 + 1))
     }
@@ -352,7 +356,7 @@ impl TimeVaryingLink {
     }
 }
 
-/// Returns the rate of a link over time; zero for a link with opportunities.
+/// Returns the rate of a link over time; zero for a link with transmission opportunities.
 fn steps(link: &LinkConfig) -> RateSteps {
     let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
     match service {
@@ -361,7 +365,7 @@ fn steps(link: &LinkConfig) -> RateSteps {
     }
 }
 
-/// Delays a free transmitter until the next multiple of an interval that is not in an outage.
+/// Delays a free transmitter until the next multiple of an interval that is not within an outage.
 fn align(free: &mut Exact, interval: u64, mut outages: Option<&mut Outages>) {
     while free.whole < AFTER_ANY_RUN.0 {
         let rounded_up = free.whole + u64::from(free.part > 0);
@@ -374,8 +378,8 @@ fn align(free: &mut Exact, interval: u64, mut outages: Option<&mut Outages>) {
     }
 }
 
-/// Advances the transmitter by the overhead of a batch. If an outage is in progress then, the transmission starts at
-/// its end.
+/// Advances the transmitter by the overhead of a batch. If the overhead ends during an outage, the transmission starts
+/// at the end of the outage.
 fn wait(free: &mut Exact, overhead_ps: u64, outages: Option<&mut Outages>) {
     if overhead_ps > 0 {
         let rounded_up = free.whole + u64::from(free.part > 0);
@@ -388,8 +392,8 @@ fn wait(free: &mut Exact, overhead_ps: u64, outages: Option<&mut Outages>) {
     }
 }
 
-/// Returns the time at which `left` bit/s·ps of work, begun at `from`, are done. Work that an outage interrupts
-/// continues after it.
+/// Returns the time at which `left` bit/s·ps of work that begins at `from` is done. Work that an outage interrupts
+/// continues after the outage.
 #[inline]
 fn finish(steps: &mut RateSteps, outages: Option<&mut Outages>, mut from: Exact, mut left: u128) -> Exact {
     let never = Exact {

@@ -1,17 +1,18 @@
-//! Transmission opportunities: a number of bytes at given times, as in mahimahi's trace files.
+//! Transmission opportunities: given times, at each of which a number of bytes can be sent, as in mahimahi's trace
+//! files.
 
 use crate::scenario::bounds::AFTER_ANY_RUN;
 
-/// The times, repeated in cycles, and the state after the last packet.
+/// The times, which repeat in cycles, and the state after the last packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
-    /// Times within one cycle [ps]; the last one is the length of the cycle.
+    /// Times [ps] within one cycle; the last time is the length of the cycle.
     instants: Vec<u64>,
     bytes: u64,
     header: u64,
     /// Departure time of the last packet.
     left: Option<u64>,
-    /// Number of the opportunity that carried the last packet's last byte, and its remaining bytes.
+    /// Number of the opportunity that carried the last packet's last byte, and the bytes of it that remain.
     number: u64,
     rest: u64,
 }
@@ -31,7 +32,7 @@ impl Opportunities {
 
     /// Returns the departure time of the first byte of a packet that arrives at `arrival`, after all earlier packets.
     pub fn ready(&mut self, arrival: u64) -> u64 {
-        // Unused bytes of opportunities up to the end of an idle period are lost.
+        // The bytes of opportunities that remain unused up to the end of an idle period are lost.
         if self.left.is_none_or(|left| left <= arrival) {
             self.number = self.first_after(arrival);
             self.rest = self.bytes;
@@ -42,8 +43,8 @@ impl Opportunities {
         self.instant(self.number)
     }
 
-    /// Transmits a packet from the time that `ready` has just returned. Returns the departure times of its first and last
-    /// byte.
+    /// Transmits a packet, starting at the time that `ready` has just returned. Returns the departure times of the
+    /// packet's first and last byte.
     pub fn transmit(&mut self, bytes: u64) -> (u64, u64) {
         let mut needs = bytes + self.header;
         let begins = self.instant(self.number);
@@ -65,12 +66,12 @@ impl Opportunities {
         self.first_after(instant) * self.bytes
     }
 
-    /// Returns the additional bytes per packet.
+    /// Returns the number of additional bytes per packet.
     pub fn header(&self) -> u64 {
         self.header
     }
 
-    /// Returns the time of an opportunity, at most the largest time.
+    /// Returns the time of an opportunity; the result is at most the largest representable time.
     fn instant(&self, number: u64) -> u64 {
         let count = self.instants.len() as u64;
         let cycle = self.instants[self.instants.len() - 1];
@@ -83,7 +84,7 @@ impl Opportunities {
     fn first_after(&self, instant: u64) -> u64 {
         let count = self.instants.len() as u64;
         let cycle = self.instants[self.instants.len() - 1];
-        // The last opportunity of a cycle coincides with the opportunities at offset 0 of the next cycle.
+        // The last opportunity of a cycle coincides with those opportunities of the next cycle that are at offset 0.
         let base = (instant / cycle).saturating_sub(1);
         let mut number = base * count;
         let from = base * cycle;

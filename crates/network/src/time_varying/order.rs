@@ -1,4 +1,4 @@
-//! Order of arrival of packets with a varying delay, and counts of overtakings.
+//! Order in which packets with a varying delay arrive, and counts of overtaking packets.
 
 use crate::scenario::time_varying::OrderConfig;
 use longpipe_events::Ring;
@@ -6,7 +6,7 @@ use longpipe_events::Ring;
 /// Counts of overtaking packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overtakings {
-    /// Number of packets that arrived before one sent earlier.
+    /// Number of packets that arrived before a packet that was sent earlier.
     pub packets: u64,
     /// Maximum number of packets that one packet overtook.
     pub furthest: u64,
@@ -19,13 +19,13 @@ struct Overtaking {
     places: u64,
 }
 
-/// Order of arrival over a link.
+/// Order of arrivals over a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     free: bool,
     /// Earliest arrival [ps] of the next packet, if the link keeps the order.
     min: u64,
-    /// Arrival times of packets on the wire, sorted, if the link allows overtaking.
+    /// Sorted arrival times of the packets on the wire, if the link allows overtaking.
     arrivals: Ring<u64>,
     /// Counts for packets that have been sent.
     past: Overtakings,
@@ -45,8 +45,8 @@ impl Order {
         }
     }
 
-    /// Returns the arrival time of a packet sent at `leaves`, after all earlier ones; `arrival` is the arrival time
-    /// according to its delay alone.
+    /// Returns the arrival time of a packet sent at `leaves`, after all earlier packets; `arrival` is the time at which
+    /// it would arrive according to its delay alone.
     #[inline]
     pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
         if !self.free {

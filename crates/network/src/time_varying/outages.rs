@@ -28,14 +28,14 @@ impl Outages {
         all.get(self.at).copied()
     }
 
-    /// Returns the end of the outage in progress at a given time.
+    /// Returns the end of the outage in progress at a given time, if any.
     pub fn end(&mut self, instant: u64) -> Option<u64> {
         self.ending_after(instant)
             .filter(|one| one[0] <= instant)
             .map(|one| one[1])
     }
 
-    /// Returns the start of the next outage after a given time.
+    /// Returns the start of the next outage after a given time, if any.
     pub fn next_begin(&mut self, instant: u64) -> Option<u64> {
         let first = self.ending_after(instant)?;
         if first[0] > instant {

@@ -2,7 +2,7 @@
 //! transmitted the bits of a cell.
 //!
 //! The position of the link within a slot therefore does not depend on cells, and an outage affects an unused slot in
-//! progress like a used one.
+//! progress in the same way as a used one.
 
 use super::finish;
 use super::outages::Outages;
@@ -11,7 +11,7 @@ use crate::atm::aal5::CELL_BYTES;
 use crate::scenario::time_varying::InService;
 use longpipe_events::Time;
 
-/// Slots from the integral of the rate.
+/// Slots computed from the integral of the rate.
 #[derive(Clone, Debug)]
 pub(super) struct TimeVaryingSlots {
     pub steps: RateSteps,
@@ -20,7 +20,7 @@ pub(super) struct TimeVaryingSlots {
 }
 
 impl TimeVaryingSlots {
-    /// Creates slots of which the first starts at `phase`.
+    /// Creates slots, the first of which starts at `phase`.
     pub fn new(steps: RateSteps, phase: Time) -> TimeVaryingSlots {
         let next = Exact {
             whole: phase.0,
@@ -29,20 +29,20 @@ impl TimeVaryingSlots {
         TimeVaryingSlots { steps, next }
     }
 
-    /// Skips the slots that start before `arrival`. Returns the start of the next slot [ps].
+    /// Skips the slots that start before `arrival`. Returns the start [ps] of the next slot.
     pub fn ready(&mut self, outages: Option<&mut Outages>, arrival: u64) -> u64 {
         self.pass(outages, arrival);
         self.next.whole
     }
 
-    /// Takes the next slot. Returns its start and its end [ps].
+    /// Takes the next slot. Returns its start [ps] and its end [ps].
     pub fn transmit(&mut self, outages: Option<&mut Outages>) -> (u64, u64) {
         let begins = self.next;
         self.next = finish(&mut self.steps, outages, begins, work(CELL_BYTES));
         (begins.whole, self.next.whole)
     }
 
-    /// Skips the slots that start before `until`, and an outage at which a slot would start.
+    /// Skips the slots that start before `until`. If a slot would start within an outage, also skips the outage.
     fn pass(&mut self, mut outages: Option<&mut Outages>, until: u64) {
         loop {
             let out = outages.as_deref_mut().and_then(|outages| outages.end(self.next.whole));
@@ -61,7 +61,8 @@ impl TimeVaryingSlots {
         }
     }
 
-    /// Skips, in one step, all slots that end before `limit` at the current rate. Returns whether there are any.
+    /// Skips, in one step, all slots that end before `limit` at the current rate. Returns whether any slots were
+    /// skipped.
     fn leap(&mut self, limit: u64) -> bool {
         let (rate, until) = self.steps.rate(self.next.whole);
         let lasts = u128::from(until.min(limit) - self.next.whole);
@@ -77,7 +78,7 @@ impl TimeVaryingSlots {
         true
     }
 
-    /// Skips, in one step, whole cycles of the rate before `limit`. Returns whether there are any.
+    /// Skips, in one step, whole cycles of the rate before `limit`. Returns whether any cycles were skipped.
     fn leap_cycles(&mut self, limit: u64) -> bool {
         let Exact { whole, part } = self.next;
         if !self.steps.is_cycles_away(whole, limit) {

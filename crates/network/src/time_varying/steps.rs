@@ -2,7 +2,7 @@
 
 use longpipe_events::PS_PER_SECOND;
 
-/// A time with a fraction of a picosecond.
+/// A time that includes a fraction of a picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exact {
     /// Integer part [ps].
@@ -17,11 +17,11 @@ pub(crate) struct RateSteps {
     /// Time [ps] and rate [bit/s] of each step; the first time is 0.
     steps: Vec<[u64; 2]>,
     cycle: Option<u64>,
-    /// Work per cycle [bit/s · ps].
+    /// Work [bit/s · ps] per cycle.
     per_cycle: u128,
-    /// Index of the step in force at the latest query.
+    /// Index of the step that was in force at the latest query.
     at: usize,
-    /// Start, end and rate of this step, cached for later queries within it.
+    /// Start, end and rate of this step, cached for later queries within the step.
     current: (u64, u64, u64),
 }
 
@@ -71,7 +71,7 @@ impl RateSteps {
     }
 
     /// Returns the time at which `work` [bit/s · ps] that starts at `from` is done, or the remaining work if this time
-    /// is after `limit`. Reaching the limit exactly counts as not done.
+    /// is after `limit`. If the work would end exactly at the limit, it counts as not done.
     #[inline]
     pub fn finish(&mut self, from: Exact, mut work: u128, limit: u64) -> Result<Exact, u128> {
         let Exact { mut whole, mut part } = from;
@@ -101,7 +101,7 @@ impl RateSteps {
         if !whole.is_multiple_of(cycle) || self.per_cycle == 0 {
             return work;
         }
-        // Advance one cycle less, so that the end is then found step by step.
+        // Advances one cycle less, so that the end is then found step by step.
         let times = ((work - 1) / self.per_cycle).min(u128::from((limit - *whole) / cycle)) as u64;
         *whole += times * cycle;
         work - self.per_cycle * u128::from(times)
@@ -112,7 +112,7 @@ impl RateSteps {
         self.cycle.is_some_and(|cycle| (to - from) / 4 > cycle)
     }
 
-    /// Returns the work that could have been done up to a given time [bit/s · ps].
+    /// Returns the work [bit/s · ps] that could have been done up to a given time.
     pub fn sent_by(&self, instant: u64) -> u128 {
         match self.cycle {
             Some(cycle) => self.per_cycle * u128::from(instant / cycle) + self.sent_within(instant % cycle),
@@ -141,7 +141,7 @@ fn divided(work: u128, rate: u64) -> (u64, u64) {
     }
 }
 
-/// Returns the work of transmitting `bytes` [bit/s · ps].
+/// Returns the work [bit/s · ps] of transmitting `bytes`.
 #[inline]
 pub(crate) fn work(bytes: u64) -> u128 {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND)
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn bits_sent_before_a_rate_change_count_for_the_packet_in_service() {
-        // 1000 bytes take 4 ms at 1 Mbit/s for the first half, then 2 ms at rate 0, and then 2 Mbit/s for the other
-        // half.
+        // 1000 bytes take 4 ms at 1 Mbit/s for the first half and 2 ms at a rate of 0; the other half is then sent at 2
+        // Mbit/s.
         let ms = PS_PER_SECOND / 1000;
         let mut steps = RateSteps::new(vec![[0, 1_000_000], [4 * ms, 0], [6 * ms, 2_000_000]], None);
         let end = steps.finish(Exact::default(), work(1000), u64::MAX);
@@ -170,7 +170,8 @@ mod tests {
         assert_eq!(cyclic.finish(Exact::default(), work(1), 1000), Err(work(1)));
     }
 
-    /// Reference implementation: integrates the rate up to a given time step by step [bit/s · ps].
+    /// Reference implementation: integrates the rate [bit/s] up to a given time, step by step; the result is in bit/s ·
+    /// ps.
     fn integral(steps: &[[u64; 2]], cycle: Option<u64>, instant: u64) -> u128 {
         let mut sum = 0;
         let cycles = cycle.map_or(1, |cycle| instant / cycle + 1);

@@ -1,4 +1,4 @@
-//! State of both hosts of a connection that packet headers show but simulated segments do not carry.
+//! State of both hosts of a connection that appears in packet headers but that simulated segments do not carry.
 
 use crate::observe::capture::headers::{ends, on_wire, timestamp, Carried, ConnectionHeaders};
 use crate::packets::contents::Contents;
@@ -12,13 +12,13 @@ use longpipe_events::Time;
 struct Side {
     /// Latest timestamp received (TS.Recent) [ms].
     recent: u32,
-    /// First byte never sent (SND.MAX).
+    /// First byte that has never been sent (SND.MAX).
     next: u64,
-    /// Latest acknowledgement number sent.
+    /// Latest acknowledgement number that was sent.
     acknowledged: u32,
 }
 
-/// Header fields of the packets in flight: data in one direction, and the ACKs of these data.
+/// Header fields of the packets in flight: data in one direction, and the ACKs of the data.
 #[derive(Debug, Default)]
 struct HeadersInFlight {
     data: InTransit<Carried>,
@@ -28,19 +28,19 @@ struct HeadersInFlight {
 /// One connection.
 #[derive(Debug)]
 pub struct FlowState {
-    /// Header fields that are constant over the connection.
+    /// Header fields that remain constant for the whole connection.
     pub connection: ConnectionHeaders,
     /// Sending and receiving host.
     pub nodes: [usize; 2],
     sides: [Side; 2],
-    /// State for the flow's data and for its requests; none if the segments carry all header fields.
+    /// State for the flow's data and for its requests; empty if the segments carry all header fields.
     ways: Option<[HeadersInFlight; 2]>,
 }
 
-/// A packet with the header fields that its segment does not carry.
+/// A packet, and the header fields that its segment does not carry.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedPacket {
-    /// Packet number on its circuit; the flag `REQUEST` marks a request or the ACK of a request.
+    /// Number of the packet on its circuit; the flag `REQUEST` marks a request or the ACK of a request.
     pub frame: u32,
     /// Segment of the packet.
     pub contents: Contents,
@@ -88,7 +88,7 @@ impl FlowState {
         }
     }
 
-    /// Records that a packet leaves its host; returns the packet with its header fields.
+    /// Records that a packet leaves its host. Returns the packet with its header fields.
     pub fn send(&mut self, now: Time, frame: u32, contents: Contents) -> CapturedPacket {
         let mut packet = CapturedPacket {
             frame,
@@ -116,7 +116,7 @@ impl FlowState {
         packet
     }
 
-    /// Records that a packet reaches its host; returns the packet with its header fields.
+    /// Records that a packet reaches its host. Returns the packet with its header fields.
     pub fn receive(&mut self, frame: u32, contents: Contents) -> CapturedPacket {
         let packet = self.packet(frame, contents);
         if let Some(ways) = &mut self.ways {

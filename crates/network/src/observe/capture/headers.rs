@@ -14,15 +14,16 @@ use longpipe_tcp::{AckSegment, DataSegment};
 const DISCARD: u32 = 9;
 /// The sender's port of flow 0.
 const FIRST_PORT: u32 = 1_024;
-/// Number of flows in a group; they differ only in the sender's port. The receiver's port increases by one per group.
+/// Number of flows in a group; within a group, only the sender's port differs. The receiver's port increases by one per
+/// group.
 const PORTS: u32 = 64_000;
 const ACK: u16 = 0x10;
-/// TCP flags of ECN (RFC 3168 sections 5 and 6.1).
+/// TCP flags used for ECN (RFC 3168 sections 5 and 6.1).
 const ECE: u16 = 0x40;
 const CWR: u16 = 0x80;
 /// TCP flag AE, the lowest bit of the byte before the other flags (RFC 9768).
 const AE: u16 = 0x100;
-/// Codepoints of the IP header: ECT(0), and ECT(1) for scalable flows (RFC 9331).
+/// Codepoints in the IP header: ECT(0), and ECT(1) for scalable flows (RFC 9331).
 const CAPABLE: u8 = 0b10;
 const SCALABLE: u8 = 0b01;
 const MARKED: u8 = 0b11;
@@ -31,16 +32,16 @@ pub(super) const DONT_FRAGMENT: u16 = 0x4000;
 pub(super) const TTL: u8 = 64;
 const TCP: u8 = 6;
 const NOP: u8 = 1;
-/// Option kinds of AccECN, which differ in the order of the ECT(0) and ECT(1) counters, and the constant value of the unused
-/// counter (RFC 9768).
+/// Option kinds of AccECN, which differ in the order of the ECT(0) and ECT(1) counters, and the constant value of the
+/// counter that is not used (RFC 9768).
 const COUNTS: u8 = 172;
 const SCALABLE_COUNTS: u8 = 174;
 const NONE_COUNTED: u32 = 1;
 const COUNTER_BYTES: usize = 3;
-/// Tick of the timestamp clock [ps]: 1 ms, the shortest that RFC 7323 section 5.4 allows.
+/// Tick [ps] of the timestamp clock: 1 ms, the shortest tick that RFC 7323 section 5.4 allows.
 const TIMESTAMP_TICK: u64 = 1_000_000_000;
 
-/// Header fields from the state of the sending host, which the simulated segment does not carry.
+/// Header fields that come from the state of the sending host, because the simulated segment does not carry them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// TSval [ms].
@@ -61,7 +62,7 @@ impl Default for Carried {
     }
 }
 
-/// Converts a time to the timestamp clock [ms].
+/// Converts a time to a value of the timestamp clock [ms].
 pub fn timestamp(time: Time) -> u32 {
     (time.0 / TIMESTAMP_TICK) as u32
 }
@@ -72,18 +73,18 @@ pub(super) struct EndPoint {
     pub port: u16,
 }
 
-/// Header fields that are constant over a connection.
+/// Header fields that remain constant for the whole connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionHeaders {
     /// The flow's sending and receiving host.
     pub(super) ends: [EndPoint; 2],
-    /// Index of the host that sends the SYN; it is also the first to send data or a request.
+    /// Index of the host that sends the SYN; this host is also the first to send data or a request.
     pub opener: usize,
-    /// Value of the MSS option: payload plus TCP options of a full segment (RFC 6691).
+    /// Value of the MSS option: the payload plus the TCP options of a full segment (RFC 6691).
     mss: u16,
-    /// Window field of SYN and SYN-ACK, which is never scaled.
+    /// Window field of the SYN and SYN-ACK, which is never scaled.
     unscaled: u16,
-    /// Window field of all other packets, except for ACKs that carry their own window.
+    /// Window field of all other packets, except ACKs that carry their own window.
     window: u16,
     scale: u8,
     sack: bool,
@@ -161,7 +162,7 @@ impl ConnectionHeaders {
         }
     }
 
-    /// Appends the headers of a data packet that leaves end `from`; `frame` is its number on the circuit.
+    /// Appends the headers of a data packet that leaves end `from`; `frame` is the packet's number on the circuit.
     pub fn data(&self, from: usize, frame: u32, segment: &DataSegment, carried: Carried, out: &mut Vec<u8>) {
         let mut options = OptionBytes::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
@@ -190,7 +191,7 @@ impl ConnectionHeaders {
         fields.write(out);
     }
 
-    /// Appends an ACK that leaves end `from`; it consists of headers only.
+    /// Appends an ACK that leaves end `from`. It consists of headers only.
     pub fn ack(&self, from: usize, frame: u32, ack: &AckSegment, carried: Carried, out: &mut Vec<u8>) {
         let mut options = OptionBytes::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
@@ -275,7 +276,7 @@ impl ConnectionHeaders {
         fields.write(out);
     }
 
-    /// Appends the AccECN option; the last counter is omitted if there is no room.
+    /// Appends the AccECN option; the last counter is omitted if there is not enough room.
     fn counts(&self, ack: &AckSegment, options: &mut OptionBytes) {
         let length = ack.counts_option_bytes() as usize;
         if length == 0 {
@@ -314,8 +315,8 @@ pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
     [first, last]
 }
 
-/// Returns the IP identification: the packet number plus 2, because the handshake uses the first values. For requests
-/// one bit is inverted, to distinguish them from the flow's data.
+/// Returns the IP identification: the packet number plus 2, because the handshake uses the first values. For requests,
+/// one bit is inverted to distinguish them from the flow's data.
 pub(super) fn identification(frame: u32) -> u16 {
     (frame as u16).wrapping_add(2) ^ ((frame & REQUEST) >> 16) as u16
 }
@@ -325,7 +326,7 @@ pub fn on_wire(sequence: u64) -> u32 {
     (sequence + 1) as u32
 }
 
-/// TCP options, at most 40 bytes.
+/// TCP options, which take at most 40 bytes.
 struct OptionBytes {
     bytes: [u8; 40],
     length: usize,
@@ -379,7 +380,7 @@ impl Fields<'_> {
     }
 }
 
-/// Returns the sum of 16-bit words.
+/// Returns the sum of the 16-bit words.
 pub(super) fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks_exact(2)

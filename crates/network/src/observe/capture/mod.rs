@@ -1,8 +1,8 @@
 //! Packet captures at a host or a link, as pcapng files with complete IP and TCP headers.
 //!
-//! Unless the handshake is simulated, connections are established at the start. A capture then inserts a handshake,
-//! marked by a comment, before the first packet of each connection, because programs that read captures learn the
-//! window scale and the use of SACK and timestamps only from the handshake.
+//! Unless the handshake is simulated, connections are already established at the start. A capture then inserts a
+//! handshake, marked by a comment, before the first packet of each connection, because programs that read captures can
+//! learn the window scale and the use of SACK and timestamps only from the handshake.
 
 mod connection;
 mod headers;
@@ -47,7 +47,7 @@ pub struct CaptureConfig {
 pub struct CaptureReport {
     /// Packets captured.
     pub packets: u64,
-    /// The first error; later packets are missing from the file.
+    /// The first error; the file lacks all packets after it.
     pub error: Option<io::Error>,
 }
 
@@ -77,7 +77,7 @@ impl Captures {
         if wanted.is_empty() {
             return Ok(captures);
         }
-        // Their connections share the addresses and ports of one flow.
+        // The connections of arriving flows share the addresses and ports of one flow.
         let arriving = |flow: &FlowConfig| matches!(flow.traffic, TrafficConfig::FlowArrivals(_));
         if scenario.flows.iter().any(arriving) {
             return Err((0, io::Error::new(io::ErrorKind::Unsupported, "flow-arrivals")));
@@ -96,7 +96,7 @@ impl Captures {
         Ok(captures)
     }
 
-    /// Closes the files; returns the result of each, in the order of the request.
+    /// Closes the files. Returns the result of each, in the order in which they were requested.
     pub fn finish(self) -> Vec<CaptureReport> {
         let reports = self.points.into_iter().map(|point| {
             let (packets, error) = point.finish();

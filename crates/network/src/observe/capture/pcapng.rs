@@ -19,15 +19,15 @@ const IF_SPEED: u16 = 8;
 const IF_TIME_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
 const NANOSECONDS: u8 = 9;
-/// Size of the write buffer [byte].
+/// Size [byte] of the write buffer.
 const BUFFER: usize = 1 << 18;
 
-/// Link types of a file: the header with which each packet starts.
+/// Link types of a file: the type determines the header with which each packet starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// Packets start with an IP header (LINKTYPE_RAW).
     Raw = 101,
-    /// Packets start with a header of 4 bytes with VPI and VCI, followed by the AAL5 payload (LINKTYPE_SUNATM).
+    /// Packets start with a 4-byte header that contains VPI and VCI, followed by the AAL5 payload (LINKTYPE_SUNATM).
     SunAtm = 123,
 }
 
@@ -50,10 +50,10 @@ impl Direction {
     }
 }
 
-/// The interface that a file describes.
+/// An interface that a file describes.
 #[derive(Clone, Debug)]
 pub struct CaptureInterface<'a> {
-    /// Name of the interface, as shown by readers.
+    /// Name of the interface, as shown by programs that read the file.
     pub name: &'a str,
     /// Description of the interface.
     pub description: &'a str,
@@ -67,7 +67,7 @@ pub struct CaptureInterface<'a> {
     pub speed: Option<u64>,
 }
 
-/// A file being written. After the first error nothing more is written; the run continues.
+/// A file that is being written. After the first error, nothing more is written, but the run continues.
 #[derive(Debug)]
 pub struct Writer {
     file: BufWriter<File>,
@@ -125,7 +125,8 @@ impl Writer {
     pub fn names<'a>(&mut self, named: impl Iterator<Item = (u32, &'a str)>) {
         self.block(NAME_RESOLUTION, |out| {
             for (address, name) in named {
-                // A record ends with the zero byte of its name; its length field has 16 bits, like that of an option.
+                // A record ends with the zero byte that ends its name; its length field has 16 bits, like that of an
+                // option.
                 let record = [&address.to_be_bytes(), name.as_bytes(), &[0]].concat();
                 option(out, IPV4_NAMES, &record);
             }
@@ -134,7 +135,8 @@ impl Writer {
         });
     }
 
-    /// Writes a packet of `length` bytes at the first interface; `append` writes its captured first bytes.
+    /// Writes a packet of `length` bytes at the first interface; `append` writes the captured bytes, which are the
+    /// first ones of the packet.
     pub fn packet(
         &mut self,
         at: Time,
@@ -146,8 +148,8 @@ impl Writer {
         self.packet_at(0, at, length, direction, comment, append);
     }
 
-    /// Writes a packet of `length` bytes at the interface with the given number; `append` writes its captured first
-    /// bytes.
+    /// Writes a packet of `length` bytes at the interface with the given number; `append` writes the captured bytes,
+    /// which are the first ones of the packet.
     pub fn packet_at(
         &mut self,
         interface: u32,
@@ -182,7 +184,7 @@ impl Writer {
         self.packets += 1;
     }
 
-    /// Writes the rest of the buffer; returns the number of packets and the first error, if any.
+    /// Writes the rest of the buffer. Returns the number of packets and the first error, if any.
     pub fn finish(mut self) -> (u64, Option<io::Error>) {
         if self.error.is_none() {
             self.error = self.file.flush().err();

@@ -14,22 +14,22 @@ use std::io;
 
 const ADDED: &str = "not simulated: shows the window scale, SACK and timestamps of a connection that begins open";
 const LLC_SNAP_IP: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
-/// Upper limit of a host name [byte] (RFC 1035 section 2.3.4).
+/// Upper limit [byte] of the length of a host name (RFC 1035 section 2.3.4).
 const MAX_NAME_BYTES: usize = 255;
 const SUN_ATM_BYTES: u32 = 4;
-/// Flags of a SunATM header: LLC encapsulation (low bits), packet sent (highest bit).
+/// Flags in a SunATM header: LLC encapsulation (low bits) and packet sent (highest bit).
 const SUN_ATM_SENT_LLC: u8 = 0x82;
-/// Smaller VCIs are reserved (ITU-T I.361).
+/// Lower VCIs are reserved (ITU-T I.361).
 const FIRST_VCI: u32 = 32;
 const VCIS: u32 = 65_536 - FIRST_VCI;
-/// SunATM and LLC/SNAP headers, an IP header, and the longest TCP header [byte].
+/// Total length [byte] of the SunATM and LLC/SNAP headers, an IP header, and the longest TCP header.
 const SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 20 + 60;
 
 /// A capture point.
 #[derive(Debug)]
 pub struct Point {
     writer: Writer,
-    /// Whether the handshake has been written, by flow (capture at a host) or by circuit (capture on a link).
+    /// Whether the handshake has been written, for each flow (capture at a host) or each circuit (capture on a link).
     begun: Vec<bool>,
     /// Reassembly state of each circuit's current frame; empty if the link carries packets instead of cells.
     reassemblers: Vec<Reassembler>,
@@ -88,13 +88,13 @@ impl Point {
         !self.reassemblers.is_empty()
     }
 
-    /// Records a cell; if it completes a frame without loss, returns the number of cells of the frame.
+    /// Records a cell. If it completes a frame without loss, returns the number of cells in the frame.
     pub fn reassembled(&mut self, cell: Cell) -> Option<u16> {
         self.reassemblers[cell.vc.index()].on_cell(cell)
     }
 
-    /// Writes the inserted handshake of connection or circuit `number` if this is its first packet, unless the
-    /// handshake is simulated. The packet was captured `at` and carries the timestamp `stamp`.
+    /// If this is the first packet of connection or circuit `number` and the handshake is not simulated, writes the
+    /// inserted handshake. The packet was captured `at` and carries the timestamp `stamp`.
     pub fn begin(
         &mut self,
         number: u32,
@@ -110,12 +110,12 @@ impl Point {
         }
     }
 
-    /// Closes the file; returns the number of packets and the first error, if any.
+    /// Closes the file. Returns the number of packets and the first error, if any.
     pub fn finish(self) -> (u64, Option<io::Error>) {
         self.writer.finish()
     }
 
-    /// Writes a packet; `circuit` is its circuit on a link that carries cells.
+    /// Writes a packet; `circuit` is the packet's circuit if the link carries cells.
     pub fn packet(
         &mut self,
         at: Time,
@@ -162,7 +162,7 @@ impl Point {
             Handshake::SynAck => (stamp, 0),
             Handshake::Ack => (stamp, 1),
         };
-        // The handshake has the timestamp of the first real packet, because timestamps must not decrease.
+        // The inserted handshake has the timestamp of the first real packet, because timestamps must not decrease.
         connection.handshake(packet, (stamp, echo), number, &mut bytes);
         let length = bytes.len() as u32;
         self.writer

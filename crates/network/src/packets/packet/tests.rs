@@ -21,7 +21,7 @@ proptest! {
         let counts = counts.map_or(ByteCounts::NONE, |[unmarked, marked]| ByteCounts::new(unmarked.into(), marked.into()));
         let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp.into(), ecn: Ecn { capable, marked, reduced }, opening };
         let ack = AckSegment { acknowledgement: sequence, echo: stamp.into(), blocks, ace, clock: clock.into(), opening, counts, window };
-        // Receivers advertise a clock or a growing window only with timestamps.
+        // Receivers advertise a clock or a growing window only if timestamps are used.
         let ack = if stamp.is_some() { ack } else { AckSegment { clock: MaybeTime::NONE, window: 0, ..ack } };
         let mark = if request { REQUEST } else { 0 };
         let mut options = Options::default();

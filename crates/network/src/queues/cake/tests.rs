@@ -1,9 +1,10 @@
-//! Tests of CAKE, which compare it with closed forms and the rules of sch_cake.c.
+//! Tests of CAKE, which compare it with closed-form results and with the rules of sch_cake.c.
 
 use super::*;
 use crate::scenario::cake::{CakeFraming, CakeIsolation, CakeTins};
 
-/// A packet: its number, circuit, arrival, length, acknowledgement number (0 for data), and whether it is ECN-capable and marked.
+/// A packet: its number, circuit, arrival time, length, and acknowledgement number (0 for data), and whether it is
+/// ECN-capable and whether it is marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Packet {
     number: u64,
@@ -64,7 +65,7 @@ fn cake(config: &CakeConfig, circuits: &[CakeCircuit]) -> Cake<Packet> {
     Cake::new(config, circuits.iter().copied(), 7, Stream::new(1, "test", 0))
 }
 
-/// Returns a port with room for some packets.
+/// Returns a port that has room for some packets.
 fn port(now: Time, room_packets: u64) -> PortState {
     PortState {
         now,
@@ -80,7 +81,7 @@ fn enqueue(cake: &mut Cake<Packet>, packet: Packet) {
     cake.enqueue(&port(packet.arrival, u64::MAX), packet, refuse);
 }
 
-/// Dequeues whenever the shaper releases a packet, from `now` to `end`. Returns the packets with their times.
+/// Dequeues a packet whenever the shaper releases one, from `now` to `end`. Returns the packets with their times.
 fn run(cake: &mut Cake<Packet>, now: Time, end: Time) -> Vec<(Time, Packet)> {
     let (mut now, mut sent) = (now, vec![]);
     while cake.backlog().0 > 0 {
@@ -102,8 +103,9 @@ fn packets(circuit: u32, count: u64, bytes: u64) -> impl Iterator<Item = Packet>
     })
 }
 
-/// With ATM framing a packet of L bytes occupies ceil((L + overhead) / 48) cells of 53 bytes. For each length, the next packet
-/// is released exactly after the transmission time of these cells at 8 Mbit/s, a byte per microsecond.
+/// With ATM framing, a packet of L bytes occupies ceil((L + overhead) / 48) cells of 53 bytes. For each length, the
+/// next packet is released exactly after the transmission time of these cells at 8 Mbit/s, which is a byte per
+/// microsecond.
 #[test]
 fn atm_framing_is_exact_to_the_cell() {
     let of = |framing, overhead, mpu| CakeConfig {
@@ -132,14 +134,15 @@ fn atm_framing_is_exact_to_the_cell() {
     // Over PPPoE with LLC/SNAP, a 40-byte ACK takes two cells, and a 1492-byte packet takes 32 cells.
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(40), 106);
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(1492), 32 * 53);
-    // 64b/65b adds a byte for every 64 bytes or part thereof. The minimum length is applied before framing.
+    // The 64b/65b encapsulation adds a byte for every 64 bytes or part thereof. The minimum length is applied before
+    // framing.
     assert_eq!(of(CakeFraming::Ptm, 30, 0).line_bytes(1482), 1512 + 24);
     assert_eq!(of(CakeFraming::None, 38, 84).line_bytes(40), 84);
     assert_eq!(of(CakeFraming::Atm, 0, 97).line_bytes(40), 159);
 }
 
 /// Checks that transmission time is lost while the queue is empty, but not while packets wait, even if the transmitter
-/// dequeues late.
+/// dequeues them late.
 #[test]
 fn the_shaper_keeps_its_rate_despite_late_dequeues() {
     let mut cake = cake(&config(), &[([0, 1], 0)]);
@@ -150,7 +153,7 @@ fn the_shaper_keeps_its_rate_despite_late_dequeues() {
             cake.release(Time(at * MS)).0 / MS,
         )
     };
-    // Each packet takes 1 ms; the second packet leaves at least .5 ms late, and the third and fourth leave on time.
+    // Each packet takes 1 ms. The second packet leaves at least 0.5 ms late; the third and fourth leave on time.
     assert_eq!(ask(0), (true, 1));
     assert_eq!(ask(2), (true, 2));
     assert_eq!(ask(2), (true, 3));
@@ -166,7 +169,7 @@ fn the_shaper_keeps_its_rate_despite_late_dequeues() {
     assert_eq!(cake.release(Time(9 * MS)), Time(10 * MS));
 }
 
-/// Returns the bytes that each of several backlogged circuits sends in a second.
+/// Returns the number of bytes that each of several backlogged circuits sends in a second.
 fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
     let mut cake = cake(config, circuits);
     for circuit in 0..circuits.len() as u32 {
@@ -183,9 +186,9 @@ fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
     sent
 }
 
-/// Host 0 has one flow and host 1 has three, all to host 9. With isolation by sending host the first flow has half of
-/// the rate; with isolation by receiving host or by flow all have equal shares. The configured RTT is long, so COBALT
-/// drops no packets.
+/// Host 0 has one flow and host 1 has three, all to host 9. With isolation by sending host, the first flow gets half of
+/// the rate; with isolation by receiving host or by flow, all flows get equal shares. The configured RTT is long, so
+/// COBALT drops no packets.
 #[test]
 fn the_rate_is_shared_by_hosts_first_and_then_by_flows() {
     let circuits = [([0, 9], 0), ([1, 9], 0), ([1, 9], 0), ([1, 9], 0)];
@@ -203,7 +206,8 @@ fn the_rate_is_shared_by_hosts_first_and_then_by_flows() {
         (CakeIsolation::Srchost, 500_000),
         (CakeIsolation::DualDsthost, 250_000),
         (CakeIsolation::Flows, 250_000),
-        // The quantum of each flow is divided by the larger number of bulk flows, which is 4 at the receiver.
+        // The quantum of each flow is divided by the larger of its two hosts' numbers of bulk flows, which is 4 at the
+        // receiver.
         (CakeIsolation::TripleIsolate, 250_000),
     ] {
         let sent = of(isolation);
@@ -220,8 +224,8 @@ fn the_rate_is_shared_by_hosts_first_and_then_by_flows() {
     assert!(shares(&config, &apart)[0].abs_diff(500_000) < 20_000);
 }
 
-/// Voice (46) has priority over best effort up to a quarter of the rate, and best effort has priority over bulk (1) except for
-/// a sixteenth of the rate. A tin that is the only active one has the whole rate.
+/// Voice (46) has priority over best effort up to a quarter of the rate, and best effort has priority over bulk (1)
+/// except for a sixteenth of the rate. If only one tin is active, it gets the whole rate.
 #[test]
 fn tins_have_priority_up_to_their_shares() {
     let config = CakeConfig {
@@ -239,7 +243,7 @@ fn tins_have_priority_up_to_their_shares() {
     assert!(near(&of(&[1]), &[1_000_000]));
 }
 
-/// Checks the tins of a few services' codepoints against the tables of sch_cake.c.
+/// Checks the tins of the codepoints of a few services against the tables in sch_cake.c.
 #[test]
 fn codepoints_choose_tins() {
     let of = |tins: CakeTins| [0, 1, 8, 10, 18, 26, 34, 46, 48, 63, 64].map(|dscp| tins.of(dscp));
@@ -250,7 +254,7 @@ fn codepoints_choose_tins() {
     assert_eq!(of(CakeTins::Precedence), [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 0]);
 }
 
-/// Checks that a full buffer drops the oldest packet of the queue with the most bytes.
+/// Checks that a full buffer drops the oldest packet of the queue that holds the most bytes.
 #[test]
 fn the_longest_queue_loses_its_first_packet() {
     let mut cake = cake(&config(), &[([0, 2], 0), ([1, 2], 0)]);
@@ -265,11 +269,11 @@ fn the_longest_queue_loses_its_first_packet() {
     assert_eq!(cake.backlog(), (4, 3200));
 }
 
-/// The ACK filter keeps one redundant ACK, and the aggressive filter keeps none directly before the new one. Data and the ACKs
-/// of other flows stay.
+/// The ACK filter keeps one redundant ACK, and the aggressive filter keeps no redundant ACK directly before the new
+/// one. Data and the ACKs of other flows stay.
 #[test]
 fn acks_replace_redundant_ones() {
-    // Circuits and acknowledgement numbers of packets in one queue.
+    // Circuits and acknowledgement numbers of the packets in one queue.
     let apart = [(0, 100), (0, 200), (0, 300), (0, 0), (0, 400), (0, 500)];
     let in_a_row = [(0, 0), (1, 50), (0, 100), (0, 200), (0, 300)];
     for (packets, ack_filter, kept) in [
@@ -305,7 +309,7 @@ fn acks_replace_redundant_ones() {
     }
 }
 
-/// Checks that in `ingress` mode a dropped packet uses transmission time of the shaper.
+/// Checks that, in `ingress` mode, a dropped packet uses up transmission time of the shaper.
 #[test]
 fn dropped_packets_use_the_rate_at_ingress() {
     let of = |ingress| {
@@ -324,6 +328,6 @@ fn dropped_packets_use_the_rate_at_ingress() {
     assert_eq!(last, sent - 1);
     let (sent, last) = of(true);
     assert!(sent < 380);
-    // The used rate is at least the failsafe rate, two thirds of the configured rate.
+    // The rate that is used is at least the failsafe rate, which is two thirds of the configured rate.
     assert!(last > sent && last <= 399, "{sent} {last}");
 }

@@ -1,4 +1,4 @@
-//! Tests of header lengths and checksums.
+//! Tests of the headers' lengths and checksums.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn connection() -> ConnectionHeaders {
     }
 }
 
-/// Returns whether both checksums of a packet are correct, including its all-zero payload.
+/// Returns whether both checksums of a packet, including its all-zero payload, are correct.
 fn adds_up(packet: &[u8]) -> bool {
     let total = u32::from(u16::from_be_bytes([packet[2], packet[3]]));
     let pseudo = sum(&packet[12..20]) + u32::from(TCP) + total - IP_HEADER_BYTES;
@@ -66,7 +66,7 @@ fn headers_have_the_simulated_length_and_valid_checksums() {
         assert_eq!(out.len() as u32, ack.packet_bytes());
         assert!(adds_up(&out));
     }
-    // The option has three counters, or two if two SACK blocks leave no room for the third.
+    // The option has three counters, or two if two SACK blocks leave no room for the third counter.
     ack.counts = longpipe_tcp::ByteCounts::new(513, 0x100_0002);
     let expected = [([172, 11], 12), ([172, 11], 12), ([172, 8], 8)];
     for (blocks, (begins, length)) in expected.into_iter().enumerate() {
