@@ -139,7 +139,8 @@ class Result:
         """A row per directed link, named "a->b" by its nodes; cells include all classes.
 
         The queues are those of UBR if the port has UBR circuits. With framing "ip" it counts packets and bytes, and
-        with `traces.delay` it has mean, median, 95 and 99 % of the queueing delay [s]: see `analysis.delays.by_port`.
+        with `traces.delay` it has the mean, the median, and the 95th and 99th percentiles of the queueing delay [s]:
+        see `analysis.delays.by_port`.
 
         `*_lost_aqm` and `*_lost_injected` were named `*_lost_refused` and `*_lost_forced` in earlier releases. Indexing
         by these names still works, with a warning.
@@ -155,7 +156,10 @@ class Result:
 
     @cached_property
     def vbr(self) -> pd.DataFrame:
-        """A row per VBR source; delays [s] run from when a cell is ready to the end of its arrival at the sink."""
+        """A row per VBR source.
+
+        Delays [s] are measured from the time at which a cell is ready to the end of its arrival at the sink.
+        """
         return _frame(self.part("vbr"))
 
     @cached_property
@@ -172,9 +176,9 @@ class Result:
 
         Values that the stack does not provide are nan.
 
-        `closed` is the reason for which a connection ended before all data had arrived, at `closed_s`; "" if it did
-        not. The counters of `flows` are the stack's: a retransmission is a packet that it declared lost,
-        `fast_retransmits` the reductions of its window.
+        `closed` is the reason why a connection ended, at `closed_s`, before all data had arrived; "" if it did not. The
+        counters of `flows` are the stack's: a retransmission is a packet that it declared lost, and `fast_retransmits`
+        counts the reductions of its window.
         """
         return _frame(self.part("stacks"))
 
@@ -242,9 +246,9 @@ class Result:
     def completions(self) -> pd.DataFrame:
         """A row per flow that arrived: flow, size [bytes], times of arrival and completion [s], and slowdown.
 
-        The slowdown is the time from arrival to completion, divided by that over an idle path
-        (`analysis.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. A result from a store
-        has no rows.
+        The slowdown is the time from arrival to completion, divided by the time that the same transfer takes over an
+        idle path (`analysis.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. A result from
+        a store has no rows.
         """
         import numpy as np
 
@@ -283,7 +287,7 @@ class Result:
 
     @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
-        """The limit of each flow, in order of flows; `limits` has the same data as a frame."""
+        """The factor that limited each flow, in the order of the flows; `limits` has the same data as a frame."""
         return tuple(limits(self.scenario, self.columns))
 
     @cached_property
@@ -425,8 +429,8 @@ class Result:
     def attainable_bps(self) -> float:
         """Largest total throughput that a dumbbell's trunk could carry in this run [bit/s]; nan for a graph.
 
-        It is the payload of the trunk's capacity, minus the VBR cells sent, if it is filled with the flows' packets
-        that have the least header overhead: see `analysis.efficiency`.
+        It is the payload that fits into the trunk's capacity, minus the VBR cells sent, if all packets are those of the
+        flow with the least header overhead: see `analysis.efficiency`.
         """
         return math.nan if self._trunk is None else self._most_payload_bps(self._trunk.left_bps)
 

@@ -36,7 +36,7 @@ class Dimension:
     unlimited: bool = False
     # Units that are accepted but never written, each as a multiple of a unit: 1 MB/s is 8 Mbit/s.
     multiples: Mapping[str, tuple[Fraction, str]] = field(default_factory=dict)
-    # Explanations for rejected units: units of another dimension, or with two meanings.
+    # Explanations for units that are rejected because they belong to another dimension or are ambiguous.
     other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
@@ -44,7 +44,10 @@ class Dimension:
         return _split(self, text)
 
     def parse(self, text: str) -> int:
-        """Returns the quantity in base units. Raises ValueError with the value and the accepted units."""
+        """Returns the quantity in base units.
+
+        Raises ValueError, which names the value and the accepted units, if the text is no such quantity.
+        """
         return _parse(self, text)
 
     def canonical(self, text: str) -> str:
@@ -103,7 +106,7 @@ def _parse(dimension: Dimension, text: str) -> int:
 
 
 def _meant(dimension: Dimension, written: str) -> str:
-    """Returns the probable meaning of a unit with wrong capitals, or of a unit of another quantity."""
+    """Returns the probable meaning of a unit with wrong capitalization, or of a unit of another quantity."""
     if written in dimension.other:
         return dimension.other[written]
     names = {**{name: name for name in (*dimension.units, *dimension.multiples)}, **dimension.aliases}
@@ -257,7 +260,8 @@ TICKS: Final = Dimension(
     singular={"ticks": "tick"},
 )
 
-# The size of a packet, a BDP or a time depends on the rest of the scenario: use only `split` and `canonical`.
+# A buffer given in packets, BDP or time has a size that depends on the rest of the scenario, so use only `split` and
+# `canonical`.
 BUFFER: Final = Dimension(
     name="buffer size",
     base="cells",

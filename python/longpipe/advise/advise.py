@@ -34,7 +34,7 @@ class Advice:
     """The runs of a question, and the selection from them.
 
     `values[i]` contains the measures of alternative i in their base units, indexed by replication, situation and
-    measure. `selection` is None if the budget ended before the first decision. `spent` tells whether the budget ended
+    measure. `selection` is None if the budget ended before the first decision. `spent` is true if the budget ended
     before the selection did.
     """
 
@@ -92,7 +92,7 @@ def advise(
 
 
 class _Work:
-    """Runs replications in order of seeds, so all alternatives have equally many if the runs end early."""
+    """Runs replications in order of seeds, so all alternatives have the same number if the runs end early."""
 
     def __init__(
         self, question: Question, runner: Runner, budget: Budget, progress: Callable[[Progress], None]

@@ -1,4 +1,4 @@
-"""Conclusions from the runs of a question: choice, confidence, maximum loss, and sensitivity."""
+"""Conclusions from the runs of a question: choice, confidence, maximum shortfall, and sensitivity."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Answer:
         return np.array([rows.mean(axis=0) if len(rows) else np.full(rows.shape[1], math.nan) for rows in self.rows])
 
     def half(self, alternative: int, measure: int) -> float:
-        """Returns half of the 95 % interval of a mean; nan for fewer than two replications."""
+        """Returns the half-width of the 95 % interval of a mean; nan for fewer than two replications."""
         if len(self.rows[alternative]) < 2:
             return math.nan
         found = estimate(self.rows[alternative][:, measure])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def page(answer: Answer, command: str, *, stored: bool = True) -> str:
-    """Renders the page as HTML; `command` repeats the answer, `stored` is whether its runs are kept."""
+    """Renders the page as HTML; `command` repeats the answer, and `stored` is true if its runs are kept."""
     question, palette = answer.advice.question, Palette()
     facts: list[tuple[str, str]] = []
     if answer.choice is not None:

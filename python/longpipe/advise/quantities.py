@@ -38,7 +38,8 @@ def shown(measure: Measure, value: float) -> str:
 def quantity(measure: Measure, text: str, option: str) -> tuple[float, bool]:
     """Parses a positive number. Returns it in the unit of a measure's values, and whether it is relative.
 
-    "2 %" is relative to another value, unless the measure itself is a share. Raises ScenarioError that names `option`.
+    "2 %" is relative to another value, unless the measure itself is a share. Raises ScenarioError, which names
+    `option`, for other text.
     """
     side = expressions.parse(text, option)
     is_part = text.rstrip().endswith("%") and not is_share(measure)

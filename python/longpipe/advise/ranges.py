@@ -82,7 +82,10 @@ class Range:
         return list(dict.fromkeys([self.value(self.low, 12), *inner, self.value(self.high, 12)]))
 
     def levels_of(self, base: Scenario, field: str) -> list[object]:
-        """Returns the levels that give different runs: of BDPs that are the same number of packets, only the first."""
+        """Returns the levels that give different runs.
+
+        Of several BDPs that are the same number of packets, only the first is kept.
+        """
         found: dict[str, object] = {}
         for level in self.grid():
             found.setdefault(base.with_(**{field: level}).digest(), level)
@@ -109,7 +112,7 @@ class Uncertain:
 
 
 def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[str, object], ...]:
-    """Returns values of uncertain inputs that cover their ranges; one empty set of fields without uncertain inputs.
+    """Returns values of uncertain inputs that cover their ranges; one empty set if there are none.
 
     With `corners`, the corners and the centre of at most three ranges, where monotonic measures have their extremes;
     otherwise, and for more ranges, points of a Sobol sequence.

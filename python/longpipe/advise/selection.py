@@ -51,7 +51,7 @@ def continuation(alternatives: int, allowances: Allowances) -> float:
     events = alternatives - 1 + len(allowances.tolerances)
     freedom = allowances.first - 1
     eta = (math.pow(2 * allowances.error / max(events, 1), -2 / freedom) - 1) / 2
-    # It is negative for an error allowance above one half, with which any choice is acceptable.
+    # The value is negative if the error allowance is above one half; then any choice is acceptable.
     return max(2 * eta * freedom, 0.0)
 
 
@@ -206,7 +206,7 @@ class Selection:
         )
 
     def _crossing(self, total: float, variance: float, zone: float, errors: float) -> float:
-        """Returns the replications at which a sum that grows as until now leaves its continuation region."""
+        """Returns the replications after which a sum that keeps its rate of growth leaves its continuation region."""
         drift = total / self.replications - errors * math.sqrt(variance / self.replications)
         return float(self._h2 * variance / (2 * zone) / (max(drift, 0.0) + zone / 2))
 

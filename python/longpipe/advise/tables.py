@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def alternatives(answer: Answer) -> pd.DataFrame:
     """Returns a row per alternative: the choice, the others within the limits, and the rest, each sorted by the mean.
 
-    Columns: the factors, each measure's mean in its unit with half of its 95 % interval, `runs` (replications), `front`
-    (whether no other alternative is better in all measures) and `result`.
+    Columns: the factors, each measure's mean in its unit with the half-width of its 95 % interval, `runs`
+    (replications), `front` (whether no other alternative is better in all measures) and `result`.
     """
     question = answer.advice.question
     allowed = set(answer.allowed())

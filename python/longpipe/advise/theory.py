@@ -27,7 +27,7 @@ MANY: Final = 50
 def rules(scenario: Scenario) -> Iterator[str]:
     """Yields results of closed forms for the long flows over a common link with a limited buffer, and for datagrams.
 
-    Nothing for cells.
+    Yields nothing for cells.
     """
     resolved = scenario.resolved
     if resolved["framing"] != "ip":
@@ -51,7 +51,7 @@ def rules(scenario: Scenario) -> Iterator[str]:
 def _of_buffer(
     resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any], packet: int
 ) -> Iterator[str]:
-    """Yields the buffer by B = C RTT / sqrt(n) for long flows, and a comparison with the present one."""
+    """Yields the buffer that B = C RTT / sqrt(n) gives for long flows, and a comparison with the present one."""
     pipe = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
     found = bytes_of(trunk["buffer"], packet)
     rule = pipe / math.sqrt(len(flows))

@@ -40,7 +40,7 @@ def headline(answer: Answer) -> str:
 
 
 def confidence(answer: Answer, *, stored: bool = True) -> str:
-    """Returns the confidence of the choice and its maximum loss; `stored` is whether runs are kept."""
+    """Returns the confidence of the choice and its maximum shortfall; `stored` is true if runs are kept."""
     advice = answer.advice
     question, goal = advice.question, advice.question.goal
     sure = f"{100 * (1 - question.error):g} %"
@@ -65,7 +65,7 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
 
 
 def _progress(answer: Answer) -> str:
-    """Returns how far the selection came."""
+    """Returns how far the selection got."""
     selection, count = answer.advice.selection, len(answer.rows)
     if selection is None:
         first = answer.advice.question.first

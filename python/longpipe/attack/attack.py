@@ -122,5 +122,5 @@ class Attack:
 
 
 def shows(target: Target, values: Numbers) -> bool:
-    """Returns whether all comparisons hold for values of defects and sides."""
+    """Returns whether all comparisons hold, given the values of both sides of each defect."""
     return all(defect.holds(*sides) for defect, sides in zip(target.defects, values, strict=True))

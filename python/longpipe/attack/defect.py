@@ -54,7 +54,7 @@ class OfReference:
         self.measure.check(scenario)
 
     def __call__(self, result: Result) -> float:
-        """Returns the value of a run of the reference."""
+        """Returns the measure's value for a run of the reference."""
         return self.measure(result)
 
 
@@ -116,7 +116,7 @@ class Defect:
         return self.left.value(control, reference), self.right.value(control, reference)
 
     def holds(self, left: float, right: float) -> bool:
-        """Returns whether the comparison holds; nan does not."""
+        """Returns whether the comparison holds; it does not if a value is nan."""
         return expressions.COMPARISONS[self.sign](left, right)
 
     def excess(self, left: float, right: float) -> float:
@@ -160,7 +160,7 @@ def _without_references(text: str) -> tuple[dict[str, str], str]:
 
 def _restored(text: str, inner: dict[str, str]) -> str:
     """Replaces each name by the `reference(...)` that it represents."""
-    # The last name first, because reference_1 is the beginning of reference_10.
+    # The last name is replaced first, because reference_1 is the beginning of reference_10.
     for name, inside in reversed(inner.items()):
         text = text.replace(name, f"{_CALL}{inside})")
     return text

@@ -85,7 +85,7 @@ class Target:
 
     @property
     def check_seeds(self) -> tuple[range, ...]:
-        """Seeds that confirm a candidate, and a reset of a field, in groups that run concurrently."""
+        """Seeds with which a candidate, or the reset of a field, is confirmed, in groups that run concurrently."""
         first = self.first_seed + 1
         return tuple(range(first + at, first + at + CHECKS_AT_ONCE) for at in range(0, CHECKS, CHECKS_AT_ONCE))
 
@@ -146,7 +146,8 @@ class Target:
     def _kept(self) -> dict[str, object]:
         """Returns the settings of the tested flows' traffic that are kept if a stack replaces them.
 
-        These are all settings of a stack but its name and control, and of other traffic the size of its file, if any.
+        For a stack, these are all settings except its name and control; for other traffic, the size of its file, if
+        any.
         """
         traffic = self._traffic()
         if isinstance(traffic, Stack):

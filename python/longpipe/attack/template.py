@@ -35,6 +35,6 @@ RANGES: Final = (
     'network.path={between = "hold", delay = [["0 s", "2..100 ms"], ["1..8 s", "2..300 ms"]]}',
 )
 
-# Less than half of the reference's share of a link of which the reference uses at least half.
+# Efficiency less than half of the reference's, on a link of which the reference uses at least half.
 DEFECTS: Final = ("efficiency < 0.5 * reference(efficiency)", "reference(efficiency) >= 50 %")
 REFERENCE: Final = "cubic"

@@ -44,7 +44,7 @@ class Varied:
         return max(1, len(self.ranges))
 
     def numbers(self, places: Sequence[float]) -> tuple[float, ...] | None:
-        """Returns the numbers at places from 0 to 1; None if the field is unchanged."""
+        """Returns the numbers at positions from 0 to 1; None if the field is unchanged."""
         first = (places[0] - UNCHANGED) / (1 - UNCHANGED)
         if first < 0:
             return None
@@ -70,7 +70,7 @@ class Varied:
 
 
 def setting(varied: Sequence[Varied], places: Sequence[float]) -> Setting:
-    """Returns the numbers of the fields that change at places from 0 to 1, one for each coordinate."""
+    """Returns the numbers of the fields that change, given a position from 0 to 1 for each coordinate."""
     found: dict[str, tuple[float, ...]] = {}
     at = 0
     for one in varied:

@@ -52,7 +52,7 @@ def numbers(attack: Attack) -> Iterator[str]:
 
 
 def certainty(attack: Attack) -> str:
-    """Returns how sure the defect is, by the intervals of the differences of both sides."""
+    """Returns how certain the defect is, judged by the intervals of the differences between both sides."""
     if attack.measured is None:
         return "Interrupted: the numbers of the answer are missing; the same command continues."
     if not attack.found:

@@ -29,7 +29,8 @@ def whatif(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3")
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", help="Number of pairs of runs; of a fitted path, of draws with two pairs each.")
+        int,
+        typer.Option("--seeds", help="Number of pairs of runs; for a fitted path, of draws with two pairs each."),
     ] = 40,
     measures: Annotated[
         list[str] | None,
@@ -110,7 +111,7 @@ def _observed(one: ComparedMeasure) -> str:
 
 
 def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
-    """Returns a mean and half of its confidence interval."""
+    """Returns a mean and the half-width of its confidence interval."""
     scale = _shown(one)[0]
     return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
 

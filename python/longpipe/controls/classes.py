@@ -50,7 +50,7 @@ _known: dict[str, Known] = {}
 
 
 def find(target: str | type, digest: str | None = None) -> Known:
-    """Returns the class of a name, "package.module:Class" or "file.py:Class", or a class itself.
+    """Returns the class with a name, "package.module:Class" or "file.py:Class", or a class itself.
 
     A digest that this process knows identifies its class. Raises ScenarioError for an object that is not a controller.
     """
@@ -67,7 +67,7 @@ def find(target: str | type, digest: str | None = None) -> Known:
 
 
 def knows(digest: str) -> bool:
-    """Returns whether this process knows the class with a digest."""
+    """Returns whether this process knows the class with this digest."""
     return digest in _known
 
 
@@ -96,9 +96,9 @@ def remember(digest: str, name: str, pickled: bytes) -> None:
 
 
 def register(digests: Sequence[str]) -> None:
-    """Registers those of these digests that are classes in the core.
+    """Registers in the core the classes among these digests.
 
-    Raises RunError for a class that cannot be loaded here.
+    Raises RunError if a class cannot be loaded here.
     """
     for digest in digests:
         if (found := _known.get(digest)) is not None:
@@ -265,7 +265,7 @@ def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
 
 
 def _base(cls: type[Control], name: str) -> str | None:
-    """Returns the TCP of a connection whose controller is the base of a class, in the form for the core."""
+    """Returns the TCP settings, in the core's form, of a connection whose controller is the base of a class."""
     if cls.base is None:
         return None
     known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *_NEED_ECN)]

@@ -41,12 +41,13 @@ class Run(NamedTuple):
 class Design:
     """A set of points, each with a level for every factor, to run with several seeds.
 
-    With `common` random numbers, replication i has the same seed at every point (of a block), so points differ only in
-    their factors; the seed is then a block of the analysis. Otherwise every run has its own seed. Seeds are consecutive
-    numbers from `first_seed`, and further replications never change the seeds of earlier ones. `blocks` numbers the
-    block of each point, `fraction` shows which effects a two-level design cannot separate. `measures` are requested in
-    addition to those of every run: "bulk=flow:bulk.throughput", "web.p95", "bulk/throughput", "share=file.py:function"
-    or a function of a result (`analysis.measure`); a text may refer to earlier ones by name.
+    With `common` random numbers, replication i has the same seed at every point, or at every point of a block if there
+    are blocks, so points differ only in their factors. The analysis then treats the seed as a blocking factor.
+    Otherwise every run has its own seed. Seeds are consecutive numbers from `first_seed`, and further replications
+    never change the seeds of earlier ones. `blocks` numbers the block of each point, `fraction` shows which effects a
+    two-level design cannot separate. `measures` are requested in addition to those of every run:
+    "bulk=flow:bulk.throughput", "web.p95", "bulk/throughput", "share=file.py:function" or a function of a result
+    (`analysis.measure`); a text may refer to earlier ones by name.
 
     Raises ScenarioError for an empty or too large design, factors with the same name, and seeds or replications out of
     range. `scenarios` and everything that uses it raise it for levels that a scenario rejects.

@@ -111,7 +111,7 @@ class Fraction:
         return pd.DataFrame(rows, columns=["effect", "aliases", "clear"])
 
     def leaders(self, order: int, without: Iterable[int] = ()) -> Iterator[int]:
-        """Returns the shortest word of each alias class up to `order` factors, except classes with one of `without`."""
+        """Returns the shortest word of each alias class up to `order` factors, except classes with one in `without`."""
         taken = {0, *(word for word, _ in self.relation)}
         for lost in without:
             taken |= {lost, *(lost ^ word for word, _ in self.relation)}
@@ -131,7 +131,7 @@ class Fraction:
 
 
 def parse_word(field: str, text: str, product_of: str, factors: Sequence[str]) -> int:
-    """Parses a word such as "tcp * buffer"; raises ScenarioError that starts with `field`."""
+    """Parses a word such as "tcp * buffer"; raises ScenarioError, whose text starts with `field`."""
     word = 0
     for name in (part.strip() for part in product_of.split("*")):
         if name not in factors:

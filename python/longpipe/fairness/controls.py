@@ -28,7 +28,7 @@ class Sender:
         kind, colon, rest = text.partition(":")
         if kind == "stack":
             stack, _, control = rest.partition("-")
-            # Media send at their own rate, not as fast as possible.
+            # Media flows send at their own rate, not as fast as possible.
             bulk = {one: controls for one, controls in CONTROLS.items() if one != MEDIA}
             known = [f"stack:{one}-{control}" for one, controls in bulk.items() for control in controls]
             if text not in known:

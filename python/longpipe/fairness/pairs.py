@@ -58,7 +58,7 @@ class Pair:
 
     `share` is the row's fraction of the total throughput, `harm` the fraction of its throughput alone that the column's
     sender loses in competition with the row's (Ware et al., HotNets 2019), `loss` the share of packets that the
-    bottleneck lost and `p95_s` the 95 % quantile of its queueing delays [s].
+    bottleneck lost and `p95_s` the 95th percentile of its queueing delays [s].
     """
 
     path: str
@@ -126,7 +126,7 @@ def run(design: Design, runner: Runner) -> pd.DataFrame:
 
 
 def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
-    """Returns the pairs, each in both directions, by path; a pair of equal senders counts both flows."""
+    """Returns the pairs, each in both directions, by path; for a pair of equal senders, both flows count."""
     columns = [solo[name] for name in (ONE, "rate", "rtt", "buffer", "seed", "one_bps")]
     alone: dict[tuple[object, ...], float] = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
     found = []
@@ -171,7 +171,7 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
 
 
 def half(found: Estimate) -> float:
-    """Returns half of the interval of a mean; nan for one run."""
+    """Returns the half-width of the interval of a mean; nan for one run."""
     return math.nan if math.isnan(found.mean_high) else (found.mean_high - found.mean_low) / 2
 
 

@@ -40,7 +40,8 @@ def _parts(value: str | float) -> tuple[float, str]:
 class Draws:
     """A distribution of scenarios: fields of `base` with levels to choose from, or a `Uniform`.
 
-    An episode has one of `count` scenarios, which follow from `seed`. Each is drawn and checked when it is first used.
+    An episode has one of `count` scenarios, which are determined by `seed`. Each is drawn and checked when it is first
+    used.
     """
 
     def __init__(

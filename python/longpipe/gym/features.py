@@ -12,7 +12,7 @@ NAMES: Final = tuple(_core.Environments.features())
 
 
 class Features:
-    """Measurements of agents, an array with one value per agent each; times [s], sizes [byte], rates [bit/s].
+    """Measurements of agents, each an array with one value per agent; times [s], sizes [byte], rates [bit/s].
 
     `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are values of the step, `rtt` is its
     mean RTT, `lowest_rtt` its smallest one, `rtt_increase` the mean of the later half of its RTT samples minus that of

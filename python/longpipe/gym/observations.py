@@ -1,4 +1,4 @@
-"""Observations of the latest steps by an agent."""
+"""Observations that an agent makes of its latest steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ OBSERVATIONS: Final = {
 
 
 def observation(asked: str | Observation | Callable[[Features], Array]) -> Observation:
-    """Returns an observation by name, or of a function. Raises ScenarioError for an unknown name."""
+    """Returns an observation by its name, or one made from a function. Raises ScenarioError for an unknown name."""
     if isinstance(asked, Observation):
         return asked
     if callable(asked):

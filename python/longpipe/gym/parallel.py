@@ -21,7 +21,8 @@ Observed = NDArray[np.float32]
 class LinkParallelEnv(ParallelEnv[str, Any, Any]):
     """Senders that share links, each with an agent; all act at the same times. `agents` names their flows.
 
-    The other arguments are those of `LinkEnv`. A step in round trips is measured by the agent with the longest RTT.
+    The other arguments are those of `LinkEnv`. If the step is in round trips, the agent with the longest RTT determines
+    its length.
     """
 
     metadata: dict[str, Any] = {"name": "longpipe_link_v0", "render_modes": []}  # noqa: RUF012 - as in the base class
@@ -67,7 +68,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
     def step(
         self, actions: dict[str, NDArray[np.float32]]
     ) -> tuple[dict[str, Observed], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Takes a step of all agents; one without an action keeps its rate or window."""
+        """Takes a step of all agents; an agent without an action keeps its rate or window."""
         nothing = np.zeros(1, dtype=np.float32)
         asked = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
         rewards, ended, features = self._episodes.step(asked, self._active)

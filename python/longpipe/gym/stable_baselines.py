@@ -19,7 +19,7 @@ Indices = int | Iterable[int] | None
 
 
 class LinkVecEnv(VecEnv):
-    """`num_envs` environments as `LinkEnv`, which take their steps together in threads.
+    """`num_envs` environments like `LinkEnv`, which take their steps together in threads.
 
     An environment whose episode ends begins the next one in the same step, as stable-baselines3 expects; the last
     observation is `infos[i]["terminal_observation"]`. `seed(s)` gives environment i the seed s + i.

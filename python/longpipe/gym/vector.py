@@ -18,10 +18,11 @@ from longpipe.gym.observations import Observation
 
 
 class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
-    """`num_envs` environments as `LinkEnv`, which take their steps together in threads.
+    """`num_envs` environments like `LinkEnv`, which take their steps together in threads.
 
     An environment whose episode ended begins the next one in the following step (AutoresetMode.NEXT_STEP). Seed s gives
-    environment i the seed s + i, whatever the number of threads. Without `copy` observations change with the next step.
+    environment i the seed s + i, whatever the number of threads. Without `copy`, the next step overwrites the
+    observations.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as in the base class
@@ -80,7 +81,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
         return self._episodes.observations(self._copy), {}
 
     def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Marks, Marks, dict[str, Any]]:
-        """Takes a step of each environment; one whose episode ended before begins the next one instead."""
+        """Takes a step of each environment; one whose episode has ended begins the next episode instead."""
         active = ~self._ended
         rewards, ended, features = self._episodes.step(np.asarray(actions), active)
         for number in np.flatnonzero(self._ended):

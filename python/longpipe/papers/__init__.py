@@ -21,7 +21,7 @@ IDS: Final = (
     "rfc-9438",
     "hypatia-20",
 )
-# The five documents on which longpipe was founded, of which the statements are listed.
+# The five documents on which longpipe was founded, whose statements are listed.
 FOUNDING: Final = IDS[:5]
 
 

@@ -11,9 +11,10 @@ from longpipe.units import RATE
 
 
 def full_segments_bps(result: Result) -> float:
-    """Returns a dumbbell trunk's capacity for payload at VBR's mean rate, in full segments [bit/s]; nan for a graph.
+    """Returns the payload rate [bit/s] that VBR at its mean rate leaves on a dumbbell's trunk; nan for a graph.
 
-    ATM Forum/96-1761 section 3.2 and 97-0424 section 4.2 count VBR at its mean rate, not by the cells that it sent.
+    ATM Forum/96-1761 section 3.2 and 97-0424 section 4.2 count VBR at its mean rate, not by the cells that it sent. All
+    segments are assumed to be full.
     """
     network = result.scenario.network
     if not isinstance(network, Dumbbell):

@@ -13,8 +13,8 @@ def duplicate_share(result: Result) -> float:
     """Returns a lower bound of the share of arriving segments whose data the receiver already had, in [0, 1].
 
     Every segment that arrives undamaged is acknowledged at once (`tcp.ack` immediate), so the ACKs sent by the sinks
-    count the arrivals. Data up to the highest sequence number received count as new, which includes holes: the share is
-    too small by at most a window per flow. 0 if nothing arrived; nan for a graph and for delayed ACKs.
+    count the arrivals. Data up to the highest sequence number received count as new. This includes holes, so the share
+    is too small by at most a window per flow. It is 0 if nothing arrived, and nan for a graph or with delayed ACKs.
     """
     network, tcp = result.scenario.network, result.scenario.tcp
     if not isinstance(network, Dumbbell) or tcp.ack.kind != "immediate":

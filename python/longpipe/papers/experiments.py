@@ -63,7 +63,7 @@ class Caption:
     table: str
     metric: str
     title: str
-    # Word that the paper uses.
+    # The paper's word for this part, as in "Table 1".
     kind: str = "Table"
 
 

@@ -23,7 +23,7 @@ EXPLAINED: Final = "explained.csv"
 
 
 def of_reproduction(found: Reproduction) -> Findings:
-    """Returns report, numbers, tables, runs, summaries and scenarios of a reproduction."""
+    """Returns the report, numbers, tables, runs, summaries and scenarios of a reproduction."""
     shown, planned = partial(show, found), scenarios(found.paper, found.seeds)
     tables = {"tables": found.rows, "runs": found.runs, **found.summaries, "scenarios": planned}
     return Findings(

@@ -40,7 +40,7 @@ class Frozen:
 
     @property
     def records(self) -> Mapping[str, Mapping[str, Any]]:
-        """Returns the record in the form of the record of a folder's part."""
+        """Returns the record in the form that the record of a folder's part has."""
         return {"sensitivity": self.record}
 
     def frame(self, name: str) -> pd.DataFrame:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from longpipe.result import Result
 
-# Interval in which losses of two flows coincide [s]: a tick of the documents' coarse timer.
+# Length [s] of the interval within which losses of two flows count as simultaneous: a tick of the documents' coarse
+# timer.
 COINCIDENCE_S = 0.1
 
 
@@ -18,9 +19,9 @@ def needless(result: Result) -> dict[str, float]:
     """Counts retransmissions and timeouts of segments of which a copy had arrived or was in flight.
 
     A retransmission is needless if the network had lost fewer copies of the segment than the sender had sent.
-    `needless_retransmissions` is their share among all, `false_fast_retransmits` their share among the segments that
-    fast retransmit sent, and `needless_timeouts` the number of timeouts whose first outstanding segment had such a
-    copy. A share of an empty set is nan. Needs the trace `events`.
+    `needless_retransmissions` is their share among all retransmissions, `false_fast_retransmits` their share among the
+    segments that fast retransmit sent, and `needless_timeouts` the number of timeouts whose first outstanding segment
+    had such a copy. A share of an empty set is nan. Needs the trace `events`.
     """
     events = result.traces["events"]
     events = events[events["kind"].isin(["dropped", "retransmit", "timeout"])]
@@ -70,7 +71,7 @@ def loss_synchronization(result: Result) -> dict[str, float]:
 
 
 def mean_correlation(series: list[npt.NDArray[np.float64]]) -> float:
-    """Returns the mean correlation between two of several series; constant series are excluded, nan below two."""
+    """Returns the mean pairwise correlation of the series that vary; nan if fewer than two do."""
     varying = [one for one in series if len(one) and one.std() > 0]
     if len(varying) < 2:
         return math.nan

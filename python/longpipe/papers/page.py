@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from longpipe.papers.tables import Tables
     from longpipe.report.results import Results
 
-# Change of a mean absolute error that is highlighted.
+# Change in a mean absolute error that is large enough to be highlighted.
 VISIBLE: Final = 0.005
 # Number of the paper's standard errors above which a difference is highlighted.
 MANY_ERRORS: Final = 3.0

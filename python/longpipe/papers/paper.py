@@ -110,7 +110,7 @@ class Paper(ABC):
 
     @abstractmethod
     def distances(self, results: Results) -> Iterator[Distance]:
-        """Returns the differences of its tables from the published ones."""
+        """Returns the differences between its tables and the published ones."""
 
     def networks(self) -> Mapping[str, Scenario]:
         """Returns a replicated scenario per network, by name, for a table of parameters; empty by default."""

@@ -59,6 +59,6 @@ def synchronization(result: Result) -> dict[str, float]:
 
 
 def timeout_s(result: Result) -> dict[str, float]:
-    """Returns the median retransmission timeout over all RTT samples, of the coarse timer [s]; needs `rtt`."""
+    """Returns the median retransmission timeout [s] of the coarse timer over all RTT samples; needs the trace `rtt`."""
     trace: pd.DataFrame = result.traces["rtt"]
     return {"rto_s": float(trace.loc[trace["rtt_s"].notna(), "rto_s"].median())}

@@ -53,7 +53,7 @@ class ReplicatedPaper(Replication):
         return page.variants(self, results)
 
     def distances(self, results: Results) -> Iterator[Distance]:
-        """Returns the differences of its tables from the published ones."""
+        """Returns the differences between its tables and the published ones."""
         return page.distances(self, results)
 
     def cells(self) -> Mapping[str, Scenario]:

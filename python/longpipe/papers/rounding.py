@@ -5,14 +5,14 @@ from typing import Final
 
 # Default number of decimals of published numbers.
 DECIMALS: Final = 2
-# Difference that is highlighted.
+# Difference that is large enough to be highlighted.
 LARGE_DIFFERENCE: Final = 0.1
 # Tolerance for halves, whose binary representation may be slightly too small.
 _HALF: Final = 1e-9
 
 
 def rounded(value: float, decimals: int = DECIMALS) -> float:
-    """Rounds a number to some decimals, halves up."""
+    """Rounds a number to the given number of decimals; halves are rounded up."""
     return float(f"{value + _HALF:z.{decimals}f}")
 
 

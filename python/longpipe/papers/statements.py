@@ -33,7 +33,7 @@ class Statement:
     reason: str
 
     def verdict(self, verdicts: Mapping[str, str]) -> str | None:
-        """Returns the worst verdict of its claims, "not testable" without claims, or None if a claim is not judged."""
+        """Returns the worst verdict of its claims, "not testable" if it has none, or None if a claim is not judged."""
         if not self.claims:
             return NOT_TESTABLE
         found = [verdicts.get(claim) for claim in self.claims]
@@ -42,7 +42,7 @@ class Statement:
 
 @cache
 def statements(paper: str) -> tuple[Statement, ...]:
-    """Returns the statements of a paper by its id, in the paper's order; empty without a list."""
+    """Returns the statements of a paper by its id, in the paper's order; empty if there is no list."""
     file = resources.files(package_of(paper)) / FILE
     if not file.is_file():
         return ()

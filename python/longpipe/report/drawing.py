@@ -33,7 +33,7 @@ def _in_order(drawn: Iterator[tuple[int, list[str]]]) -> Iterator[str]:
 
 
 def _share(module: str, function: str, subject: object, directory: Path, first: int, step: int) -> Drawn:
-    """Draws every `step`-th figure from `first` on in a worker; returns their indices and files."""
+    """Draws every `step`-th figure, starting with `first`, in a worker; returns their indices and files."""
     from longpipe.pictures.saving import save
 
     figures = getattr(import_module(module), function)(subject)

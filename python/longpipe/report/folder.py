@@ -58,7 +58,7 @@ class Folder:
 
     def figures(self, module: str, subject: object, function: str = "figures") -> None:
         """Draws the figures that a module's function returns for `subject` (a dict by file stem) as PNG and SVG."""
-        # Import the process pool only here, because loading it is slow.
+        # The process pool is imported here because loading it is slow.
         from longpipe.report.drawing import draw
 
         self._files.extend(draw(module, function, subject, self._staged))

@@ -15,7 +15,7 @@ TITLE: Final = "Papers on TCP over long, fat pipes, simulated again"
 
 
 def page(folders: Iterable[Results]) -> str:
-    """Renders the page as HTML; raises ScenarioError that names the missing file and the command to run."""
+    """Renders the page as HTML; if a file is missing, raises ScenarioError with its name and the command to run."""
     folders, palette = list(folders), Palette()
     sections = tuple(section(PAPERS[results.document], results, palette) for results in folders)
     return render(

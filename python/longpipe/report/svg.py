@@ -52,8 +52,8 @@ class Drawing:
 def inline(text: str, name: str, palette: Palette) -> Drawing:
     """Converts an SVG file of matplotlib for embedding; `name` makes its ids unique.
 
-    The file's metadata contain its title and its text alternative. Raises ScenarioError, which names the figure, for
-    another file.
+    The file's metadata contain its title and its text alternative. Raises ScenarioError, which names the figure, if the
+    file is no such SVG.
     """
     start = re.search(r"<svg\b[^>]*?\bviewBox=\"([\d.\s-]+)\"[^>]*>", text)
     title, words = _TITLE.search(text), _WORDS.search(text)
@@ -64,7 +64,7 @@ def inline(text: str, name: str, palette: Palette) -> Drawing:
         body = re.sub(pattern, "", body, flags=re.DOTALL)
     body = _NAME.sub(lambda found: f"{found[1]}{name}-{found[2]}", body).replace("xlink:href=", "href=")
     body = _COLOUR.sub(lambda found: palette.variable(found[0]), body)
-    # Reduce the precision of glyph coordinates, which exceeds what is visible.
+    # Reduces the precision of glyph coordinates, because the full precision is not visible.
     body = re.sub(r"(\d\.\d{3})\d+", r"\1", body)
     body = re.sub(r"\s*\n\s*", "\n", body)
     width = float(start[1].split()[2])

@@ -291,7 +291,7 @@ class Scenario(Model):
         if self.framing == "aal5" and self.traces.delay:
             raise ScenarioError('traces.delay: true; needs framing = "ip": ATM ports keep no records of packets')
         if self.framing == "ip" and not self.has_buffer:
-            # The field stays unset because another framing has another default.
+            # The field stays unset because its default depends on the framing.
             switch = self.switch.model_copy(update={"buffer": BUFFER_OF_ROUTERS})
             switch.model_fields_set.discard("buffer")
             self.__dict__["switch"] = switch
@@ -354,19 +354,22 @@ class Scenario(Model):
         """
         fields = self._fields()
         if "network.group" in changes and "network.sources" not in changes:
-            # Groups have their own number of flows.
+            # Each group has its own number of flows.
             fields["network"].pop("sources", None)
         for path, value in _wholes_first(changes):
             _set(fields, path, value)
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
         if "tcp.handshake" not in changes and has_initial_rtt(changes.get("tcp.initial_rtt")):
-            # An RTT replaces the handshake of a profile, as in a file.
+            # As in a file, a specified RTT replaces the handshake of the profile.
             replace_handshake(fields["tcp"])
         return type(self)(**fields)
 
     def resolve(self) -> dict[str, Any]:
-        """Returns the input of the core: all fields, with quantities as integers in the unit of their name's suffix."""
+        """Returns the input of the core: all fields.
+
+        Quantities are integers in the unit that the suffix of their name states.
+        """
         fields = resolve(self)
         return {**fields, **{name: [plain(row) for row in fields[name]] for name in ("links", "flows")}}
 
@@ -402,7 +405,7 @@ _IDENTIFIED: Final = ("class", "file", "command", "serve", "version")
 
 
 def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Returns the changes in an order in which no change replaces a part after another one has set a field of it.
+    """Returns the changes in an order in which none replaces a part after another one has set one of its fields.
 
     A digest follows the name that it belongs to, because a new name removes the previous digest. A value is copied if
     another change sets one of its fields, because it belongs to the caller.
@@ -414,7 +417,7 @@ def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
 
 @cache
 def _chosen_by_kind() -> frozenset[str]:
-    """Returns the names of the fields that accept the name of a kind."""
+    """Returns the names of the fields that accept the bare name of a kind."""
     # Imported here because few scenarios need it.
     from longpipe.scenario.reference import kind_of, parts, places
 

@@ -26,20 +26,20 @@ class BufferRule(Model):
     )
     cushion: PlayingTime = Field(
         default="10 s",
-        description="Further playing time in the buffer over which the bitrate rises to the highest [time]; "
-        "Pensieve's bb.py",
+        description="Additional playing time in the buffer over which the bitrate rises to the highest one "
+        "[time]; Pensieve's bb.py",
     )
 
 
 class ThroughputRule(Model):
-    """Selects the highest bitrate of at most a part of the harmonic mean of the latest chunks' throughput."""
+    """Selects the highest bitrate of at most a given part of the harmonic mean of the latest chunks' throughput."""
 
     kind: Literal["throughput"] = "throughput"
     chunks: int = Field(
         default=5, ge=1, le=1000, description="Number of chunks in the mean (Yin et al., SIGCOMM 2015, section 7)"
     )
     safety: Annotated[float, Field(gt=0, le=10)] = Field(
-        default=0.9, description="Part of the mean that the bitrate may use; dash.js, bandwidthSafetyFactor"
+        default=0.9, description="Part of the mean throughput that the bitrate may use; dash.js, bandwidthSafetyFactor"
     )
 
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
-# Maximum delay of a path. Added to the longest run it fits into 64 bits of picoseconds:
+# Maximum delay of a path. The sum of this delay and the longest run fits into 64 bits of picoseconds; see
 # crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
 
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
-    """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in their order."""
+    """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in the flows' order."""
     of_network = _network_problems(framing, network, switch, topology)
     _refuse(chain(_tcp_problems(framing, network, topology, tcps), of_network))
 
@@ -117,7 +117,7 @@ def _classes(policy: StrictPriority | WeightedPriority) -> int:
 
 
 def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
-    """Raises ScenarioError, which names the field, for a start time that is not before the end of the run."""
+    """Raises ScenarioError, which names the field, if a start time is not before the end of the run."""
     if at_ps >= TIME.parse(duration):
         raise ScenarioError(f"{field()}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
 
@@ -153,7 +153,7 @@ def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
 
 
 def _fields_of_flows(network: Network, part: str) -> dict[str, str]:
-    """Returns, by the name of a flow, the field in which the flow or its group has its own `part`."""
+    """Returns the field in which a flow or its group has its own `part`, by the name of the flow."""
     if isinstance(network, Dumbbell):
         groups = ((f"network.group[{i}].{part}", one) for i, one in enumerate(network.group or ()))
         return {name: field for field, one in groups if getattr(one, part) for name in one.flows}
@@ -162,7 +162,7 @@ def _fields_of_flows(network: Network, part: str) -> dict[str, str]:
 
 
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
-    """Raises ScenarioError if switches have no VBR queue, a source shares its host, or its rate exceeds a link's."""
+    """Raises ScenarioError if switches have no VBR queue, or a source shares its host or exceeds a link's rate."""
     graph = topology.graph
     if not graph.vbr:
         return
@@ -200,7 +200,7 @@ def _link_field(network: Network, i: int, name: str) -> str:
 
 
 def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """Yields the problems of each conditioner, of their combinations, and of their use with framing or send jitter."""
+    """Yields the problems of each conditioner, of combinations, and of their use with the framing or send jitter."""
     jitter = _send_jitter(topology)
     for i, link in topology.special_links:
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
@@ -236,13 +236,13 @@ def _host_problems(framing: Framing, network: Network, topology: Topology) -> It
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:
-    """Returns the bound of the send jitter, as written in the scenario, by node; empty if no link needs this check."""
+    """Returns the bound of each node's send jitter, as in the scenario; empty if no link needs this check."""
     nodes = topology.graph.nodes if topology.special_links else ()
     return {node.name: node.send_jitter for node in nodes if TIME.parse(node.send_jitter) > 0}
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:
-    """Returns why a policy cannot be used with a framing, as a text to follow the field's name, or None if it can."""
+    """Returns why a policy cannot be used with a framing, as text that follows the field's name; otherwise None."""
     if isinstance(policy, Red):
         if (framing == "aal5") == (policy.unit == "cells"):
             return None

@@ -14,7 +14,7 @@ from longpipe.scenario.base import Delay, Model, Probability
 from longpipe.scenario.constraints import Constraint
 from longpipe.units import TIME
 
-# Entries of a table, and their units per jitter (`NETEM_DIST_SCALE`).
+# Number of entries of a table, and number of a table's units per jitter (`NETEM_DIST_SCALE`).
 ENTRIES: Final = 4096
 SCALE: Final = 8192
 LEAST, MOST = -32768, 32767
@@ -133,7 +133,10 @@ def _normal() -> tuple[int, ...]:
 
 @cache
 def _unbounded_normal() -> tuple[int, ...]:
-    """Computes steps of 5e-5 standard deviations, each in the cell of the distribution function that contains it."""
+    """Samples the normal distribution in steps of 5e-5 standard deviations.
+
+    Each sample is stored in the table cell that belongs to its cumulative probability.
+    """
     # Imported here because few scenarios need it.
     from statistics import NormalDist
 

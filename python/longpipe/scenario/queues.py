@@ -55,13 +55,14 @@ class Red(Model):
     )
     gap: Literal["uniform", "wait", "drawn"] = Field(
         default="uniform",
-        description="Distribution of the number of packets between drops: uniform over 1 to 1/p (Floyd and Jacobson "
-        "1993), 'wait' over 1/p to 2/p as in ns-2, 'drawn' once for each gap as in Linux",
+        description="Distribution of the number of packets between drops: 'uniform' from 1 to 1/p (Floyd and "
+        "Jacobson 1993), 'wait' uniform from 1/p to 2/p as in ns-2, or 'drawn', which draws the "
+        "number once for each gap as in Linux",
     )
     mean_packet: SegmentSize = Field(
         default="1000 B",
-        description="Mean packet size, used to age the average of an idle port and to scale the probability by packet "
-        "size [bytes]",
+        description="Mean packet size, used to age the average while the port is idle, and to scale the "
+        "probability by packet size [bytes]",
     )
     ecn: Ecn = False
     per_vc: Annotated[bool, LATER] = Field(
@@ -94,8 +95,8 @@ class Pie(Model):
         default="15 ms", description="Update interval of the drop probability [time]; RFC 8033 T_UPDATE"
     )
     burst: Delay = Field(default="150 ms", description="Burst allowance without drops [time]; RFC 8033 MAX_BURST")
-    alpha: Gain = Field(default=0.125, description="Gain of the delay's deviation from the target [1/s]; RFC 8033")
-    beta: Gain = Field(default=1.25, description="Gain of the delay's change [1/s]; RFC 8033 section 4.2")
+    alpha: Gain = Field(default=0.125, description="Gain for the delay's deviation from the target [1/s]; RFC 8033")
+    beta: Gain = Field(default=1.25, description="Gain for the change in delay [1/s]; RFC 8033 section 4.2")
     least_backlog: Backlog = Field(
         default="3000 B",
         description="PIE neither drops nor marks up to this backlog [bytes]; RFC 8033 section 4.1, two packets",
@@ -125,7 +126,7 @@ class StepMarking(Model):
 
 
 class Blue(Model):
-    """BLUE: overflow raises the drop probability, an idle link lowers it (Feng et al. 1999)."""
+    """BLUE: overflow raises the drop probability, and an idle link lowers it (Feng et al. 1999)."""
 
     kind: Literal["blue"] = "blue"
     increment: PositiveShare = Field(
@@ -145,7 +146,8 @@ class CodelOptions(Model):
 
     target: QueueTime = Field(default="5 ms", description="Acceptable standing queue delay [time]; RFC 8289 TARGET")
     interval: QueueTime = Field(
-        default="100 ms", description="Time above the target before the first drop [time]; RFC 8289 INTERVAL"
+        default="100 ms",
+        description="Time for which the delay must exceed the target before the first drop [time]; RFC 8289 INTERVAL",
     )
     least_backlog: Backlog = Field(
         default="1500 B",

@@ -1,4 +1,4 @@
-"""Columns of series files: times, and quantities whose units are in the header, in the cell or the default."""
+"""Columns of series files: times, and quantities whose unit is in the header or in the cell, or is the default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from longpipe.scenario.points import Points
 from longpipe.units import SIZE, TIME, Dimension
 
 PS: Final = 10**12
-# Bare times from 1973 on are Unix times in seconds or, depending on their magnitude, in ms, us or ns.
+# Times without a unit that are in 1973 or later are Unix times in seconds or, depending on their magnitude, in ms, us
+# or ns.
 _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
 _FARTHEST_PS: Final = 10**11 * PS
@@ -94,7 +95,10 @@ class Column:
         return f"{self.head} {low if low == high else f'{low} to {high}'}{f' ({how})' if how else ''}"
 
     def doubt(self, meant: str, low: int | None = None, high: int | None = None) -> Iterator[str]:
-        """Yields a warning if all values are below `low` or one reaches `high` [base units]; `meant` is likely."""
+        """Yields a warning that suggests the unit `meant`.
+
+        It is given if all values are below `low` or one reaches `high` [base units].
+        """
         if not self.most_read or not (self.is_bare or self.unit):
             return
         is_low = low is not None and self.most_read < low
@@ -120,7 +124,7 @@ class Times:
     begin: int | None = None
     last: int = -1
     rows: int = 0
-    # Time of the second row of three or more, if it is a bare number of seconds.
+    # Time of the second row if the file has at least three rows and this time is a number of seconds without a unit.
     second: int | None = None
     _second: int | None = None
     _bare: str = "s"
@@ -194,7 +198,7 @@ class SeriesTable:
     at: dict[str, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
-        """Yields line number, time and cells of each row."""
+        """Yields the line number, the time and the cells of each row."""
         place = self.at["time"]
         for line, cells in self.table:
             yield line, self.times.read(line, cells[place]), cells

@@ -112,8 +112,8 @@ class DualPi2(Model):
     """A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
 
     The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
-    drops or marks with p'^2. Where k p' reaches 1 both drop with p'^2. Decisions are derandomized: probabilities are
-    accumulated, and a packet is marked when the sum reaches 1.
+    drops or marks with probability p'^2. When k p' reaches 1, both queues drop with probability p'^2. Decisions are
+    derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
     """
 
     kind: Literal["dualpi2"] = "dualpi2"
@@ -121,8 +121,8 @@ class DualPi2(Model):
     update: UpdateTime = Field(
         default="16 ms", description="Update interval of the controller [time]; RFC 9332 Tupdate"
     )
-    alpha: Gain = Field(default=0.16, description="Gain of the delay's deviation from the target [1/s]; RFC 9332")
-    beta: Gain = Field(default=3.2, description="Gain of the delay's change [1/s]; RFC 9332")
+    alpha: Gain = Field(default=0.16, description="Gain for the delay's deviation from the target [1/s]; RFC 9332")
+    beta: Gain = Field(default=3.2, description="Gain for the change in delay [1/s]; RFC 9332")
     coupling: float = Field(default=2, ge=1, le=100, description="Coupling factor k; RFC 9332 section 2.1")
     marking: Annotated[Ramp | Step, Field(discriminator="kind"), kind_or_table()] = Field(
         default=Ramp.unchecked(), description="Native marking of the low-latency queue: ramp (RFC 9332) or step (Linux)"
@@ -172,8 +172,8 @@ class Cake(Model):
     kind: Literal["cake"] = "cake"
     rate: Rate | None = Field(
         default=None,
-        description="Rate of the shaper, for lengths with overhead and framing; unlimited if absent; sch_cake "
-        "bandwidth",
+        description="Rate of the shaper, which counts packet lengths with overhead and framing; unlimited if "
+        "absent; sch_cake bandwidth",
     )
     overhead: int = Field(
         default=0, ge=-64, le=256, description="Bytes added to the length of each IP packet [bytes]; sch_cake overhead"

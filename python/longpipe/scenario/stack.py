@@ -34,14 +34,15 @@ CONTROLS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip # Default receive window of a stream in both stacks [bytes].
 _WINDOW: Final = 1_250_000
-# Default largest IP packet of the QUIC stacks, and of Linux, whose devices have Ethernet's MTU [bytes].
+# Default length [bytes] of the largest IP packet of the QUIC stacks, and of Linux, whose devices have Ethernet's MTU.
 _LONGEST: Final = "1480 B"
 _ETHERNET: Final = "1500 B"
 # Fields that apply to one kind of stack only: QUIC, media, or Linux.
 _OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data")
 _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn", "command", "serve", "digest")
-# Fields that do not apply to the stack of media and to Linux. Those of media and of Linux do not apply to QUIC stacks.
+# Fields that do not apply to the media stack, and fields that do not apply to Linux. The fields of media and of Linux
+# do not apply to QUIC stacks.
 _OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     MEDIA: (*_OF_QUIC, "longest_packet", *_OF_LINUX),
     LINUX: ("workload", *_OF_QUIC, *_OF_MEDIA),
@@ -109,7 +110,7 @@ class Stack(Model):
     digest: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of command, serve and the files that they name; filled in, and compared if it is there",
+        description="SHA-256 of command, serve and the files that they name; computed if absent, otherwise compared",
     )
     early_data: bool = Field(
         default=False,
@@ -125,7 +126,7 @@ class Stack(Model):
     @model_validator(mode="before")
     @classmethod
     def _media(cls, given: object) -> object:
-        """Completes the fields of str0m that have one value."""
+        """Fills in the fields of str0m that have only one possible value."""
         if isinstance(given, dict) and given.get("stack") == MEDIA:
             return {"congestion": CONTROLS[MEDIA][0], "workload": "media", **given}
         return given
@@ -243,7 +244,7 @@ def stack_tcp(stack: Stack) -> Tcp:
 
 @lru_cache
 def stack_tcp_of(mtu: int, window: int | None) -> Tcp:
-    """Returns TCP fields for IP packets of up to `mtu` bytes and a window [bytes], the default if None."""
+    """Returns TCP fields for IP packets of up to `mtu` bytes and for a window [bytes] (None: the default)."""
     window, mss = _WINDOW if window is None else window, mtu - packet_bytes(0, timestamps=False)
     return Tcp(mss=f"{mss} B", receiver_window=f"{max(window, 2 * mss)} B", timer=Fine())
 

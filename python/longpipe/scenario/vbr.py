@@ -10,7 +10,7 @@ class OnOff(Model):
 
     period: VbrPeriod = Field(default="300 ms", description="Duration of a burst [time]; ATM Forum/97-0424 section 5.1")
     duty: PositiveShare = Field(
-        default=0.5, description="Fraction of the time in which it sends; ATM Forum/97-0424 section 5.1"
+        default=0.5, description="Fraction of the time during which the source sends; ATM Forum/97-0424 section 5.1"
     )
     phase: VbrPhase = Field(default="0 s", description="Start of the first burst [time]")
     rate: Rate | None = Field(

@@ -48,9 +48,8 @@ class Web(Model):
     )
     size_mean: Mean = Field(
         default=5,
-        description="Mean index of a file's size within its class, 1 to 9, Poisson-distributed before it is "
-        "restricted; "
-        "ATM Forum/98-0876 section 5.2",
+        description="Mean of the Poisson-distributed index of a file's size within its class, 1 to 9, before "
+        "it is restricted; ATM Forum/98-0876 section 5.2",
     )
     cut: PoissonCut = Field(
         default="clamping",

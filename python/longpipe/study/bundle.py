@@ -142,7 +142,7 @@ def write(study: Study, path: Path) -> Bundle:
 
 
 def read(path: Path) -> Bundle:
-    """Returns a bundle; raises ScenarioError for other files, and for modified bundles."""
+    """Reads a bundle; raises ScenarioError for other files, and for modified bundles."""
     needs = "needs a bundle of longpipe study export --bundle"
     try:
         with open_regular(path, needs.removeprefix("needs ")) as opened, zipfile.ZipFile(opened) as archive:

@@ -12,10 +12,11 @@ from longpipe.store import Store, digest_of
 from longpipe.store.leases import Key, Leases
 from longpipe.study.progress import Progress, ignore
 
-# Duration of the work that is leased at once [s]: short enough that processes on one store end together.
+# Amount of work [s] that a process leases at a time, small enough that processes that share a store finish at about the
+# same time.
 _LEASED_AHEAD_S: Final = 0.2
 _MOST_LEASED: Final = 256
-# Interval of polls for runs of another process [s].
+# Interval [s] at which a process polls for runs that other processes have leased.
 _LOOK_AGAIN_S: Final = (0.05, 2.0)
 
 

@@ -82,7 +82,7 @@ class Remaining:
         return Left(expected, max(0.0, low - margin), high + margin, runs / seconds if seconds else math.inf)
 
     def _margin(self, share: float) -> float:
-        """Returns the relative margin of the remaining time, `share` times the work so far; 0 if it is unknown."""
+        """Returns the relative margin of the remaining time if `share` times the work so far remains; 0 if unknown."""
         groups = len(self._groups)
         total = sum(seconds for _, seconds, _ in self._groups)
         if groups < FEWEST or not total:

@@ -53,9 +53,9 @@ class Status:
 class Study:
     """A named campaign that can be run, stopped, resumed, extended and inspected, here or by another process.
 
-    `store` is a Store or the argument with which one is opened; None means memory. The default name is that of the
-    design's base scenario. A study can only be extended: a design with more replications or levels under its name adds
-    runs, and a design with fewer changes nothing. Any other design raises ScenarioError, which lists the differences.
+    `store` is a Store or the argument that opens one; None means memory. The default name is that of the design's base
+    scenario. A study can only be extended: a design with more replications or levels under its name adds runs, and a
+    design with fewer changes nothing. Any other design raises ScenarioError, which lists the differences.
     """
 
     # The record's design, read on first use.
@@ -97,7 +97,10 @@ class Study:
 
     @classmethod
     def open(cls, name: str, store: Store | str | Path) -> Self:
-        """Opens the study with this name in a store, which may be read-only; ScenarioError lists those that exist."""
+        """Opens the study with this name in a store, which may be read-only.
+
+        If there is none, ScenarioError lists the studies of the store.
+        """
         study = cls.__new__(cls)
         study.name = name
         study.store = store if isinstance(store, Store) else Store(store, create=False)
@@ -133,8 +136,8 @@ class Study:
     ) -> Status:
         """Runs all unfinished runs, or with `fresh` all runs; see `complete_study` for the arguments and errors.
 
-        In a notebook without `progress`, a bar is shown. The same call continues after an interruption. With another
-        engine than the last one, all runs are repeated.
+        In a notebook without `progress`, a bar is shown. The same call continues after an interruption. If the engine
+        differs from that of the last runs, all runs are repeated.
         """
         if self.engine != engine_version():
             self._put(self.design)
@@ -152,7 +155,7 @@ class Study:
         return self.status()
 
     def grow(self, replications: int) -> Self:
-        """Increases the number of replications per point; raises ScenarioError for fewer than there are."""
+        """Increases the number of replications per point; raises ScenarioError if there are already more."""
         if replications < self.design.replications:
             raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
         if replications > self.design.replications:
@@ -288,10 +291,11 @@ class Study:
     def means(self, *names: str, level: float = 0.95, measure: Measuring | None = None) -> pd.DataFrame:
         """Returns a row per point with finished runs: `point`, factors, `runs`, mean and interval of each measure.
 
-        For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
-        Student's t), nan for a single run. Of the measures in `names` alone, if there are any, which may be expressions
-        and others that `Design.measures` takes; `throughput` is `throughput_bps`. `measure` is as `frame` takes it.
-        Raises ScenarioError for another level, and for a name that is not measured.
+        For a measure `x` these are `x`, `x_low` and `x_high`, which contain the true mean with confidence `level` (0 to
+        1; Student's t), and are nan for a single run. If `names` is given, the table contains only these measures; they
+        may be expressions and anything else that `Design.measures` takes, and `throughput` means `throughput_bps`.
+        `measure` is as `frame` takes it. Raises ScenarioError for an invalid level, and for a name that is not
+        measured.
         """
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""`longpipe validate fit`: evaluates `longpipe fit` by captures of Linux over known paths."""
+"""`longpipe validate fit`: evaluates `longpipe fit` on captures of Linux over known paths."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +17,11 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the paths.")] = 0,
     paths: Annotated[int, typer.Option(min=0, help="Paths with tail drop.")] = 40,
     queues: Annotated[int, typer.Option(min=0, help="Paths with AQM.")] = 16,
-    control_paths: Annotated[int, typer.Option(min=0, help="Paths on which all controls are captured.")] = 10,
+    control_paths: Annotated[int, typer.Option(min=0, help="Number of paths on which all controls are captured.")] = 10,
     loss_draws: Annotated[
-        int, typer.Option(min=1, help="Runs of BBR and Reno in Linux on each path with random losses.")
+        int, typer.Option(min=1, help="Number of runs of BBR and Reno in Linux on each path with random losses.")
     ] = 20,
-    seeds: Annotated[int, typer.Option(min=3, help="Pairs of runs of each prediction.")] = 40,
+    seeds: Annotated[int, typer.Option(min=3, help="Number of pairs of runs for each prediction.")] = 40,
     most: Annotated[
         float | None, typer.Option(metavar="TIME", parser=seconds, help="Maximum duration, as in '20 s'.")
     ] = None,

@@ -1,4 +1,4 @@
-"""`longpipe validate ns2-drops`: compares a transfer with given packets dropped in longpipe and in ns-2."""
+"""`longpipe validate ns2-drops`: compares how longpipe and ns-2 send a file of which given packets are dropped."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ from longpipe.validate.ns2_drops import Comparison, DropCase, compare
 from longpipe.validate.ns2_rules import explain
 
 DIFFERENT = 1
-# Time differences above this come from a different rule, not from rounding or from the bytes of SACK blocks.
+# Larger time differences are due to a different rule, not to rounding or to the bytes of SACK blocks.
 LAG_S = 0.01
 
 _DEFAULTS = {name: field.default for name, field in DropCase.model_fields.items()}

@@ -43,7 +43,7 @@ SPREAD_STARTS: Final[dict[str, object]] = {
 ATTAINABLE_BPS: Final = 135e6
 # Without SONET overhead the links carry cells at their whole rate.
 FAST_RATE: Final = "155.52 Mbit/s"
-# The buffers that the paper recommends: of at least half a round trip.
+# The buffers that the paper recommends: at least half a round trip.
 SUFFICIENT_RTT: Final = 0.5
 # Start-up phase that a summary shows separately, as a fraction of a run.
 START_UP: Final = 0.2

@@ -1,4 +1,4 @@
-"""Upper bound on efficiency by the start-up alone, for any buffer and recovery."""
+"""Upper bound that the start-up alone sets on efficiency, for any buffer and recovery algorithm."""
 
 from typing import Final
 

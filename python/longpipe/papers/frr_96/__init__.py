@@ -144,13 +144,13 @@ def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: f
 
 
 def _fine_timer() -> list[Experiment]:
-    """Returns plain UBR with a timer of a tenth of the granularity; the first RTO remains 3 s."""
+    """Returns plain UBR with a timer granularity of a tenth of the paper's; the first RTO remains 3 s."""
     fine = {"tcp.timer.tick": "10 ms", "tcp.timer.initial_rto": "300 ticks"}
     return _variations("tail-drop", {FINE_TIMER: fine}, FINE_TIMER_SHARE)
 
 
 def _fba_parameters() -> list[Experiment]:
-    """Returns other parameters of Fair Buffer Allocation than the paper's."""
+    """Returns parameters of Fair Buffer Allocation that differ from the paper's."""
     parts = {
         name: {"switch.policy": {"kind": "fba", "threshold": r, "z": z}} for name, (r, z) in FBA_PARAMETERS.items()
     }

@@ -22,7 +22,7 @@ FBA_PARAMETERS: Final = {
     "FBA Z 1": (0.9, 1.0),
 }
 
-# Abbreviations in evidence for the mean of a metric over the configurations in brackets.
+# Abbreviations used in evidence: the mean of a metric over the configurations in brackets.
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 
 

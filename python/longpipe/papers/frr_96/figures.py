@@ -37,7 +37,7 @@ def efficiency_fairness_points(reproduction: Reproduction, table: str) -> pd.Dat
 def efficiency_fairness(reproduction: Reproduction, table: str) -> Figure:
     """Draws efficiency against fairness of a table: a row of panels per network and a column per policy.
 
-    A line links each published point to the replicated mean, whose 95 % intervals are the thin cross.
+    A line links each published point to the replicated mean, whose 95 % intervals are drawn as a thin cross.
     """
     points = efficiency_fairness_points(reproduction, table)
     paper = reproduction.paper

@@ -44,7 +44,7 @@ def _of_the_document(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shares(runs: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Returns the share of the variation of efficiency that each component explains, a row per seed [0 to 1]."""
+    """Returns the share [0 to 1] of the variation of efficiency that each component explains, a row per seed."""
 
     def of_one_seed(chosen: pd.DataFrame) -> dict[str, float]:
         y = chosen["efficiency"]

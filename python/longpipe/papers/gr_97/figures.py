@@ -31,7 +31,7 @@ SHOWN_S: Final = (4.2, 6.0)
 STEP_S: Final = 0.01
 PERIOD_S: Final = 0.6
 TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
-# Flavors from the simplest on, as in the paper's tables.
+# Flavors, the simplest first, as in the paper's tables.
 LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 

@@ -105,7 +105,7 @@ def _suspected(row: pd.Series) -> str:
 
 
 def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns efficiency over the satellite with the paper's denominator (512-byte segments), and with 9180 bytes."""
+    """Returns the efficiency over the satellite for the paper's denominator (512-byte segments) and for 9180 bytes."""
     chosen = runs[runs["table"].notna() & (runs["network"] == "satellite")]
     means = chosen.groupby("tcp", sort=False)[["efficiency", "true_efficiency"]].mean()
     named = means.set_axis(["efficiency_over_512_byte_tax", "efficiency_over_9180_byte_tax"], axis="columns")

@@ -14,7 +14,7 @@ PANELS: Final = {"utilization": "share of 10 Mbit/s in use", "mean_queue": "mean
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Draws by pair and controller the used share of the link, and the mean queue; a point per seed."""
+    """Draws the used share of the link and the mean queue by pair and controller, with a point per seed."""
     runs = found.runs[found.runs["replicated"]]
     figure = Figure(figsize=(9, 4), layout="constrained")
     panels = figure.subplots(1, len(PANELS))

@@ -57,7 +57,7 @@ class TransferPaper(Paper):
         return {f"{t.w_star_packets} {t.buffer_bdp:g} {t.tcp}": t.scenario() for t in transfers()}
 
     def networks(self) -> Mapping[str, Scenario]:
-        """Returns scenarios of the smallest and the largest bandwidth-delay product, with a buffer of half of it."""
+        """Returns scenarios with the smallest and the largest bandwidth-delay product, and half of it as buffer."""
         return {f"W* = {w}": Transfer(w, HALF, "sack").scenario() for w in (W_STARS[0], W_STARS[-1])}
 
     def distances(self, results: Results) -> Iterator[Distance]:

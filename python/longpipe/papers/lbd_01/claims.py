@@ -11,7 +11,7 @@ from longpipe.analysis.claims import Claim, Condition, Conditions, Exact
 from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS
 
-# Maximum difference of mu that the paper calls identical (section 4).
+# Maximum difference between values of mu that the paper calls identical (section 4).
 TIE: Final = 0.019
 TOLERANCE: Final = "The tolerance of 10 % is longpipe's own."
 
@@ -65,7 +65,7 @@ def _newreno_falls_behind(recoveries: dict[str, float]) -> Conditions:
 
 
 def _inverse(slopes: pd.DataFrame) -> Conditions:
-    """Checks that `slopes`, a row per W* and a column per flavor [1/s], are inverse to W*."""
+    """Checks that `slopes`, a row per W* and a column per flavor [1/s], are inversely proportional to W*."""
 
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in slopes:
@@ -122,7 +122,7 @@ def _newreno_ahead(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _gain(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> float:
-    """Returns BG of section 4.3: mu divided by that with B = W*/4."""
+    """Returns BG of section 4.3: mu divided by mu with B = W*/4."""
     return utilization(runs, tcp, buffer, w_star) / utilization(runs, tcp, 0.25, w_star)
 
 

@@ -19,7 +19,8 @@ TRACES: Final = {"traces": {"sequence": True, "queue": True, "cwnd": True}}
 GAP: Final = 0.5
 # Share of the bottleneck that counts as fully used.
 FULL: Final = 0.98
-# RTTs until ACKs reach the pace of congestion avoidance, and RTTs excluded at the end of the transfer.
+# Number of RTTs until ACKs reach the pace of congestion avoidance, and number of RTTs excluded at the end of the
+# transfer.
 SETTLED: Final = 3
 LEFT_OUT: Final = 2
 
@@ -62,7 +63,7 @@ class Course:
     def lost(self) -> pd.DataFrame:
         """Returns packets that found the bottleneck's buffer full, at their arrival times."""
         queue = self.result.traces["queue"]
-        # A single flow keeps its order, so packets arrive at the bottleneck as sent.
+        # A single flow keeps its order, so packets arrive at the bottleneck in the order in which they were sent.
         trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
         full = trunk.index[trunk["queue_packets"] > self.transfer.buffer_packets]
         columns = {"s": trunk.loc[full, "time_s"].to_numpy(), "packet": self.sent.loc[full, "packet"].to_numpy()}
@@ -152,6 +153,6 @@ class Course:
 
 
 def first_overflow(lost: pd.DataFrame, round_trip_s: float) -> pd.DataFrame:
-    """Returns the losses, by `s`, up to the first gap."""
+    """Returns the losses up to the first gap between their times `s`."""
     gaps = (lost["s"].diff() > GAP * round_trip_s).to_numpy()
     return lost.iloc[: int(gaps.argmax())] if gaps.any() else lost

@@ -45,7 +45,7 @@ def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
 
 
 def utilization(found: TransferReproduction) -> Figure:
-    """Draws Figure 2: mu against W*, a panel per buffer; published points follow from printed completion times."""
+    """Draws Figure 2: mu against W*, a panel per buffer; published points are computed from printed times."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True).flatten()
     printed = found.numbers[found.numbers["quantity"] == "completion_time"]

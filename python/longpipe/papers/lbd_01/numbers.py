@@ -103,7 +103,7 @@ def stall(courses: Courses) -> float:
 
 
 def gains(runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns Figure 7: `gain`, mu divided by that with B = W*/4, for each row of `runs`."""
+    """Returns Figure 7: `gain`, mu divided by mu with B = W*/4, for each row of `runs`."""
     quarter = runs[runs["buffer_bdp"] == 0.25].set_index(["tcp", "w_star_packets"])["utilization"]
     keys = pd.MultiIndex.from_frame(runs[["tcp", "w_star_packets"]])
     found = runs[["tcp", "w_star_packets", "buffer_bdp"]].copy()

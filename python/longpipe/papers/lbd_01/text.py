@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
-    """Returns report, numbers, runs, gains and scenarios."""
+    """Returns the report, numbers, runs, gains and scenarios."""
     shown = partial(_show, paper, found)
     tables = {"runs": found.runs, "numbers": found.numbers, "gains": gains(found.runs), "scenarios": scenarios()}
     return Findings(

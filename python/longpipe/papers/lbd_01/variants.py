@@ -51,7 +51,7 @@ def _complete(tcp: str, w_star: int, buffer: float) -> Callable[[Measured], floa
 
 
 def _gain(tcp: str, w_star: int) -> Callable[[Measured], float]:
-    # Utilization is inverse to the completion time.
+    # Utilization is inversely proportional to the completion time.
     return lambda found: _complete(tcp, w_star, 0.25)(found) / _complete(tcp, w_star, 0.5)(found)
 
 

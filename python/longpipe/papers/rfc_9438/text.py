@@ -27,7 +27,7 @@ LARGE: Final = 1000
 
 
 def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
-    """Returns report, numbers, tables and scenarios."""
+    """Returns the report, numbers, tables and scenarios."""
     shown = partial(_show, paper, found)
     tables = {"tables": found.rows, "scenarios": scenarios(found.rows)}
     by_name = {f"Table {table}": rows.reset_index(drop=True) for table, rows in found.rows.groupby("table")}
@@ -75,7 +75,7 @@ def _window(segments: float) -> str:
 
 
 def _wide(rows: pd.DataFrame) -> pd.DataFrame:
-    """Returns printed and simulated windows as text: a row per loss, two columns per control; "-" without a run."""
+    """Returns printed and simulated windows as text: a row per loss, two columns per control; "-" if not simulated."""
     lines: dict[float, dict[str, str]] = {}
     for row in rows.to_dict("records"):
         line = lines.setdefault(float(row["loss"]), {"loss": f"{row['loss']:g}"})

@@ -20,13 +20,13 @@ def figures(runs: pd.DataFrame) -> dict[str, Figure]:
 
 
 def against_buffer(runs: pd.DataFrame) -> Figure:
-    """Draws efficiency and fairness of long-lived flows over the buffer, a column per link and a line per queue."""
+    """Draws efficiency and fairness of long-lived flows against the buffer, a column per link and a line per queue."""
     title = "Long-lived flows: mean over three senders, and 5 and 50 flows"
     return _grid(runs, "policy", QUEUE_NAMES, title)
 
 
 def by_sender(runs: pd.DataFrame) -> Figure:
-    """Draws efficiency and fairness of long-lived flows over the buffer, a column per link and a line per sender."""
+    """Draws efficiency and fairness of long-lived flows against the buffer, a column per link and a line per sender."""
     title = "Long-lived flows over tail drop: mean of 5 and 50 flows"
     return _grid(runs[runs["policy"] == "tail-drop"], "tcp", SENDERS, title)
 
@@ -55,7 +55,7 @@ def _grid(runs: pd.DataFrame, factor: str, names: dict[str, str], title: str) ->
 
 
 def of_transfers(runs: pd.DataFrame) -> Figure:
-    """Draws the utilization of one transfer over W*, a panel per buffer and a line per sender."""
+    """Draws the utilization of one transfer against W*, a panel per buffer and a line per sender."""
     chosen = runs[runs["design"] == "transfer"]
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     buffers = (0.25, 0.5, 0.75, 1.0)

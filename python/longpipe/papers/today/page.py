@@ -105,7 +105,7 @@ def _answers(found: Mapping[str, list[Answer]]) -> Grid:
 
 
 def evidence(one: Answer) -> str:
-    """Returns the deciding condition of a conclusion, with its interval, and how many hold; empty without one."""
+    """Returns the deciding condition of a conclusion with its interval, and how many hold; empty if it has none."""
     if one.judged is None:
         return ""
     found = decisive(one.judged.record())

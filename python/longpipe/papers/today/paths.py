@@ -90,7 +90,7 @@ PAGE: Final[dict[str, Any]] = {
     "spacing_to": "20 ms",
     "class_shares": CLASS_SHARES,
 }
-# Offered load of the clients relative to the link's rate, as in ATM Forum/98-0876 (48 of 45 Mbit/s).
+# Offered load of the clients relative to the link's rate, as in ATM Forum/98-0876 (48 Mbit/s over a link of 45 Mbit/s).
 LOAD: Final = 1.07
 PAGE_SOURCE: Final = (
     f"HTTP Archive, Web Almanac 2024, Page Weight: {REQUESTS} requests and {PAGE_KB} KB on the median desktop page. A "

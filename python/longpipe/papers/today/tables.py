@@ -36,7 +36,7 @@ def variation(runs: pd.DataFrame, design: Design, response: str) -> pd.DataFrame
 
 
 def means(runs: pd.DataFrame, design: Design) -> Iterator[tuple[pd.DataFrame, str, str]]:
-    """Yields the means of each response by the design's rows and columns, with the names of response and rows."""
+    """Yields the means of each response by the design's rows and columns, with the names of the response and rows."""
     chosen = runs[runs["design"] == design.id]
     rows, columns = SHOWN[design.id]
     over = [LINK, columns] if LINK in design.levels else [columns]

@@ -11,7 +11,7 @@ from longpipe.papers.lbd_01.transfers import BUFFERS, W_STARS
 from longpipe.papers.today.conclusions import Question, of_seeds
 from longpipe.papers.today.paths import SENDERS
 
-# Maximum difference of mu that the paper calls identical.
+# Maximum difference between values of mu that the paper calls identical.
 TIE: Final = 0.019
 # Today's senders in place of its Reno, NewReno and SACK.
 OLD, MIDDLE, NEW = SENDERS

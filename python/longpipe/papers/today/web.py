@@ -22,7 +22,7 @@ from longpipe.papers.www_98.variation import (
 # The document's WAN and today's LEO are the most similar of their links.
 NEAR: Final = "leo"
 BUFFERS: Final = (0.5, 1.0, 2.0)
-# Policies: Selective Drop, and tail drop, to which EPD is equal for whole packets.
+# Policies: Selective Drop and tail drop; for whole packets, EPD is equal to tail drop.
 PAIR: Final = ("selective-drop", "tail-drop")
 
 

@@ -105,7 +105,7 @@ def _small_gains_over_meo(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _effects_enclose_none(network: str) -> Conditions:
-    """Checks that at most one of the nine main effects on fairness has an interval without 0."""
+    """Checks that at most one of the nine main effects on fairness has an interval that excludes 0."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         documents, apart = Documents(runs), []

@@ -35,7 +35,7 @@ def figures(found: Reproduction) -> dict[str, Figure]:
 
 
 def points(found: Reproduction, metric: str) -> pd.DataFrame:
-    """Returns a row per configuration: factors, `published`, `mean`, and `low` to `high`, of 95 % of single runs."""
+    """Returns a row per configuration: factors, `published`, `mean`, and the span `low` to `high` of 95 % of runs."""
     rows = found.rows[found.rows["metric"] == metric]
     return rows[[*found.paper.factors, "published", "mean", "low", "high"]].reset_index(drop=True)
 

@@ -107,7 +107,7 @@ def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns median time to a file's last byte by link, TCP and class [s], over all runs; inf if after the run."""
+    """Returns the median time [s] to a file's last byte by link, TCP and class, over all runs; inf if after the run."""
     classes = sorted(int(name.rpartition("_")[2]) for name in runs.columns if name.startswith("median_s_"))
     found = []
     for (network, tcp), group in runs.groupby(["network", "tcp"], sort=False):

@@ -17,7 +17,7 @@ from longpipe.analysis.claims import Condition, Conditions
 FACTORS: Final = ("tcp", "buffer_bdp", "policy")
 NAMES: Final = {"tcp": "TCP", "buffer_bdp": "buffer", "policy": "policy", "tcp:buffer_bdp": "TCP x buffer"}
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
-# Confidence of the paper's intervals.
+# Confidence level of the paper's intervals.
 LEVEL: Final = 0.9
 
 
@@ -33,13 +33,13 @@ class Documents:
         return {seed: anova(part, metric, FACTORS, order=2) for seed, part in chosen.groupby("seed")}
 
     def shares(self, network: str, metric: str) -> pd.DataFrame:
-        """Returns the share of the variation of each component [0 to 1], a row per seed."""
+        """Returns the share [0 to 1] of the variation that each component explains, a row per seed."""
         found = {seed: one.variation.set_index("component") for seed, one in self._analysis(network, metric).items()}
         terms = [name for name in next(iter(found.values())).index[3:] if name != "error"]
         return pd.DataFrame({seed: table.loc[terms, "percent"] / 100 for seed, table in found.items()}).T
 
     def effects(self, network: str, metric: str, factor: str) -> tuple[pd.DataFrame, pd.Series]:
-        """Returns main effects by level, and half the length of their intervals, a row per seed."""
+        """Returns the main effects by level, and the half-widths of their intervals, a row per seed."""
         effects, halves = {}, {}
         for seed, one in self._analysis(network, metric).items():
             table = one.effects(LEVEL)
