@@ -1,10 +1,13 @@
 """Dumbbells with different flows, and links whose directions differ."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run
 from longpipe import Flow, Graph, Link, Scenario, ScenarioError, simulate
+from longpipe.scenario.overrides import overridden
 
 MIXED = """
 framing = "ip"
@@ -148,3 +151,45 @@ def test_links_and_flows_of_a_graph_are_what_they_are_or_plain_tuples() -> None:
         Graph.of([("a", "b")], {"f": ("a", "b")})  # type: ignore[list-item]
     with pytest.raises(ScenarioError, match=r"^flows: \('a', 'b'\); needs a Flow, or all of them as \{'bulk'"):
         Graph.of([("a", "b", "10 Mbit/s", "1 ms")], [("a", "b")])  # type: ignore[list-item]
+
+
+DUEL = {
+    "framing": "ip",
+    "duration": "200 ms",
+    "network": {
+        "kind": "dumbbell",
+        "group": [{"name": "a", "tcp": {"congestion": "cubic"}}, {"name": "b", "tcp": {"congestion": "linux-reno"}}],
+    },
+}
+IGNORED = (
+    "tcp.congestion: no effect, because every group sets its own; use network.group.0.tcp.congestion, "
+    "network.group.1.tcp.congestion"
+)
+
+
+def test_a_field_that_every_group_overrides_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "duel.toml").write_text(Scenario(**DUEL).to_toml(), encoding="utf-8")
+    levels = "tcp.congestion=bbr,cubic"
+    compared = run("plot", "duel.toml", "window", "--compare", levels, "-o", "a.svg", cwd=tmp_path)
+    assert (compared.returncode, compared.stderr) == (2, f"error: {IGNORED}\n")
+    design = run("design", "duel.toml", "--factor", levels, cwd=tmp_path)
+    assert (design.returncode, design.stderr) == (2, f"error: {IGNORED}\n")
+    changed = run("run", "duel.toml", "--no-store", "--set", "tcp.congestion=bbr", cwd=tmp_path)
+    assert (changed.returncode, changed.stderr.splitlines()[0]) == (0, f"warning: --set {IGNORED}")
+
+
+def test_compared_levels_that_lead_to_the_same_run_are_rejected(tmp_path: Path) -> None:
+    (tmp_path / "duel.toml").write_text(Scenario(**DUEL).to_toml(), encoding="utf-8")
+    compared = run("plot", "duel.toml", "window", "--compare", "duration=200 ms,0.2 s", "-o", "a.svg", cwd=tmp_path)
+    assert compared.stderr == (
+        "error: --compare: 'duration = 200 ms' and 'duration = 0.2 s' are the same run; needs levels that change it\n"
+    )
+
+
+def test_a_field_has_an_effect_if_a_group_uses_it() -> None:
+    duel = Scenario(**DUEL)
+    assert overridden(duel, "tcp.congestion") == IGNORED
+    assert overridden(duel, "tcp.congestion.beta")
+    assert overridden(duel, "tcp.recovery") is overridden(duel, "traffic") is overridden(duel, "switch.buffer") is None
+    assert overridden(duel.with_(**{"network.group": [{"name": "a"}]}), "tcp.congestion") is None
+    assert overridden(Scenario(), "tcp.congestion") is None

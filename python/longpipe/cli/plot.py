@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
@@ -345,7 +345,21 @@ def _runs(
     if len(factor.levels) < 2:
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
+    _check_distinct(scenarios, factor.levels.values())
     return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
+
+
+def _check_distinct(scenarios: Mapping[str, Scenario], changes: Iterable[Mapping[str, object]]) -> None:
+    """Raises ScenarioError if levels lead to the same run, with the reason if the groups override the field."""
+    from longpipe.scenario.overrides import overridden
+
+    known: dict[str, str] = {}
+    for label, scenario in scenarios.items():
+        if (same := known.setdefault(scenario.digest(), label)) != label:
+            fields = dict.fromkeys(field for change in changes for field in change)
+            ignored = filter(None, (overridden(scenario, field) for field in fields))
+            same_run = f"--compare: {same!r} and {label!r} are the same run; needs levels that change it"
+            raise ScenarioError(*(list(ignored) or [same_run]))
 
 
 def until(scenario: Scenario, end_s: float) -> Scenario:

@@ -190,10 +190,17 @@ def _simulated(
 
 
 def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
-    """Reads a scenario with the changes of `--set`; warns on stderr of a file without fields."""
-    from longpipe.scenario import Scenario
+    """Reads a scenario with the changes of `--set`.
 
-    scenario = Scenario.from_toml(file, dict(change(text) for text in changes))
+    Warns on stderr of a file without fields, and of changes that have no effect.
+    """
+    from longpipe.scenario import Scenario
+    from longpipe.scenario.overrides import overridden
+
+    changed = dict(change(text) for text in changes)
+    scenario = Scenario.from_toml(file, changed)
+    for line in filter(None, (overridden(scenario, field) for field in changed)):
+        echo(f"warning: --set {line}", err=True)
     lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
     if not any("=" in line for line in lines if not line.startswith("#")):
         echo(
