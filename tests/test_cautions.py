@@ -231,6 +231,26 @@ def test_a_delay_that_a_path_replaces_causes_a_warning() -> None:
         assert not any("trunk_delay" in line for line in cautions(other))
 
 
+def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "radio.csv").write_text(
+        "time,rate,delay\n0,20Mbit/s,20ms\n1,80Mbit/s,40ms\n2,10Mbit/s,60ms\n", encoding="utf-8"
+    )
+    path = {"network.path": {"file": str(tmp_path / "radio.csv")}, "network.trunk_delay": "40 ms"}
+    assert cautions(silent(**path)) == []
+    rates, delays = "network.path has rates of 10 Mbit/s to 80 Mbit/s", "network.path has delays of 20 ms to 60 ms"
+    for field, value, said in (
+        # The delay is within the path's range, but not among its delays.
+        ("trunk_delay", "50 ms", f"is not used; {delays}"),
+        ("return_delay", "50 ms", f"is not used; {delays}"),
+        ("return_rate", "50 Mbit/s", f"only determines sizes in BDP and auto; {rates}"),
+        ("trunk_rate", "90 Mbit/s", f"only determines sizes in BDP and auto; {rates}"),
+    ):
+        assert cautions(silent(**{**path, f"network.{field}": value})) == [f"network.{field}: {value} {said}"]
+    # A rate of the return path of its own replaces nothing where that path has delays only.
+    own = {"network.return_path": {"delay": [["0 s", "10 ms"]]}, "network.return_rate": "50 Mbit/s"}
+    assert cautions(silent(**{**path, **own})) == []
+
+
 def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> None:
     path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
     changed = silent(**{"network.path": path, "network.trunk_rate": "155.52 Mbit/s"})

@@ -13,7 +13,7 @@ from longpipe.analysis.paths import OVER_TCP, Resolved, port_name, window_warnin
 from longpipe.ip import packet_bytes
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
-from longpipe.units import RATE, TIME
+from longpipe.units import RATE, TIME, Dimension
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -33,6 +33,9 @@ SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # Minimum number of changes for the warning; a path with fewer changes is assumed to be constant afterwards on purpose.
 FEWEST_STEPS: Final = 4
 
+# Factor by which a rounded rate may be outside the range of a path's rates.
+_ROUNDED: Final = 1.01
+
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another random part"
 # ACK compression of the profile `linux-6` [ps], which the user did not choose.
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
@@ -42,15 +45,15 @@ def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
     They concern buffers and rates that are not given, implausible values of files, links and buffers that windows
-    cannot fill, paths that end before the run or replace a delay, shapers and policers that have no effect or drop
-    every packet, and ECN that only the queues or only the flows support.
+    cannot fill, paths that end before the run or replace a delay or a rate, shapers and policers that have no effect or
+    drop every packet, and ECN that only the queues or only the flows support.
     """
     resolved = scenario.resolved
     ways = [
         *_default_buffer(scenario),
         *_ended_series(resolved),
         *_other_ways_back(scenario),
-        *_unused_delay(scenario),
+        *_replaced(scenario),
         *_default_rate(scenario),
     ]
     return [
@@ -149,16 +152,25 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
             yield f"{where}.return_path: {back.kind}; without it, the return path uses the satellites of {where}.path"
 
 
-def _unused_delay(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if the delay of a dumbbell's trunk was replaced by delays of a path that do not include it."""
+def _replaced(scenario: Scenario) -> Iterator[str]:
+    """Yields a line per delay or rate that was given for a dumbbell's trunk and that a path without it replaces."""
     network = scenario.network
-    if network.kind != "dumbbell" or network.trunk_delay == type(network).model_fields["trunk_delay"].default:
+    if network.kind != "dumbbell":
         return
-    motions = _motions_of_trunks(scenario.resolved)
-    knots_ps = [knot[1] for motion in motions for knot in motion.get("delay", {}).get("knots_ps", ())]
-    if knots_ps and not min(knots_ps) <= TIME.parse(network.trunk_delay) <= max(knots_ps):
-        delays = f"{TIME.format(min(knots_ps))} to {TIME.format(max(knots_ps))}"
-        yield f"network.trunk_delay: {network.trunk_delay} is not used; network.path has delays of {delays}"
+    for name in ("trunk_delay", "return_delay", "trunk_rate", "return_rate"):
+        written: str | None = getattr(network, name)
+        if written is None or written == type(network).model_fields[name].default:
+            continue
+        unit, back = RATE if name.endswith("_rate") else TIME, name.startswith("return_")
+        path = "return_path" if back and network.return_path else "path"
+        values = _values_of_path(scenario.resolved, unit, back=back)
+        if not values or unit.parse(written) in values:
+            continue
+        # A rate near those of the direction's own path was given for sizes in BDP.
+        if unit is RATE and back == (path == "return_path") and _is_near(unit.parse(written), values):
+            continue
+        effect = "only determines sizes in BDP and auto" if unit is RATE else "is not used"
+        yield f"network.{name}: {written} {effect}; network.{path} has {_span(values, unit)}"
 
 
 def _default_rate(scenario: Scenario) -> Iterator[str]:
@@ -166,18 +178,33 @@ def _default_rate(scenario: Scenario) -> Iterator[str]:
     network = scenario.network
     if network.kind != "dumbbell" or network.trunk_rate != type(network).model_fields["trunk_rate"].default:
         return
-    motions = _motions_of_trunks(scenario.resolved)
-    rates_bps = [step[1] for motion in motions for step in motion.get("service", {}).get("steps", ())]
+    rates_bps = _values_of_path(scenario.resolved, RATE, back=False)
     if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):
-        rates = f"{RATE.format(min(rates_bps))} to {RATE.format(max(rates_bps))}"
         default = f"not given, {network.trunk_rate} determines sizes in BDP and auto"
-        yield f"network.trunk_rate: {default}; network.path has rates of {rates}"
+        yield f"network.trunk_rate: {default}; network.path has {_span(rates_bps, RATE)}"
 
 
-def _motions_of_trunks(resolved: Resolved) -> list[Mapping[str, Any]]:
-    """Returns the changes over time of a dumbbell's trunks that carry data; empty mappings for static ones."""
-    trunks = {flow["route"][1] for flow in resolved["flows"] if len(flow["route"]) > 1}
-    return [resolved["links"][k].get("motion", {}) for k in trunks]
+def _values_of_path(resolved: Resolved, unit: Dimension, *, back: bool) -> set[int]:
+    """Returns the rates [bit/s] or delays [ps] of the path of a dumbbell's trunk; empty if it has none."""
+    ends = ("switch2", "switch1") if back else ("switch1", "switch2")
+    nodes = resolved["nodes"]
+    trunks = [link for link in resolved["links"] if (nodes[link["from"]]["name"], nodes[link["to"]]["name"]) == ends]
+    motions = [link.get("motion", {}) for link in trunks]
+    if unit is RATE:
+        return {step[1] for motion in motions for step in motion.get("service", {}).get("steps", ())}
+    return {knot[1] for motion in motions for knot in motion.get("delay", {}).get("knots_ps", ())}
+
+
+def _is_near(rate_bps: int, values: set[int]) -> bool:
+    """Returns whether a rate is in the range of others, apart from rounding."""
+    return min(values) / _ROUNDED <= rate_bps <= max(values) * _ROUNDED
+
+
+def _span(values: set[int], unit: Dimension) -> str:
+    """Returns the range of a path's rates or delays in words."""
+    least, most = unit.format(min(values)), unit.format(max(values))
+    what = "rate" if unit is RATE else "delay"
+    return f"a {what} of {least}" if least == most else f"{what}s of {least} to {most}"
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:

@@ -100,10 +100,12 @@ def _moving(steps: tuple[tuple[float, float], ...], packet: int, base_rtt_s: flo
     """Returns the series of a link whose rate varies while the minimum RTT for `packet` bytes stays constant."""
     half_ps = round(base_rtt_s * 1e12) // 2
     points = [(f"{round(at * 1e9)} ns", round(rate)) for at, rate in steps]
+    delays = [f"{max(0, half_ps - transmission_ps(packet, rate))} ps" for _, rate in points]
     return {
+        "trunk_delay": delays[0],
         "path": {
             "rate": [[at, f"{rate} bit/s"] for at, rate in points],
-            "delay": [[at, f"{max(0, half_ps - transmission_ps(packet, rate))} ps"] for at, rate in points],
+            "delay": [[at, delay] for (at, _), delay in zip(points, delays, strict=True)],
             "between": "hold",
             "at": "start",
         },
