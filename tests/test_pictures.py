@@ -535,7 +535,11 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
             "--from, --to: 3 s to 0.3 s; needs a beginning before the end, from 0 s to 0.3 s",
         ),
         (["window", "-o", "a.svg", "--rto"], "--rto: window shows no timeout; needs rtt"),
-        (["window", "-o", "a.svg", "--overlay"], "--overlay: not with one run; needs --compare FIELD=LEVEL,LEVEL"),
+        (
+            ["window", "-o", "a.svg", "--overlay"],
+            "--overlay: not with one run, whose flows are drawn without --overlay, in panels or stacked (in Python "
+            "also into axes of your own, with ax=); needs --compare FIELD=LEVEL,LEVEL",
+        ),
         (["window", "-o", "a.svg", "--where", "tcp=reno"], "--where: only for studies; needs --x FACTOR"),
         (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null cannot be written"),
     ],

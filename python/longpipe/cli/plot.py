@@ -232,7 +232,11 @@ def plot(
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow"
         raise ScenarioError(f"--all: not with {with_what}")
     if overlaid and (compared is None or rto):
-        raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
+        one_run = (
+            "one run, whose flows are drawn without --overlay, in panels or stacked (in Python also into axes of your "
+            "own, with ax=); needs --compare FIELD=LEVEL,LEVEL"
+        )
+        raise ScenarioError(f"--overlay: not with {'--rto' if rto else one_run}")
     # Pictures of distributions always draw several runs as lines of one picture.
     options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind not in DISTRIBUTIONS)
     busy: Busy = {}
