@@ -1,4 +1,4 @@
-//! An end that is called through the table of C functions, as by a run.
+//! An end that is called through the table of C functions, as a run calls it.
 #![allow(unsafe_code)]
 
 use longpipe_end::export::{table, Stacks};
@@ -6,7 +6,7 @@ use longpipe_end::table::{Outbox as RawOutbox, Report as RawReport, Setting, Set
 use longpipe_end::{Ecn, End, Outbox, Report, Setup, State, NEVER};
 use std::ffi::{c_char, c_void, CStr, CString};
 
-/// A stack that panics in the call that its setting names, and otherwise echoes datagrams.
+/// A stack that panics in the call that its setting names; in all other calls, it echoes datagrams.
 struct Echo {
     panics: bool,
     waiting: Vec<Vec<u8>>,
@@ -83,12 +83,12 @@ fn create(stack: &str, panics: &str) -> Result<*mut c_void, String> {
 }
 
 fn line(text: &[c_char; LINE]) -> String {
-    // SAFETY: the interface guarantees a terminating NUL within the line.
+    // SAFETY: the interface guarantees a terminating NUL within the buffer for the line.
     unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
 }
 
 unsafe extern "C" fn take(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32) {
-    // SAFETY: the test passes a list, and the end a payload that is valid during the call.
+    // SAFETY: the test passes a list, and the end passes a payload that is valid during the call.
     let (list, payload) = unsafe {
         (
             &mut *host.cast::<Vec<(Vec<u8>, u32)>>(),
@@ -121,7 +121,7 @@ fn payloads_codepoints_and_counters_pass_through() {
     assert_eq!(wake(end), Ok(vec![(b"abc".to_vec(), 3)]));
     let mut values = Vec::<(String, f64)>::new();
     unsafe extern "C" fn tell(host: *mut c_void, name: *const c_char, value: f64) {
-        // SAFETY: the test passes a list, and the end a text.
+        // SAFETY: the test passes a list, and the end passes a text.
         let (list, name) = unsafe { (&mut *host.cast::<Vec<(String, f64)>>(), CStr::from_ptr(name)) };
         list.push((name.to_string_lossy().into_owned(), value));
     }

@@ -1,5 +1,5 @@
-//! Ends in virtual time over a path whose times are computed by hand: links of 1 Gbit/s and 1 ms on both sides of a
-//! trunk of 8 Mbit/s and 10 ms, whose buffer holds three packets.
+//! Ends in virtual time over a path whose times are computed by hand: an 8 Mbit/s trunk with a delay of 10 ms and a
+//! buffer for three packets, between 1 Gbit/s links with a delay of 1 ms.
 
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use longpipe_lockstep::{Lockstep, StackError};
@@ -24,7 +24,7 @@ struct Scripted {
     log: Log,
     /// Times at which the end must be woken, in order.
     due: Vec<u64>,
-    /// Datagrams that the end sends when it is woken first: first byte, length, and ECN bits.
+    /// Datagrams that the end sends when it is woken for the first time: first byte, length, and ECN bits.
     sends: Vec<(u8, usize, Ecn)>,
     /// Whether the end answers each packet with one byte.
     answers: bool,
@@ -73,7 +73,8 @@ fn scenario() -> Scenario {
     serde_json::from_str(include_str!("dumbbell.json")).expect("a scenario")
 }
 
-/// Runs the scenario with ends that `script` creates by number. Returns the events and the hash of the final state.
+/// Runs the scenario with ends that `script` creates, given their numbers. Returns the events and the hash of the final
+/// state.
 fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, LogEntry)>, u64) {
     let (log, mut number) = (Log::default(), 0);
     let mut create = |_: usize, _: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
@@ -98,7 +99,8 @@ fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, LogEntry)>, u
     (log, report.state_hash)
 }
 
-/// Transit time of a packet over the path: two hops of 1 Gbit/s, one of 8 Mbit/s, 12 ms of propagation [ps].
+/// Transit time of a packet over the path [ps]: transmission over two links of 1 Gbit/s and one of 8 Mbit/s, and 12 ms
+/// of propagation.
 fn over(payload: u64) -> u64 {
     let bits = 8 * (payload + 28);
     2 * bits * 1_000 + bits * 125_000 + 12 * MS
@@ -127,7 +129,7 @@ fn a_packet_arrives_after_transmission_and_propagation_with_its_payload_and_code
 
 #[test]
 fn packets_precede_timers_and_ends_act_in_order() {
-    // All ends have a timer at the time at which the packet arrives.
+    // The timers of all ends expire at the time at which the packet arrives.
     let at = 5 * MS + over(100);
     let (log, _) = run(|number, end| {
         end.due = vec![at];
@@ -186,7 +188,7 @@ fn dropped_packets_do_not_arrive_and_others_keep_their_payload() {
     assert_ne!(hash, other);
 }
 
-/// An end that always requests a further step at the same time, or that reports a defect.
+/// An end that always requests another step at the same time, or that reports a defect.
 struct Broken {
     line: Option<&'static str>,
 }

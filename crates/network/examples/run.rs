@@ -1,4 +1,5 @@
-//! Runs a resolved scenario without Python: `run FILE [SEED [TIMES]]` prints delivered data, events and state hash.
+//! Runs a resolved scenario without Python: `run FILE [SEED [TIMES]]` prints the delivered data, the number of events
+//! and the state hash.
 
 use longpipe_network::{Scenario, Simulation};
 

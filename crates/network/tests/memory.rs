@@ -47,7 +47,7 @@ fn run(scenario: &Scenario, limit: u64) -> Result<Report, Ended> {
     })
 }
 
-/// Checks that the run ends with an error at one limit, and that at a limit at most three times as high its results
+/// Checks that the run ends with an error at one limit, and that its results at a limit at most three times as high
 /// equal those without a limit.
 fn ends(mut scenario: Scenario, limit: u64) {
     for engine in [Engine::Trains, Engine::Reference] {
@@ -89,7 +89,7 @@ fn slots_of_arriving_flows_are_counted_before_they_are_allocated() {
 #[test]
 fn the_memory_of_end_points_counts_towards_the_limit() {
     let mut holes = burst(RecoveryKind::Sack);
-    // Every other packet is lost, so that no two received packets of a window are adjacent.
+    // Every other packet is lost, so that no two received packets in a window are adjacent.
     holes.links[0].loss = longpipe_network::scenario::LossConfig::Packets {
         indices: (0..40_000).filter(|index| index % 2 == 0).collect(),
     };

@@ -1,4 +1,4 @@
-//! Congestion controllers that are WebAssembly modules of the page: `tcp.congestion = { kind = "module", ... }`.
+//! Congestion controllers that are WebAssembly modules loaded by the page: `tcp.congestion = { kind = "module", ... }`.
 
 use crate::browser::{Browser, ModuleFile};
 use longpipe_control::{fill, sandbox, LoadError, Object};
@@ -18,7 +18,7 @@ thread_local! {
     static MODULES: RefCell<Vec<Known>> = const { RefCell::new(vec![]) };
 }
 
-/// Registers a module under the digest by which resolved scenarios refer to it; messages call it `name`.
+/// Registers a module under the digest by which resolved scenarios refer to it; messages call the module `name`.
 #[wasm_bindgen]
 pub fn register_module(digest: String, name: String, file: ModuleFile) {
     MODULES.with_borrow_mut(|modules| {
@@ -27,7 +27,7 @@ pub fn register_module(digest: String, name: String, file: ModuleFile) {
     });
 }
 
-/// Loads the modules that a scenario names, one instance of each per run.
+/// Loads the modules that a scenario names; each run has its own instance of each module.
 pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<dyn Object>>, LoadError> {
     MODULES.with_borrow(|modules| {
         fill(scenario, |module| {
@@ -44,7 +44,7 @@ pub fn failure(modules: &[Arc<dyn Object>]) -> Option<String> {
     modules.iter().find_map(|module| module.failure())
 }
 
-/// Returns lines about values that modules set out of range and that were replaced.
+/// Returns one line for each kind of value that a module set out of range and that was therefore replaced.
 pub fn replaced(modules: &[Arc<dyn Object>]) -> Vec<String> {
     let lines = modules.iter().flat_map(|module| {
         let about = module.about();

@@ -8,7 +8,7 @@ use longpipe_network::{Arrived, Datagram, Flow, Link, Probe, REQUEST};
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
-/// Upper limit of the marks of one kind in a picture; more marks would be indistinguishable.
+/// Maximum number of marks of one kind in a picture; more marks could not be distinguished.
 const MAX_MARKS: usize = 50_000;
 
 /// Time intervals of a plot, of equal length.
@@ -21,7 +21,7 @@ pub struct View {
 }
 
 impl View {
-    /// Returns `bins` intervals from `from_s` to `to_s` [s], each at least a picosecond long.
+    /// Returns `bins` intervals from `from_s` to `to_s` [s], each of which is at least one picosecond long.
     pub fn new(from_s: f64, to_s: f64, bins: usize) -> View {
         let from_ps = (from_s * 1e12) as u64;
         let to_ps = ((to_s * 1e12) as u64).max(from_ps + bins as u64);
@@ -34,7 +34,8 @@ impl View {
         }
     }
 
-    /// Returns the interval of a time; the end of the last interval is included. None for other times.
+    /// Returns the interval that contains a time; the last interval includes its end. Returns None if no interval
+    /// contains the time.
     fn bin(&self, now: Time) -> Option<usize> {
         if now.0 < self.from_ps || now.0 > self.to_ps {
             return None;
@@ -64,7 +65,7 @@ impl ValueRange {
     }
 
     fn say(&mut self, bin: usize, value: f64) {
-        // `min` and `max` of NaN and a number return the number.
+        // If one argument is NaN, `min` and `max` return the other one.
         self.low[bin] = self.low[bin].min(value);
         self.high[bin] = self.high[bin].max(value);
         self.last[bin] = value;
@@ -103,7 +104,7 @@ impl Marks {
     }
 }
 
-/// Windows and arrived bytes of a flow.
+/// Windows and arrived bytes of one flow.
 #[derive(Clone, Debug)]
 struct FlowPicture {
     cwnd: ValueRange,
@@ -117,9 +118,9 @@ struct FlowPicture {
 pub struct Picture {
     view: View,
     flows: Vec<FlowPicture>,
-    /// Queue length at each link's port; None until a packet is queued.
+    /// Queue length at each link's port; None until the port queues a packet.
     ports: Vec<Option<Box<ValueRange>>>,
-    /// Bytes that arrived, summed over all flows, including flows without their own curve.
+    /// Bytes that arrived, summed over all flows, including those without a curve of their own.
     arrived: Vec<f64>,
     had: Vec<Arrived>,
     sequence: Flow,
@@ -127,7 +128,7 @@ pub struct Picture {
     acknowledged: ValueRange,
     retransmitted: Marks,
     lost: Marks,
-    /// Acknowledged bytes of flow `sequence`; for datagrams, which are not acknowledged, the bytes that arrived.
+    /// Acknowledged bytes of flow `sequence`. Datagrams are not acknowledged; for them, the bytes that arrived.
     bytes_received: u64,
     /// Bytes sent in datagrams by flow `sequence`.
     bytes_sent: u64,
@@ -136,7 +137,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Returns a probe for the windows of the first `flows` flows and the segments of flow `sequence`.
+    /// Returns a probe that records the windows of the first `flows` flows and the segments of flow `sequence`.
     pub fn new(view: View, flows: usize, sequence: usize, links: usize) -> Picture {
         let bins = view.bins;
         let flow = FlowPicture {
@@ -161,8 +162,8 @@ impl Picture {
         }
     }
 
-    /// Returns `flows`, `ports` by link (null if nothing was ever queued), `arrived_bytes` of all flows, and `sequence`
-    /// of one flow.
+    /// Returns `flows`; `ports`, indexed by link (null if nothing was ever queued); `arrived_bytes`, summed over all
+    /// flows; and `sequence`, for one flow.
     pub fn columns(&self) -> Object {
         let picture = Object::new();
         let flows = self.flows.iter().map(|flow| {
@@ -197,8 +198,8 @@ impl Picture {
         }
     }
 
-    /// Removes `frame` and earlier packets from the segments in flight. An earlier packet that has not arrived is lost,
-    /// because links preserve the order, unless jitter at a host reorders packets.
+    /// Removes `frame` and all earlier packets from the segments in flight. Unless jitter at a host reorders packets,
+    /// an earlier packet that has not arrived is lost, because links preserve the order.
     fn remove_in_flight(&mut self, frame: u32) {
         while let Some(&(sent, at, sequence)) = self.in_flight.front() {
             if sent > frame {

@@ -1,5 +1,5 @@
-//! Linux's congestion controllers, each over a path that holds a hundred segments, with rare random losses and a queue that
-//! fills.
+//! Linux's congestion controllers, each on a path that holds a hundred segments, with rare random losses and a queue
+//! that fills.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
@@ -88,8 +88,8 @@ pub fn add_all(book: &mut Book) {
     book.add("control/writes/packets", &alone(&congestion, true, 20 * MS));
 }
 
-/// Returns one connection over 10 Mbit/s and 60 ms, with another of the same kind one second later. `write_every_ps` is the
-/// interval of the application's writes, 0 if unknown.
+/// Returns one connection over a 10 Mbit/s path with an RTT of 60 ms, and another connection of the same kind that
+/// starts one second later. `write_every_ps` is the interval of the application's writes; 0 if it is unknown.
 pub fn alone(congestion: &CongestionConfig, packets: bool, write_every_ps: u64) -> Scenario {
     let config = TcpConfig {
         recovery: RecoveryConfig::Rack(RackConfig {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// Accepted numbers of events of a random scenario in the reference engine.
+/// Range of the number of events in the reference engine for which a random scenario is accepted.
 const EVENTS: std::ops::Range<u64> = 300..100_000;
 /// Maximum length of a scenario as JSON [byte].
 const MOST_TEXT: usize = 24_000;
@@ -29,9 +29,9 @@ fn drawn(strategy: &impl Strategy<Value = Scenario>, number: u64) -> Scenario {
     tree.expect("nothing that is drawn is refused").current()
 }
 
-/// Adds `count` scenarios in which some data arrive and the reference engine has little work.
+/// Adds `count` scenarios in which some data arrive and the reference engine processes few events.
 fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value = Scenario>) {
-    // Scenarios kept from earlier versions may have been drawn from other numbers.
+    // Scenarios kept from earlier versions may have been drawn with other numbers.
     let mut left = count.saturating_sub(book.beginning(&format!("{name}/")));
     let mut numbers = 0u64..;
     while left > 0 {
@@ -51,7 +51,7 @@ fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value 
     }
 }
 
-/// Shortens a run for links at the papers' rate.
+/// Shortens a run in which links have the papers' rate.
 fn short(mut scenario: Scenario) -> Scenario {
     scenario.duration_ps = scenario.duration_ps.min(SECOND / 20);
     scenario

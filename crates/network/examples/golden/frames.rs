@@ -59,7 +59,7 @@ fn kinds() -> Vec<(&'static str, TrafficConfig)> {
     ]
 }
 
-/// Returns three sources at about 4 Mbit/s over a trunk whose port holds 300 cells.
+/// Returns three sources that send at about 4 Mbit/s over a trunk whose port holds 300 cells.
 fn small(policy: PolicyConfig) -> Scenario {
     let config = tcp(RecoveryKind::Newreno, 32_768);
     slower(dumbbell(3, 4 * MS, 300, policy, 2, &config), 40)

@@ -1,4 +1,5 @@
-//! Ports of access lines: CAKE with its framings, tins and ACK filter, drops from the front, and batches of packets.
+//! Ports of access lines: CAKE with its framings, tins and ACK filter; drops at the head of the queue; and batches of
+//! packets.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
@@ -100,7 +101,7 @@ pub fn add_all(book: &mut Book) {
     }
 }
 
-/// Returns three connections at about 4 Mbit/s.
+/// Returns three connections that send at about 4 Mbit/s.
 fn flows(ecn: bool) -> Scenario {
     let mut config = tcp(RecoveryKind::Sack, 65_535);
     if ecn {

@@ -1,4 +1,4 @@
-//! Rewrites `tests/golden/`: the kept scenarios with the results of this engine, and scenarios with new names.
+//! Rewrites `tests/golden/`: writes this engine's results for the kept scenarios, and adds scenarios with new names.
 //!
 //! Results change only if the engine number was raised.
 
@@ -33,7 +33,7 @@ struct Book {
 }
 
 impl Book {
-    /// Returns the number of names with this prefix.
+    /// Returns the number of names that start with this prefix.
     fn beginning(&self, with: &str) -> usize {
         self.names.iter().filter(|name| name.starts_with(with)).count()
     }

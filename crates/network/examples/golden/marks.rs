@@ -1,4 +1,5 @@
-//! Connections with Accurate ECN, whose ACKs count marks only in the header, or also in an option; and Prague.
+//! Connections with Accurate ECN, whose ACKs count marks only in the header or also in an option; and connections with
+//! Prague.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
@@ -34,7 +35,7 @@ pub fn add_all(book: &mut Book) {
     }
 }
 
-/// Returns Prague in competition with a connection with classic ECN, over DualPI2.
+/// Returns Prague competing with a connection that uses classic ECN, over DualPI2.
 fn prague(option: bool) -> Scenario {
     let mut config = tcp(RecoveryKind::Rack, 131_072);
     config.ecn = EcnConfig::Classic { abe: false };

@@ -1,4 +1,4 @@
-//! One option at a time, over a small dumbbell with all kinds of events, as cells and as packets.
+//! One option at a time, over a small dumbbell with all kinds of events, both with cells and with packets.
 
 use crate::common::packets::ip;
 use crate::common::{add_vbr, dumbbell, policy, tcp, web, SECOND};
@@ -20,7 +20,7 @@ use longpipe_tcp::congestion::{BbrConfig, HystartConfig};
 const MS: u64 = SECOND / 1000;
 const FRAMINGS: [(&str, Framing); 2] = [("cells", Framing::Aal5), ("packets", Framing::Ip)];
 
-/// Returns three sources at about 4 Mbit/s, a trunk with 1 % frame loss, and a buffer of 25 frames.
+/// Returns three sources that send at about 4 Mbit/s over a trunk with 1 % frame loss and a buffer of 25 frames.
 fn small(framing: Framing, config: &TcpConfig) -> Scenario {
     let mut scenario = slower(dumbbell(3, 4 * MS, 300, policy("tail-drop"), 2, config), 40);
     scenario.links[0].loss = LossConfig::Bernoulli { probability: 0.01 };
@@ -106,7 +106,7 @@ fn end_points(book: &mut Book) {
     }
 }
 
-/// Adds senders and ACKs with Linux's rules.
+/// Adds senders and ACKs that follow Linux's rules.
 fn linux(book: &mut Book) {
     let cubic = cubic(HystartConfig::Linux);
     let rack = |tells, successive| {
@@ -151,7 +151,7 @@ fn linux(book: &mut Book) {
     }
 }
 
-/// Adds RFC 6675 with a frame loss of 1 in 100, and of 1 in 12, which also causes timeouts; and with FACK.
+/// Adds RFC 6675 with a frame loss of 1 in 100, with one of 1 in 12, which also causes timeouts, and with FACK.
 fn rfc_6675(book: &mut Book) {
     for (medium, framing) in FRAMINGS {
         for (name, probability, ack, fack) in [
@@ -338,7 +338,7 @@ fn ports(book: &mut Book) {
         }
     }
     for (name, scheduler) in [("priority", SchedulerConfig::Priority {}), ("half", share(500_000_000))] {
-        // Two VBR sources, slower than their links, one with off times that are not a multiple of the cell time.
+        // Two VBR sources that are slower than their links; the off times of one are not a multiple of the cell time.
         let scenario = add_vbr(small(Framing::Aal5, &config), scheduler.clone(), 7 * MS);
         let mut scenario = add_vbr(scenario, scheduler, 11 * MS + 1);
         scenario.duration_ps /= 2;

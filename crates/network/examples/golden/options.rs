@@ -1,4 +1,4 @@
-//! Connections with each option of TCP.
+//! Connections that use each option of TCP.
 
 use crate::common::SECOND;
 use longpipe_tcp::config::{
@@ -7,10 +7,10 @@ use longpipe_tcp::config::{
 };
 use longpipe_tcp::congestion::{LedbatConfig, VegasRules};
 
-/// A named change of the end points, for one recovery.
+/// A named change to the end points, for one recovery algorithm.
 pub type Change = (&'static str, RecoveryKind, fn(&mut TcpConfig));
 
-/// At least one change for each option.
+/// Contains at least one change for each option.
 pub const OPTIONS: [Change; 42] = {
     use RecoveryKind::{Newreno, Reno, Sack, Tahoe, Vanilla};
     [
@@ -112,7 +112,7 @@ fn ledbat(tcp: &mut TcpConfig) {
     };
 }
 
-/// Returns the options of the chosen recovery.
+/// Returns the options of the chosen recovery algorithm.
 macro_rules! options_of {
     ($($name:ident: $kind:ident($config:ident),)+) => {
         $(fn $name(tcp: &mut TcpConfig) -> &mut $config {

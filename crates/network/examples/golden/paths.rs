@@ -18,7 +18,7 @@ const RECOVERIES: [(&str, RecoveryKind); 5] = [
 /// Dumbbells with the papers' parameters, and parking lots.
 const GEO: u64 = 275 * SECOND / 3000;
 
-/// Returns the scenario with link rates divided by `by`.
+/// Returns the scenario after dividing the rates of its links by `by`.
 pub fn slower(mut scenario: Scenario, by: u64) -> Scenario {
     for link in &mut scenario.links {
         link.rate_bps /= by;
@@ -26,7 +26,7 @@ pub fn slower(mut scenario: Scenario, by: u64) -> Scenario {
     scenario
 }
 
-/// Returns the scenario with IP packets, for policies that routers have.
+/// Returns the scenario with IP packets, for policies that routers support.
 fn packets(scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
     let mut scenario = ip(scenario, unit, limit);
     for link in &mut scenario.links {
@@ -90,7 +90,7 @@ fn papers(book: &mut Book) {
     }
 }
 
-/// Adds large frames, other timers, VBR and web traffic over the papers' delays.
+/// Adds large frames, other timers, VBR and web traffic, with the papers' delays.
 fn beyond(book: &mut Book) {
     let sack = tcp(RecoveryKind::Sack, 600_000);
     let fine = TcpConfig {

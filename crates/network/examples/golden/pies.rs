@@ -1,4 +1,4 @@
-//! PIE with the delay estimated from departure times.
+//! PIE in the variant that estimates the delay from departure times.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};

@@ -24,7 +24,7 @@ pub fn add_all(book: &mut Book) {
                     let mut scenario = split(pipes, &end_points(kind), traffic.clone(), room * MSS);
                     scenario.framing = framing;
                     scenario.duration_ps = 4 * SECOND;
-                    // Losses of the second connection's data, and of the first connection's ACKs.
+                    // Loses data of the second connection, and ACKs of the first connection.
                     for (link, probability) in [(2, 0.01), (1, 0.05)] {
                         scenario.links[link].loss = LossConfig::Bernoulli { probability };
                     }

@@ -1,4 +1,4 @@
-//! Starts of connections: the end of slow start by SEARCH, and saved parameters (Careful Resume).
+//! Starts of connections: SEARCH, which ends slow start, and saved parameters (Careful Resume).
 
 use crate::controls::alone;
 use crate::Book;
@@ -45,7 +45,7 @@ pub fn add_all(book: &mut Book) {
     }
 }
 
-/// Returns CUBIC with Linux's rules and the given early exit from slow start.
+/// Returns CUBIC with Linux's rules and the given criterion for leaving slow start early.
 pub fn cubic(hystart: HystartConfig) -> CongestionConfig {
     CongestionConfig::Cubic(CubicConfig {
         scaling: 0.4,

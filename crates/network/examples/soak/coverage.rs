@@ -19,7 +19,7 @@ fn run(kept: &Kept, engine: Engine) -> Option<Report> {
     outcome.ok().flatten()
 }
 
-/// Prints the number of runs with each feature, and the amount of data that they move.
+/// Prints the number of runs that have each feature, and the amount of data that they transfer.
 pub fn describe(cases: impl Iterator<Item = Kept>) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut segments = vec![];

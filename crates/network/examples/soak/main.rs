@@ -1,5 +1,5 @@
-//! Draws scenarios by number, runs each in every way, and continues after failures. Failures are counted by kind, and a few
-//! scenarios of each kind are kept as small files.
+//! Draws scenarios by number, runs each of them in every way, and continues after failures. Failures are counted by
+//! kind, and a few scenarios of each kind are kept as small files.
 //!
 //! ```text
 //! soak [--framing aal5|ip] [--links still|move|reroute] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Default real time after which a run is considered endless; a busy machine needs more.
+/// Default real time after which a run is considered endless; on a busy machine, a longer time is needed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Variation of links during a run.
+/// How links vary during a run.
 #[derive(Clone, Copy)]
 enum Links {
     Still,
@@ -51,11 +51,11 @@ struct Options {
     looks: usize,
     out: Option<PathBuf>,
     patience: Duration,
-    /// Only print statistics of the scenarios.
+    /// Only prints statistics of the scenarios.
     describe: bool,
-    /// Only write the scenarios.
+    /// Only writes the scenarios.
     show: bool,
-    /// Folder of scenarios to run instead of random ones.
+    /// Folder with scenarios to run instead of random ones.
     files: Option<PathBuf>,
 }
 
@@ -135,7 +135,7 @@ fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
     }
 }
 
-/// Results so far by kind: number of cases, and descriptions of kept ones.
+/// Results so far for each kind: the number of cases, and descriptions of the cases kept.
 #[derive(Default)]
 struct Tally {
     failed: u64,
@@ -147,7 +147,7 @@ struct Soak {
     framing: Framing,
     next: AtomicU64,
     tally: Mutex<Tally>,
-    /// Number of the case that each thread runs, with its start.
+    /// Number of the case that each thread runs, and its start time.
     at: Vec<Mutex<Option<(u64, Instant)>>>,
 }
 
@@ -172,7 +172,7 @@ impl Soak {
         *self.at[thread].lock().expect("no thread panics") = at;
     }
 
-    /// Counts every kind of finding of a case, and keeps the first.
+    /// Counts each kind of finding in a case, and keeps the first of each kind.
     fn note(&self, thread: usize, number: u64, kept: &Kept, found: &[Finding]) {
         let mut tally = self.tally.lock().expect("no thread panics");
         tally.failed += 1;
@@ -191,7 +191,7 @@ impl Soak {
         self.keep(number, kept, kind, file);
     }
 
-    /// Writes the smallest scenario that still fails in this way.
+    /// Writes the smallest scenario that still fails in the same way.
     fn keep(&self, number: u64, kept: &Kept, kind: &str, file: usize) {
         let Some(out) = &self.options.out else {
             return println!("{kind}: number {number}");
@@ -242,7 +242,7 @@ impl Soak {
     }
 }
 
-/// Runs the scenarios of a folder, and rewrites failing ones in a smaller form. Returns the number of failures.
+/// Runs the scenarios in a folder, and rewrites those that fail in a smaller form. Returns the number of failures.
 fn run_files(folder: &Path, options: &Options) -> u64 {
     let mut failed = 0;
     let entries = std::fs::read_dir(folder)
@@ -279,7 +279,7 @@ fn run_files(folder: &Path, options: &Options) -> u64 {
     failed
 }
 
-/// Returns the finding of a kind in a run of few events, if any.
+/// Returns a finding of the given kind in a run with few events, if there is one.
 fn has_kind(kept: &Kept, kind: &str) -> Option<Finding> {
     let found = findings(&kept.scenario, kept.seed, FEW_EVENTS);
     found.into_iter().find(|finding| finding.kind == kind)

@@ -1,4 +1,4 @@
-//! Random graphs: results of a run are bit-identical in every engine, with and without traces.
+//! Random graphs: the results of a run are bit-identical in every engine, with and without traces.
 
 use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::any_graph::time_varying::any_time_varying;
@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum real time of a case; a longer run is considered endless.
+/// Maximum real time of a case; a case that takes longer is considered endless.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The case in progress, and its start time.
 type Current = Mutex<Option<(Instant, Kept)>>;
 
-/// Watches the current case. A case that does not end is printed, and the test program is terminated. The watch ends
-/// when the returned value is dropped.
+/// Watches the current case. If the case does not end, prints it and terminates the test program. The watch ends when
+/// the returned value is dropped.
 fn watch() -> Arc<Current> {
     let current = Arc::new(Current::default());
     let watched = Arc::downgrade(&current);
@@ -47,10 +47,10 @@ fn watch() -> Arc<Current> {
     current
 }
 
-/// Compares the engines on random scenarios. A failing scenario is reduced, and printed as a file to keep.
+/// Compares the engines on random scenarios. A scenario that fails is reduced and printed as a file to keep.
 fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     let mut runner = TestRunner::new(ProptestConfig {
-        // Shrinking is disabled, because failing scenarios are reduced below.
+        // Shrinking is disabled because failing scenarios are reduced below.
         max_shrink_iters: 0,
         failure_persistence: None,
         ..cases(1000)

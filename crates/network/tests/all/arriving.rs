@@ -1,4 +1,4 @@
-//! Flows that arrive and leave: completion times against arithmetic, reused connection slots, and traces.
+//! Flows that arrive and leave: completion times compared with arithmetic, reuse of connection slots, and traces.
 
 use crate::common::packets::packets;
 use crate::common::{both, tcp, watched, SECOND};
@@ -11,7 +11,7 @@ use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 const MS: u64 = SECOND / 1000;
 /// A 1250-byte packet takes 10 us on a 1 Gbit/s link and 1 ms on the 10 Mbit/s trunk.
 const MSS: u32 = 1210;
-/// Time from the arrival of a flow of one segment to its completion, and to the arrival of its ACK of 40 bytes.
+/// Time from the arrival of a flow of one segment to its completion, and time to the arrival of its ACK of 40 bytes.
 const ONE_WAY: u64 = 31_020 * MS / 1000;
 const ROUND_TRIP: u64 = ONE_WAY + 30_032 * MS / 1000 + 2 * 320_000;
 
@@ -46,7 +46,7 @@ fn flows_that_do_not_meet_complete_after_the_path_delay() {
     let size = u64::from(MSS);
     let report = both(&path(vec![(0, size), (200 * MS, 3 * size), (2_990 * MS, size)], 5));
     let own = &report.arrived[0];
-    // The last flow is still in transit at the end.
+    // The last flow is still in transit at the end of the run.
     let expected = [Some(ONE_WAY), Some(200 * MS + ONE_WAY + 2 * MS), None];
     assert_eq!((completions(own), own.waited), (expected.to_vec(), 0));
     let flow = &report.flows[0];
@@ -79,7 +79,7 @@ fn a_stop_ends_arrivals_but_not_active_flows() {
     assert_eq!(completions(&report.arrived[0])[1..], [Some(last)]);
 }
 
-/// Two flows at a time share a buffer of two packets.
+/// At any time, two flows share a buffer of two packets.
 #[test]
 fn traces_of_ports_and_receivers_name_the_flow_of_the_scenario() {
     let size = 20 * u64::from(MSS);

@@ -1,4 +1,5 @@
-//! Tests of bit error rates: a fraction 1 − (1 − p)ⁿ of the packets or frames of n bits is lost at the end of the wire.
+//! Tests of bit error rates: of the packets or frames of n bits, a fraction 1 − (1 − p)ⁿ is lost at the end of the
+//! wire.
 
 use crate::common::packets::packets;
 use crate::common::{dumbbell, policy, run, tcp, LAN};

@@ -13,11 +13,11 @@ const DELAY: u64 = SECOND / 100;
 /// Payload of 1250-byte IP packets. Each takes 27 cells: 1266 bytes with LLC/SNAP and AAL5 trailer, 48 bytes per cell.
 const PAYLOAD: u32 = 1_222;
 const CELLS: u64 = 27;
-/// Transmission time of a cell and of a frame on the trunk, and of a cell on the other links [s].
+/// Transmission times [s] of a cell and of a frame on the trunk, and of a cell on the other links.
 const CELL: f64 = 424.0 / TRUNK_BPS as f64;
 const FRAME: f64 = CELLS as f64 * CELL;
 const ACCESS_CELL: f64 = 424.0 / ACCESS_BPS as f64;
-/// Capacity of the trunk in frames, as a rate of IP packets [bit/s].
+/// Capacity of the trunk in frames, given as a rate of IP packets [bit/s].
 const FULL_BPS: f64 = 10_000.0 / FRAME;
 
 /// Returns flows over a 10 Mbit/s trunk between 1 Gbit/s links. Each link has a delay of 10 ms, and the trunk's
@@ -44,8 +44,8 @@ fn cbr(load: f64) -> TrafficConfig {
     })
 }
 
-/// Checks the delay of a frame: it is three propagation delays, its time on the trunk, two cells on other links, and up
-/// to a slot at each of two ports.
+/// Checks the delay of a frame, which consists of three propagation delays, the frame's time on the trunk, the time of
+/// two cells on other links, and up to a slot at each of two ports.
 #[test]
 fn evenly_spaced_frames_on_an_idle_path_have_the_path_delay() {
     let report = both(&over_a_trunk(&[cbr(0.1)], 5));
@@ -56,7 +56,7 @@ fn evenly_spaced_frames_on_an_idle_path_have_the_path_delay() {
         shortest >= minimum - 1e-9 && longest <= minimum + CELL + ACCESS_CELL + 1e-9,
         "{shortest} {longest}"
     );
-    // The interval is 11.448 ms, so the two frames sent in the last 31.2 ms are in flight.
+    // The interval between frames is 11.448 ms, so the two frames sent in the last 31.2 ms are in flight.
     assert_eq!((flow.lost, flow.sent - flow.received), (0, 2));
     assert_eq!(flow.received_bytes, flow.received * u64::from(PAYLOAD));
 }
@@ -108,15 +108,15 @@ fn red(per_vc: bool) -> PolicyConfig {
     })
 }
 
-/// Returns the drop fraction for an average queue. Gaps uniform over 1 to 1/p have a mean of (1/p + 1)/2, which gives 2 p/(1
-/// + p).
+/// Returns the drop fraction for an average queue length. Gaps that are uniformly distributed over 1 to 1/p have a mean
+/// of (1/p + 1)/2, so the fraction is 2 p/(1 + p).
 fn share_refused(mean: f64) -> f64 {
     let p = MAX_P * (mean - MIN).max(0.0) / (MAX - MIN);
     2.0 * p / (1.0 + p)
 }
 
-/// Returns the queue length at which the loads minus the dropped fraction equal the trunk's capacity; per VC, it
-/// returns the VC's share.
+/// Returns the queue length at which the loads minus the dropped fraction equal the trunk's capacity. If RED is used
+/// per VC, this is the queue length of the VC.
 fn balance(loads: &[f64], per_vc: bool) -> f64 {
     let admitted = |queue: f64| -> f64 {
         let of = |load: &f64| {
@@ -141,7 +141,7 @@ fn balance(loads: &[f64], per_vc: bool) -> f64 {
     low
 }
 
-/// Returns each flow's fraction of frames dropped by RED, and the trunk's mean queue [cell].
+/// Returns the fraction of each flow's frames that RED drops, and the trunk's mean queue length [cell].
 fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
     let traffic: Vec<TrafficConfig> = loads.iter().map(|&load| cbr(load)).collect();
     let mut scenario = over_a_trunk(&traffic, 200);
@@ -164,7 +164,7 @@ fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
 fn red_for_frames_settles_where_it_drops_the_overload() {
     let (refused, queue) = overload(&[0.77, 0.33], false);
     let expected = balance(&[0.77, 0.33], false);
-    // 1/11 of all frames are dropped, equally for both flows.
+    // RED drops 1/11 of all frames, an equal share of both flows.
     for share in refused {
         assert!((share * 11.0 - 1.0).abs() < 0.06, "{share}");
     }
@@ -183,7 +183,7 @@ fn red_per_vc_drops_frames_by_the_queue_of_their_vc() {
         (queue / expected - 1.0).abs() < 0.05,
         "{queue} cells, {expected} expected"
     );
-    // The smaller flow stays below the lower threshold: the larger flow bears the whole overload.
+    // The smaller flow stays below the lower threshold, so the larger flow bears the whole overload.
     assert!(expected * 0.25 < MIN && refused[1] < 0.002, "{expected} {refused:?}");
     assert!((refused[0] * 0.85 / 0.1 - 1.0).abs() < 0.05, "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! Two classes at a port: guarantees of the scheduler, and bounds on VBR's delay.
+//! Two classes at a port: the scheduler's guarantees, and bounds on the delay of VBR.
 
 use crate::common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
 use longpipe_events::{Rate, Span, Time};
@@ -64,7 +64,7 @@ fn the_delay_of_a_vbr_cell_is_three_links_and_the_wait_for_a_slot() {
 
 #[test]
 fn ubr_gets_its_guaranteed_share_while_vbr_bursts_and_no_cell_is_wasted() {
-    // VBR never pauses and UBR always has waiting cells, so every slot is contested once the windows are open.
+    // VBR never pauses and UBR always has waiting cells, so both compete for every slot once the windows are open.
     for ppb in [100_000_000u64, 500_000_000, 900_000_000] {
         let report = run(&with_vbr(share(ppb), 10 * SECOND, "tail-drop"));
         let (ubr, vbr) = (of_trunk(&report, Class::Ubr), of_trunk(&report, Class::Vbr));
@@ -108,7 +108,8 @@ fn without_vbr_cells_two_queues_equal_one() {
     }
 }
 
-/// Reference implementation: serves UBR and VBR slot by slot. Returns the ends of UBR's and of VBR's slots [ps].
+/// Reference implementation, which serves UBR and VBR slot by slot. Returns the ends of the slots of UBR and of VBR
+/// [ps].
 fn plain_slots(ubr: &[u64], vbr: &[u64], ppb: u64, grid: &SlotGrid, end: u64) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut credit) = ((Vec::new(), Vec::new()), 0);
     for slot in 0.. {

@@ -59,19 +59,20 @@ fn evenly_spaced_datagrams_on_an_idle_path_have_the_path_delay_and_no_jitter() {
     assert_eq!(report.flows[0].delivered_bytes, flow.received_bytes);
 }
 
-/// Checks a D/D/1 queue at twice its rate: packet k arrives at k·.5 ms, behind k packets of 1 ms. With a buffer of 50,
-/// half of the packets are lost.
+/// Checks a D/D/1 queue at twice its rate: packet k arrives at k · 0.5 ms, after k packets that take 1 ms each. With a
+/// buffer of 50 packets, half of the packets are lost.
 #[test]
 fn an_overload_of_evenly_spaced_datagrams_fills_the_buffer_at_the_computed_times() {
     let report = both(&dumbbell(&[cbr(20_000_000)], 1));
     let flow = only(&report);
-    // Packet k, counted from 0, is received k ms after the first, which arrives at 31.02 ms: 969 packets within a second.
+    // Packet k, counted from 0, is received k ms after the first packet, which arrives at 31.02 ms: this makes 969
+    // packets within a second.
     assert_eq!((flow.sent, flow.received, flow.lost), (2001, 969, 0));
     let (min, max) = flow.delays.extremes();
     assert!((min - UNLOADED).abs() < 1e-11 && (max - UNLOADED - 968.0 * 0.0005).abs() < 1e-11);
     let mean = UNLOADED + 0.0005 * 968.0 / 2.0;
     assert!((flow.delays.mean() - mean).abs() < 1e-11);
-    // The delay grows by .5 ms per packet.
+    // The delay grows by 0.5 ms per packet.
     assert!((flow.delays.jitter() - 0.0005).abs() < 1e-9, "{}", flow.delays.jitter());
 
     let mut scenario = dumbbell(&[cbr(20_000_000)], 10);
@@ -81,7 +82,8 @@ fn an_overload_of_evenly_spaced_datagrams_fills_the_buffer_at_the_computed_times
     let (flow, port) = (only(&report), &report.packet_ports[trunk]);
     let sure = port.packets_in - port.packets_out - port.packets_held;
     assert_eq!(port.lost_overflow, sure);
-    // Half of the packets of the last 81 ms are lost, but not counted yet, because no later packet has arrived.
+    // Half of the packets of the last 81 ms are lost, but these losses are not counted yet, because no later packet has
+    // arrived.
     assert!((sure - flow.lost).abs_diff(81) < 20, "{} {sure}", flow.lost);
     let max = flow.delays.extremes().1;
     assert!((max - UNLOADED - 0.049).abs() < 0.001, "{max}");
@@ -113,7 +115,8 @@ fn a_poisson_flow_waits_as_in_an_m_d_1_queue() {
     }
 }
 
-/// Voice packets every 20 ms in talk spurts of 1.004 s, with silences of 1.587 s: active for 39 % of the time.
+/// Voice packets are sent every 20 ms in talk spurts of 1.004 s, with silences of 1.587 s: the source is active for 39
+/// % of the time.
 #[test]
 fn voice_is_active_for_its_share_of_time_and_is_delayed_by_bulk() {
     let voice = TrafficConfig::OnOff(OnOffDatagramsConfig {
@@ -128,7 +131,7 @@ fn voice_is_active_for_its_share_of_time_and_is_delayed_by_bulk() {
     scenario = ip(scenario, BufferUnit::Packets, 20);
     let report = both(&scenario);
     let flow = only(&report);
-    // A talk spurt of 1.004 s holds 50.7 packets on average: one every 20 ms, including one at its start.
+    // A talk spurt of 1.004 s contains 50.7 packets on average: one every 20 ms, including one at its start.
     let expected = 300.0 / 2.591 * 50.7;
     assert!(
         (flow.sent as f64 / expected - 1.0).abs() < 0.2,

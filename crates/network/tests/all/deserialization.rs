@@ -1,4 +1,4 @@
-//! Errors of resolved scenarios that the core rejects.
+//! Errors that the core reports for resolved scenarios that it rejects.
 
 use crate::common::kept::Kept;
 use longpipe_network::Scenario;
@@ -16,7 +16,7 @@ fn valid() -> Value {
     serde_json::to_value(&Kept::read(&files[0]).scenario).expect("JSON")
 }
 
-/// Returns the error for a valid scenario after `change`.
+/// Returns the error that results from applying `change` to a valid scenario.
 fn error(change: impl FnOnce(&mut Value)) -> String {
     let mut scenario = valid();
     change(&mut scenario);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// Checks that all engines give equal results, with and without a probe, and equal traces.
+/// Checks that all engines give equal results, with and without a probe, and that their traces are equal.
 fn agree(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCaseError> {
     if !traced {
         return compare_engines(&scenario, seed);

@@ -1,4 +1,5 @@
-//! External packets have the same outcomes as the packets that end points send at the same times in an ordinary run.
+//! Checks that external packets have the same outcomes as the packets that end points send at the same times in an
+//! ordinary run.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::time_varying::any_time_varying;
@@ -14,10 +15,10 @@ use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Index of a circuit, and number of a packet on it.
+/// Index of a circuit, and number of a packet on this circuit.
 type Name = (u32, u32);
 
-/// Packets sent and received by end points.
+/// Packets that end points have sent and received.
 #[derive(Clone, Debug, Default)]
 struct Witness {
     sent: Vec<(Time, Name, ExternalPacket)>,
@@ -113,12 +114,12 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
             _ => {}
         }
     }
-    // A host's jitter is drawn per run and would change the send times, so the send times of the end points are used
+    // A host's jitter is drawn in each run and would change the send times, so the end points' send times are used
     // instead.
     let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
     simulation.run();
     let Witness { sent, got } = simulation.into_probe();
-    // Packets of a full segment must be valid in both directions.
+    // Packets that carry a full segment must be valid in both directions.
     prop_assume!(Simulation::new(&external(&scenario), seed, ()).is_ok());
     let found = outcomes(&external(&scenario), seed, &sent, 0);
     let names: BTreeMap<u64, Name> = sent.iter().map(|&(_, name, packet)| (packet.id, name)).collect();
@@ -166,7 +167,7 @@ proptest! {
     }
 }
 
-/// Checks the outcomes of three packets, the second of which is removed by an injected loss at the first link.
+/// Checks the outcomes of three packets; an injected loss at the first link removes the second one.
 #[test]
 fn losses_are_reported_with_link_and_cause() {
     for (framing, expected) in [
@@ -222,8 +223,8 @@ fn losses_are_reported_with_link_and_cause() {
     }
 }
 
-/// While one packet is in flight, the horizon is constant and equals its delivery time; without packets there is no due
-/// time.
+/// While one packet is in flight, the horizon is constant and equals the packet's delivery time; if there are no
+/// packets, there is no due time.
 #[test]
 fn the_horizon_of_a_packet_in_flight_is_its_delivery_time() {
     let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);

@@ -79,7 +79,7 @@ fn any_duration() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Returns the timer with the slowest clock, and the longest RTO that it allows.
+/// Returns the timer with the slowest clock, and with the longest RTO that this clock allows.
 fn slow_timer(expires_on_tick: bool) -> TimerConfig {
     TimerConfig::Coarse {
         tick_ps: 100 * SECOND,
@@ -120,7 +120,7 @@ fn any_timer() -> impl Strategy<Value = TimerConfig> {
 }
 
 prop_compose! {
-    /// Strategy: a few flows over a chain of switches, with all parameters at an end of their range.
+    /// Strategy: a few flows over a chain of switches, in which every parameter is at one end of its range.
     fn any_extreme()(
         hops in 0usize..4,
         rates in prop::array::uniform3(any_rate()),
@@ -267,7 +267,7 @@ fn a_jitter_and_an_rto_beyond_their_bounds_are_rejected() {
     );
 }
 
-/// Three windows of 1 GiB wait in an unlimited queue; each of them takes a hundred days over the slowest link.
+/// Three windows of 1 GiB wait in an unlimited queue, and each of them takes a hundred days over the slowest link.
 #[test]
 fn packets_that_cannot_leave_within_the_run_wait_until_after_it() {
     let mut config = tcp(RecoveryKind::Reno, 1 << 30);

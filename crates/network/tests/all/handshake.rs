@@ -31,7 +31,7 @@ fn config() -> TcpConfig {
 #[test]
 fn a_segment_arrives_three_one_way_delays_after_the_syn() {
     let ways = |bytes| 3.0 * (duration(bytes) + WAN as f64);
-    // SYN and SYN-ACK have 8 bytes of options.
+    // SYN and SYN-ACK carry 8 bytes of options.
     let exact = 2.0 * ways(48) + duration(40) + ways(552);
     let found = completion(&one_segment(&config()));
     assert!((found - exact).abs() <= 9.0, "{found}, exactly {exact} ps");

@@ -69,7 +69,7 @@ fn a_single_flow_fills_the_link_except_for_cell_overhead() {
     assert_eq!(lost(&report), 0);
 }
 
-/// Checks the formula of frr-96: without loss, the queue holds all windows except for the data in the pipe.
+/// Checks the formula of frr-96: without loss, the queue contains all windows except for the data in the pipe.
 #[test]
 fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
     for (sources, delay, window, expected) in [
@@ -108,8 +108,8 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
     short_routes_get_more(&report);
 }
 
-/// Checks that results do not change if a flow that never starts shares the wires of each route, so that every cell has
-/// an event there.
+/// Checks that results do not change if the wires of each route are shared by a flow that never starts, so that every
+/// cell has an event there.
 #[test]
 fn events_at_every_port_do_not_change_results() {
     for name in POLICIES {
@@ -159,7 +159,8 @@ fn recording_changes_nothing() {
 
 #[test]
 fn injected_losses_remove_whole_frames_at_interfaces_and_ports() {
-    // One flow has only these losses: frame 3 at its interface, 5 at the trunk port, and 2 at the sink's interface.
+    // These are the only losses of the flow: frame 3 at its interface, frame 5 at the trunk port, and frame 2 at the
+    // sink's interface.
     let mut scenario = dumbbell(1, LAN, 1000, policy("tail-drop"), 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };

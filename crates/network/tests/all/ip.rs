@@ -68,8 +68,8 @@ fn a_single_flow_fills_the_link_except_for_headers() {
     assert_eq!((lost(&report), report.flows[0].sender.duplicate_acks), (0, 0));
 }
 
-/// Checks that without loss the trunk's queue holds all windows except for the data in flight elsewhere or being
-/// acknowledged.
+/// Checks that, without loss, the trunk's queue contains all windows except for the data that are in flight elsewhere
+/// or being acknowledged.
 #[test]
 fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
     for (sources, delay, window) in [
@@ -116,8 +116,8 @@ fn a_buffer_of_packets_or_bytes_fills_exactly_to_its_limit() {
     assert_eq!(peaks(BufferUnit::Bytes, 31 * 552 - 1), (30, 30 * 552));
 }
 
-/// A limit of B in ns-2 allows B packets to wait in addition to the one in service, which is a limit of B + 1 in
-/// longpipe.
+/// A limit of B packets in ns-2 allows B packets to wait in addition to the one in service, which corresponds to a
+/// limit of B + 1 in longpipe.
 #[test]
 fn a_burst_of_n_packets_needs_a_buffer_of_n_packets() {
     for (limit, losses) in [(8, 0), (7, 1), (1, 7)] {
@@ -143,7 +143,8 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 
 #[test]
 fn injected_losses_remove_packets_at_interfaces_and_ports() {
-    // One flow has only these losses: packet 3 at its interface, 5 at the trunk port, and 2 at the sink's interface.
+    // These are the only losses of the flow: packet 3 at its interface, packet 5 at the trunk port, and packet 2 at the
+    // sink's interface.
     let mut scenario = packets(1, LAN, 1000, "tail-drop", 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };

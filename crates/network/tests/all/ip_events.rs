@@ -1,4 +1,4 @@
-//! Results of IP runs do not depend on which packets have their own events.
+//! Checks that the results of IP runs do not depend on which packets have their own events.
 
 use crate::common::packets::{ip, packets};
 use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets, cases};
@@ -8,8 +8,8 @@ use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
-/// Checks that results do not change if a flow that never starts shares the wires of each route, so that every packet
-/// has an event there.
+/// Checks that results do not change if the wires of each route are shared by a flow that never starts, so that every
+/// packet has an event there.
 #[test]
 fn events_at_every_port_do_not_change_results() {
     for name in ["tail-drop", "selective-drop", "fba"] {
@@ -46,7 +46,8 @@ fn recording_changes_nothing() {
     assert_eq!(recorder.queues.held.len() as u64, seen);
 }
 
-/// Checks that a run conserves packets and bytes, is repeatable, and is equal with a probe and in the reference engine.
+/// Checks that a run conserves packets and bytes, is repeatable, and has the same results with a probe and in the
+/// reference engine.
 fn check(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     let report = run(&scenario, seed);
     prop_assert_eq!(&report, &run(&scenario, seed));

@@ -1,4 +1,4 @@
-//! Integration tests of the crate. They form one program, because each program compiles every engine again.
+//! Integration tests of the crate. They form a single program, because every engine is compiled again for each program.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -9,7 +9,7 @@ use longpipe_network::scenario::{
 use longpipe_network::Simulation;
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
-/// Length of a segment's headers, and of an ACK [byte].
+/// Length of a segment's headers and length of an ACK [byte].
 const HEADERS: u64 = 40;
 const MS: u64 = SECOND / 1000;
 
@@ -21,7 +21,7 @@ fn split(pipes: [Pipe; 2], traffic: TrafficConfig, buffer_bytes: u64) -> Scenari
     proxies::split(pipes, &tcp(), traffic, buffer_bytes)
 }
 
-/// Returns a scenario with the proxy's flow only, started at the given time.
+/// Returns a scenario with only the proxy's flow, which starts at the given time.
 fn alone(split: &Scenario, at_ps: u64) -> Scenario {
     let mut scenario = split.clone();
     scenario.flows.truncate(1);
@@ -68,7 +68,7 @@ fn a_file_takes_the_delay_to_the_proxy_and_the_rounds_of_the_second_connection()
             Some(expected),
             "{rounds} rounds"
         );
-        // The connection from the first host had completed long before.
+        // The connection from the first host was complete long before.
         assert!(report.flows[1].completion < report.flows[0].completion);
     }
 }
@@ -79,7 +79,7 @@ fn a_file_takes_the_delay_to_the_proxy_and_the_rounds_of_the_second_connection()
 fn with_an_unlimited_buffer_the_connections_equal_separate_runs() {
     let pipes @ [(fast, near), _] = [(100_000_000, 5 * MS), (10_000_000, 100 * MS)];
     let mut scenario = split(pipes, TrafficConfig::Greedy {}, AMPLE);
-    // Losses on the satellite link.
+    // The satellite link loses packets.
     scenario.links[2].loss = LossConfig::Packets {
         indices: vec![50, 51, 700, 2000],
     };
@@ -99,7 +99,8 @@ fn with_an_unlimited_buffer_the_connections_equal_separate_runs() {
     assert_eq!(report.flows[1], first.flows[0]);
 }
 
-/// Checks that the first connection is as fast as the buffer empties, loses no data, and never exceeds the buffer.
+/// Checks that the first connection is as fast as the buffer empties, loses no data, and never puts more data into the
+/// buffer than it holds.
 #[test]
 fn a_full_buffer_slows_the_sender_down() {
     for room in [2 * MSS, 7 * MSS + 300, 100 * MSS] {
@@ -134,11 +135,11 @@ fn the_buffer_limits_the_throughput_of_a_distant_sender() {
     let rounds = 20 * SECOND / round_trip;
     let max = (rounds + 1) * room;
     let delivered = report.flows[0].delivered_bytes;
-    // Slow start from one segment takes six rounds; the second connection adds its 2 ms to a round.
+    // Slow start from one segment takes six rounds; the second connection adds its RTT of 2 ms to each round.
     assert!(delivered <= max && delivered > max * 9 / 10, "{delivered} of {max}");
 }
 
-/// Loses some ACKs that would open the window; the sender probes the window, and the file arrives.
+/// Loses some of the ACKs that would open the window. The sender then probes the window, and the file arrives.
 #[test]
 fn a_lost_window_update_is_recovered_by_probes() {
     let pipes = [(100_000_000, MS), (10_000_000, 5 * MS)];
@@ -162,7 +163,7 @@ fn a_connection_may_be_split_more_than_once() {
         TrafficConfig::Greedy {},
         20 * MSS,
     );
-    // A fourth host follows the third one and is the end of flow 2.
+    // A fourth host is connected to the third one and is the end of flow 2.
     let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
     builder.scenario = scenario.clone();
     let end = builder.node(NodeKind::Host);
@@ -178,7 +179,7 @@ fn a_connection_may_be_split_more_than_once() {
     let delivered = [1, 0, 2].map(|flow| report.flows[flow].delivered_bytes);
     assert!(delivered[0] >= delivered[1] && delivered[1] >= delivered[2]);
     assert!(delivered[0] - delivered[1] <= 20 * MSS && delivered[1] - delivered[2] <= 30 * MSS);
-    // Unacknowledged data remain in the first buffer: 20 segments per 400 ms bound the throughput.
+    // Unacknowledged data remain in the first buffer, so the throughput is bounded by 20 segments per 400 ms.
     let max = 20 * MSS * 20_000 / 402;
     assert!(
         delivered[2] > max * 8 / 10 && delivered[2] <= max,

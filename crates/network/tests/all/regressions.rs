@@ -1,4 +1,4 @@
-//! Scenarios for which the engines once differed or a run failed; each file contains a scenario and its seed.
+//! Scenarios for which the engines once differed or a run failed. Each file contains a scenario and its seed.
 
 use crate::common::compare::{findings, MANY_EVENTS};
 use crate::common::kept::Kept;

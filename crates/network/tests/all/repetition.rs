@@ -1,4 +1,4 @@
-//! Bounds on repeated activities: the core rejects intervals with which a run would not end in reasonable time.
+//! Bounds on repeated activities: the core rejects intervals so short that a run would not end in reasonable time.
 
 use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
@@ -11,7 +11,7 @@ use longpipe_tcp::config::{RecoveryKind, TimerConfig};
 
 const US: u64 = SECOND / 1_000_000;
 
-/// Returns a flow through one router, for 100 days; `change` sets the repeated activity.
+/// Returns a flow through one router that lasts 100 days; `change` sets the repeated activity.
 fn long_run(change: impl FnOnce(&mut Scenario)) -> Scenario {
     let mut build = Builder::new(1, 100, policy("tail-drop"));
     build.flow_over_a_switch(1_000_000, tcp(RecoveryKind::Reno, 65_536));
@@ -179,7 +179,7 @@ fn bursts_closer_than_packets_at_the_peak_rate_are_rejected() {
         let fixed = long_run(|run| run.flows[0].traffic = bursts(on_ps, off_ps, Times::Fixed {}));
         assert_eq!(refused(&fixed).as_deref(), field, "{on_ps} {off_ps}");
     }
-    // The shortest time of a Pareto distribution is mean · (shape - 1) / shape: close to 0 for a shape near 1.
+    // The shortest time of a Pareto distribution is mean · (shape - 1) / shape, which is close to 0 for a shape near 1.
     for (shape, field) in [(1.0 + 1e-15, Some("flows[0].traffic.times.shape")), (1.01, None)] {
         let heavy = long_run(|run| run.flows[0].traffic = bursts(SECOND, SECOND, Times::Pareto { shape }));
         assert_eq!(refused(&heavy).as_deref(), field, "{shape}");
@@ -216,7 +216,7 @@ fn bursts_closer_than_cells_on_their_link_are_rejected() {
             let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
             simulation.run();
             let delivered = simulation.report().expect("cells are conserved").sources[0].delivered;
-            // The number is 1 s / 424 us, minus the packets in transit.
+            // The number is 1 s divided by 424 us, minus the packets in transit.
             assert!((2350..=2359).contains(&delivered), "{delivered}");
         }
     }

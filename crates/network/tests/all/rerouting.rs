@@ -17,7 +17,7 @@ use longpipe_tcp::config::RecoveryKind;
 
 const MS: u64 = SECOND / 1000;
 const PAYLOAD: u32 = 1222;
-/// Links of the route via s2, and of that via s3; each link is followed by its reverse.
+/// Links of the route via s2, and links of the route via s3; each link is followed by its reverse.
 const BY_S2: [usize; 4] = [0, 2, 4, 10];
 const BY_S3: [usize; 4] = [0, 6, 8, 10];
 
@@ -35,7 +35,7 @@ fn change(at_ps: u64, way: &[usize]) -> RouteChange {
     }
 }
 
-/// Returns a scenario with datagrams sent at the given times; the first route is the one via s2.
+/// Returns a scenario with datagrams that are sent at the given times; the first route is the one via s2.
 fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChange>) -> Scenario {
     let mut build = Builder::new(1, 1, PolicyConfig::TailDrop {});
     let host = build.node(NodeKind::Host);
@@ -126,7 +126,7 @@ fn a_packet_is_dropped_at_a_router_off_its_current_route() {
     }
 }
 
-/// The route changes away and back before the packet reaches s2, which has no effect.
+/// The route changes, and changes back before the packet reaches s2; this has no effect.
 #[test]
 fn only_the_current_route_matters() {
     let changes = vec![change(3 * MS, &BY_S3), change(12 * MS, &BY_S2)];
@@ -138,8 +138,8 @@ fn only_the_current_route_matters() {
     }
 }
 
-/// From 5 to 20 ms no route continues from s1, and the packets sent at 4, 10 and 17 ms reach s1 within this time (6, 12
-/// and 19 ms).
+/// From 5 to 20 ms there is no route from s1 on, and the packets sent at 4, 10 and 17 ms reach s1 within this time (6,
+/// 12 and 19 ms).
 #[test]
 fn packets_without_a_continuing_route_are_lost() {
     let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];
@@ -152,8 +152,8 @@ fn packets_without_a_continuing_route_are_lost() {
     assert_eq!(found, (2, vec![(0, 3), (2, 1)], [10, 10]));
 }
 
-/// A burst of three packets waits at s1 when the route changes at 3.5 ms: the packet that arrives at s1 afterwards travels
-/// via s3, and arrives first.
+/// A burst of three packets is waiting at s1 when the route changes at 3.5 ms. The packet that arrives at s1 afterwards
+/// travels via s3, and arrives first.
 #[test]
 fn packets_after_a_route_change_overtake_earlier_ones() {
     let own = scenario(
@@ -161,8 +161,8 @@ fn packets_after_a_route_change_overtake_earlier_ones() {
         RerouteInFlight::Keep,
         vec![change(3500 * MS / 1000, &BY_S3)],
     );
-    // The packets reach s1 at 2, 3 and 4 ms; the last one arrives 2 + 10 = 12 ms after it was sent, the second one
-    // after 27 ms.
+    // The packets reach s1 at 2, 3 and 4 ms; the last one arrives 2 + 10 = 12 ms after it was sent, and the second one
+    // 27 ms after it was sent.
     assert_eq!(seen(&both(&own)), (3, vec![], [12, 27]));
 }
 

@@ -1,5 +1,5 @@
-//! Applications that write over time, and flows that stop, compared with calculations of the segments sent and of the
-//! arrival time of the last byte.
+//! Applications that write over time, and flows that stop, compared with calculated numbers of segments and with the
+//! calculated arrival time of the last byte.
 
 use crate::common::packets::packets;
 use crate::common::{both, tcp, SECOND};
@@ -16,7 +16,7 @@ const ONE_WAY: u64 = 31_020 * US;
 /// Time from the transmission of a segment to the arrival of its ACK of 40 bytes: 32 us on the trunk and 320 ns on other links.
 const ROUND_TRIP: u64 = ONE_WAY + 30_032 * US + 2 * 320_000;
 
-/// Returns a flow over three links of 10 ms each, with an initial window that never limits a stream of 1 Mbit/s.
+/// Returns a flow over three links with a delay of 10 ms each; its initial window never limits a stream of 1 Mbit/s.
 fn path(traffic: TrafficConfig, stop: StopConfig, window: u64) -> Scenario {
     let tcp = TcpConfig {
         mss_bytes: MSS,
@@ -34,7 +34,7 @@ fn path(traffic: TrafficConfig, stop: StopConfig, window: u64) -> Scenario {
     scenario
 }
 
-/// Returns writes at 1 Mbit/s: a full segment every 9.68 ms.
+/// Returns writes at 1 Mbit/s, that is, a full segment every 9.68 ms.
 fn stream(write_bytes: Option<u32>, bursts: Option<BurstsConfig>) -> TrafficConfig {
     TrafficConfig::Stream(StreamConfig {
         rate_bps: 1_000_000,
@@ -43,7 +43,8 @@ fn stream(write_bytes: Option<u32>, bursts: Option<BurstsConfig>) -> TrafficConf
     })
 }
 
-/// Asserts that a flow sent the given segments and bytes, each once, and that the last byte arrived at `completion`.
+/// Asserts that a flow sent the given numbers of segments and bytes, each only once, and that the last byte arrived at
+/// `completion`.
 fn sent_and_arrived(report: &Report, segments: u64, bytes: u64, completion: u64) {
     let flow = &report.flows[0];
     assert_eq!(
@@ -60,7 +61,7 @@ fn a_stream_sends_a_segment_for_each_write_until_it_stops() {
         StopConfig::After { after_ps: SECOND },
         65_536,
     ));
-    // Writes 0 to 103 precede 1 s; the last one is at 103 · 9.68 ms.
+    // Writes 0 to 103 take place within the first second; the last one is at 103 · 9.68 ms.
     sent_and_arrived(&report, 104, 104 * u64::from(MSS), 103 * 9_680 * US + ONE_WAY);
 }
 
@@ -71,8 +72,8 @@ fn a_write_ends_with_a_short_segment() {
         StopConfig::At { at_ps: SECOND / 10 },
         65_536,
     ));
-    // Five writes at intervals of 24 ms, each of segments with 1210, 1210 and 580 bytes. The last segment waits 2 ms
-    // for the others at the trunk, and takes 620 · 8 bits there and on two links of 1 Gbit/s.
+    // Five writes at intervals of 24 ms, each of segments with 1210, 1210 and 580 bytes. The last segment waits 2 ms at
+    // the trunk for the other two; its 620 · 8 bits are transmitted there and on two 1 Gbit/s links.
     let last = 96 * MS + 10 * US + 2 * MS + 496 * US + 4_960_000 + 30 * MS;
     sent_and_arrived(&report, 15, 15_000, last);
     assert_eq!(report.flows[0].sender.short_bytes, 5 * 580);
@@ -90,18 +91,19 @@ fn bursts_of_fixed_times_hold_equal_numbers_of_writes() {
         StopConfig::At { at_ps: 960 * MS },
         65_536,
     ));
-    // Writes 0 to 5 of each of ten bursts precede its 50 ms.
+    // In each of ten bursts, writes 0 to 5 take place within the burst's 50 ms.
     let last = 900 * MS + 5 * 9_680 * US;
     sent_and_arrived(&report, 60, 60 * u64::from(MSS), last + ONE_WAY);
 }
 
-/// With a window of four segments, the ACK of each, one round trip later, releases the next one.
+/// With a window of four segments, the ACK of each segment, which arrives one round trip later, releases the next
+/// segment.
 #[test]
 fn a_greedy_flow_sends_nothing_after_its_stop() {
     let stop = |at_ps| path(TrafficConfig::Greedy {}, StopConfig::At { at_ps }, 4 * u64::from(MSS));
-    // 8 round trips are 488.421 12 ms, and the trunk spaces the four segments of each by 1 ms.
+    // Eight round trips take 488.421 12 ms, and the trunk spaces the four segments of each round trip by 1 ms.
     let eighth = 8 * ROUND_TRIP;
-    // A packet that arrives at the time of the stop is processed before it.
+    // A packet that arrives at the same time as the stop is processed before the stop.
     let cases = [
         (500 * MS, 36),
         (eighth + MS, 34),
@@ -117,7 +119,8 @@ fn a_greedy_flow_sends_nothing_after_its_stop() {
     }
 }
 
-/// A flow whose data have all arrived at its stop is complete then; one that completed earlier keeps its time.
+/// If all data of a flow have arrived when it is stopped, it is complete at that time; a flow that completed earlier
+/// keeps its completion time.
 #[test]
 fn a_stop_after_the_last_arrival_completes_a_stream_and_not_a_transfer() {
     let once = path(stream(Some(100), None), StopConfig::After { after_ps: 1 }, 65_536);
@@ -145,6 +148,6 @@ fn a_stopped_datagram_flow_sends_no_more() {
         payload_bytes: 1222,
     });
     let report = both(&path(cbr, StopConfig::At { at_ps: SECOND }, 65_536));
-    // A datagram is sent every 10 ms, the last one at 990 ms.
+    // A datagram is sent every 10 ms; the last one is sent at 990 ms.
     assert_eq!((report.datagrams[0].sent, report.datagrams[0].received), (100, 100));
 }

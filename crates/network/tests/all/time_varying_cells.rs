@@ -22,7 +22,7 @@ fn still() -> TimeVaryingConfig {
     }
 }
 
-/// Returns a rate that falls step by step to zero, so that the transmitter never waits for cells.
+/// Returns a rate that falls to zero step by step, so that the transmitter never waits for cells.
 fn falling() -> Option<ServiceConfig> {
     let steps = [
         (0, RATE),
@@ -61,8 +61,8 @@ fn outages([arriving, waiting]: [HoldOrDrop; 2], in_service: InService, in_fligh
     })
 }
 
-/// Returns a scenario with datagrams every 10 us over a static and a time-varying link with `room` cells or packets of
-/// buffer.
+/// Returns a scenario with datagrams every 10 us over a static link and a time-varying link, whose buffers hold `room`
+/// cells or packets.
 fn one_way(framing: Framing, room: u64, motion: TimeVaryingConfig) -> Scenario {
     let mut builder = Builder::new(1, room, policy("tail-drop"));
     let [from, switch, to] = [NodeKind::Host, NodeKind::Switch, NodeKind::Host].map(|kind| builder.node(kind));
@@ -70,7 +70,7 @@ fn one_way(framing: Framing, room: u64, motion: TimeVaryingConfig) -> Scenario {
     let second = builder.link(switch, to, RATE, MS);
     builder.flow(vec![first, second], tcp(RecoveryKind::Reno, 65_535));
     let mut scenario = builder.scenario;
-    // 32 bytes and 16 bytes of LLC/SNAP and AAL5 trailer fill a cell.
+    // 32 bytes of payload and 16 bytes of LLC/SNAP header and AAL5 trailer fill a cell.
     let bytes = if framing == Framing::Aal5 { 32 } else { 53 };
     scenario.flows[0].traffic = TrafficConfig::Cbr(CbrConfig {
         rate_bps: 8 * bytes * 100_000,
@@ -89,7 +89,7 @@ fn one_way(framing: Framing, room: u64, motion: TimeVaryingConfig) -> Scenario {
     scenario
 }
 
-/// Returns the counts of delivered and lost packets, by cause.
+/// Returns the numbers of delivered packets and of lost packets, by cause.
 fn delivered_and_lost(report: &Report) -> [u64; 6] {
     match (report.ports.get(2), report.packet_ports.get(2)) {
         (Some(cells), _) => [
@@ -120,8 +120,8 @@ fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
     for between in [Between::Linear, Between::Hold] {
         for at in [Instant::End, Instant::Start] {
             let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
-            // After the whole queue was dropped, the transmitter continues with the bits of the interrupted cell when
-            // cells arrive again.
+            // After all queued cells have been dropped, the transmitter continues with the bits of the interrupted cell
+            // when cells arrive again.
             for (policies, in_service, in_flight) in [
                 ([hold, hold], InService::Hold, InFlight::Deliver),
                 ([drop, drop], InService::Hold, InFlight::Drop),
@@ -140,7 +140,7 @@ fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
                         [Framing::Aal5, Framing::Ip].map(|framing| both(&one_way(framing, room, motion.clone())));
                     let name = format!("{between:?} {at:?} {policies:?} {in_service:?} {in_flight:?} {room}");
                     assert_eq!(delivered_and_lost(&cells), delivered_and_lost(&packets), "{name}");
-                    // Sum, minimum, maximum and jitter of all delays, and the number of delays in each class.
+                    // Sum, minimum, maximum and jitter of all delays, and number of delays in each class.
                     let [one, other] = [&cells, &packets].map(|report| &report.datagrams[0]);
                     assert_eq!(
                         (one.received, one.lost, &one.delays),
@@ -154,7 +154,7 @@ fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
     }
 }
 
-/// Checks links whose series have only equal values.
+/// Checks links whose series contain only equal values.
 #[test]
 fn series_of_equal_values_equal_a_static_link() {
     for name in ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"] {

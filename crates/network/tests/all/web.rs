@@ -93,12 +93,12 @@ fn on_an_idle_network_files_take_the_rounds_of_slow_start() {
         40,
         &tcp(RecoveryKind::Reno, window),
     );
-    // The window of an idle connection is reset, so every file starts with the same window.
+    // The window of an idle connection is reset, so each file starts with the same window.
     scenario.flows[0].tcp.idle_restart = true;
     let report = run(&with_web(scenario, &slow), 1);
     let cell = 424.0 / 155_520_000.0;
-    // Cells do not queue at switches: a packet takes the time of its cells, one more cell per switch, and up to a slot
-    // per link for alignment.
+    // Cells do not queue at switches. A packet takes the time of its cells, the time of one more cell per switch, and
+    // up to one slot per link for alignment.
     let one_way = |cells: f64| 3.0 * WAN as f64 / 1e12 + (cells + 2.0) * cell;
     let slots = 3.0 * cell;
     let files: Vec<&File> = report.web[0]
@@ -112,8 +112,8 @@ fn on_an_idle_network_files_take_the_rounds_of_slow_start() {
             [Some(file.requested), file.answered, file.completed].map(|time| time.unwrap_or_default().as_seconds());
         let request = answered - requested;
         assert!((one_way(4.0)..one_way(4.0) + slots).contains(&request), "{request}");
-        // The rounds have 1, 2, 4, ... segments, because each ACK releases two. The segments of the last round are
-        // contiguous.
+        // The rounds have 1, 2, 4, ... segments, because each ACK releases two segments. The segments of the last round
+        // follow each other without gaps.
         let segments = file.bytes.div_ceil(mss);
         let rounds = f64::from(segments.ilog2());
         let last = (file.bytes - (segments - 1) * mss + 56).div_ceil(48) as f64;
@@ -129,7 +129,7 @@ fn on_an_idle_network_files_take_the_rounds_of_slow_start() {
     }
 }
 
-/// Returns the results of a client whose first packet, a request, is lost.
+/// Returns the results of a client whose first packet, which is a request, is lost.
 fn first_request_lost(web: &WebConfig) -> (longpipe_network::report::WebReport, Vec<f64>) {
     let mut build = Builder::new(20, 1000, policy("tail-drop"));
     build.flow_over_a_switch(155_520_000, tcp(RecoveryKind::Reno, 65_536));
@@ -154,7 +154,7 @@ fn a_single_lost_request_is_retransmitted_after_a_timeout() {
     };
     let (report, waits) = first_request_lost(&rare);
     assert_eq!((report.requests.timeouts, report.requests.fast_retransmits), (1, 0));
-    // The timeout is 30 ticks of 100 ms, the first of which had partly passed.
+    // The timeout lasts 30 ticks of 100 ms; part of the first tick had already passed.
     assert!((2.9..3.001).contains(&waits[0]), "{waits:?}");
     assert!(waits[1..].iter().all(|&wait| wait < 0.001));
 }
@@ -163,7 +163,7 @@ fn a_single_lost_request_is_retransmitted_after_a_timeout() {
 fn a_lost_request_before_others_is_fast_retransmitted_and_answered_first() {
     let (report, waits) = first_request_lost(&web());
     assert_eq!((report.requests.timeouts, report.requests.fast_retransmits), (0, 1));
-    // The three following requests cause the duplicate ACKs, and all four are answered together.
+    // The three requests that follow cause the duplicate ACKs, and all four requests are answered together.
     let requested = |file: usize| report.files[file].requested.as_seconds();
     assert!((waits[0] - (requested(3) - requested(0))).abs() < 0.001, "{waits:?}");
     let answered: Vec<_> = report.files[..4].iter().map(|file| file.answered).collect();

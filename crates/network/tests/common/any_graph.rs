@@ -38,14 +38,14 @@ struct FlowDraft {
     ends: (usize, usize),
     there: u16,
     back: Option<u16>,
-    /// Alternative route that visits switches repeatedly, possibly back to the first host; used if the checks accept
-    /// it.
+    /// Alternative route that visits switches repeatedly and may lead back to the first host; it is used if the checks
+    /// accept it.
     wandering: Option<(bool, u16)>,
     tcp: usize,
     traffic: TrafficDraft,
     start: StartDraft,
     stop: Option<StopDraft>,
-    /// Host that splits the flow, and its buffer, as a number of segments in addition to two.
+    /// Host that splits the flow, and its buffer, given as a number of segments in addition to two.
     split: Option<(usize, u64)>,
 }
 
@@ -60,7 +60,7 @@ struct RunDraft {
     traces: u8,
     samples: u64,
     extremes: Vec<Extreme>,
-    /// Permutations of nodes and links; 0 keeps the order.
+    /// Permutations of nodes and links; 0 preserves the order.
     orders: (u8, u8),
 }
 
@@ -76,7 +76,7 @@ struct Draft {
     run: RunDraft,
 }
 
-/// Strategy: scenarios, some of which have fields at the ends of their ranges.
+/// Strategy: scenarios; in some of them, fields are at the ends of their ranges.
 pub fn with_ends(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value = Scenario> {
     (usual, fields::any_fields()).prop_map(|(mut scenario, fields)| {
         fields::set(&mut scenario, &fields);
@@ -235,7 +235,7 @@ impl Draft {
         for &extreme in &self.run.extremes {
             extremes::set(&mut scenario, extreme);
         }
-        // Both parts of a split connection have equal traffic.
+        // Both parts of a split connection carry the same traffic.
         for index in 0..scenario.flows.len() {
             if let Some(onward) = scenario.flows[index].onward {
                 scenario.flows[index].traffic = scenario.flows[onward.flow].traffic.clone();
@@ -293,7 +293,7 @@ impl Draft {
         }
     }
 
-    /// Reroutes flows over switches more than once, or back to their first host.
+    /// Reroutes flows so that they pass switches more than once or return to their first host.
     fn let_wander(&self, graph: &Graph, scenario: &mut Scenario) {
         for (index, draft) in self.flows.iter().enumerate() {
             let Some((home, number)) = draft.wandering else {
@@ -317,7 +317,7 @@ impl Draft {
     fn flow(&self, graph: &Graph, pace: Pace, index: usize, draft: &FlowDraft) -> FlowConfig {
         let hosts = &graph.hosts;
         let from = draft.ends.0 % hosts.len();
-        // Any host except the first one.
+        // This can be any host except the first one.
         let to = (from + 1 + draft.ends.1 % (hosts.len() - 1)) % hosts.len();
         let way = |from: usize, to: usize, number: u16| {
             routes::route(graph, hosts[from], hosts[to], number)
@@ -367,7 +367,7 @@ impl RunDraft {
     }
 }
 
-/// Returns a permutation: the new index of each of `count` items.
+/// Returns a permutation: for each of `count` items, its new index.
 fn order(count: usize, number: u8) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     if number > 0 {
@@ -394,7 +394,7 @@ fn reorder_nodes(scenario: &mut Scenario, number: u8) {
     }
 }
 
-/// Permutes links, which affects ties and the slot phases of switches.
+/// Permutes the links, which affects ties and the slot phases of switches.
 fn reorder_links(scenario: &mut Scenario, number: u8) {
     let places = order(scenario.links.len(), number);
     arrange(&mut scenario.links, &places);

@@ -1,4 +1,4 @@
-//! Random paths on which cells of several wires meet more than once, or come from hosts at several distances.
+//! Random paths on which cells from several wires meet more than once, or come from hosts at several distances.
 
 use super::random::{any_loss, any_policy, any_tcp, any_ties, RATE};
 use super::{Builder, LAN, SECOND, WAN};
@@ -6,7 +6,7 @@ use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, Tr
 use longpipe_tcp::config::TcpConfig;
 use proptest::prelude::*;
 
-/// A flow: its first and last switch, its hosts at these switches, its connection, start and size.
+/// A flow: its first and last switch, its hosts at these switches, its connection, its start time and its size.
 type FlowDraft = (usize, usize, usize, TcpConfig, u64, u64);
 
 fn any_flow(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = FlowDraft> {
@@ -25,7 +25,7 @@ fn any_segment() -> impl Strategy<Value = u32> {
 }
 
 prop_compose! {
-    /// Strategy: two to six switches in a row with flows in both directions; the distances of hosts are either all
+    /// Strategy: two to six switches in a row, with flows in both directions; the distances of hosts are either all
     /// different or mostly equal.
     pub fn any_chain()(
         switches in prop_oneof![1 => Just(2usize), 3 => 3usize..7],
@@ -58,7 +58,7 @@ prop_compose! {
         let row: Vec<usize> = (0..switches).map(|_| build.node(NodeKind::Switch)).collect();
         let trunk = |at: usize| trunks[if one_trunk { 0 } else { at }];
         let trunks: Vec<usize> = (1..switches).map(|at| build.link(row[at - 1], row[at], trunk(at - 1).0, trunk(at - 1).1)).collect();
-        // Links to each switch's hosts, at most three.
+        // Links to the hosts of each switch, at most three.
         let mut hosts = vec![[None; 3]; switches];
         for (enter, further, number, config, start, size) in flows {
             let enter = enter % switches;

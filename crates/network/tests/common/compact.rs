@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Minimum length of a value that is stored as a part.
 const LEAST_PART: usize = 24;
 
-/// Returns the parts, each of which refers only to earlier ones, and the values with references to parts.
+/// Returns the parts, each of which refers only to earlier parts, and the values, which refer to parts.
 pub fn shortened(values: &[&Value]) -> (Vec<Value>, Vec<Value>) {
     let folded: Vec<Value> = values.iter().map(|value| folded(value)).collect();
     let mut parts = Parts::default();
@@ -39,7 +39,7 @@ pub fn expanded(value: &Value, parts: &[Value]) -> Value {
     rows.map(row).collect()
 }
 
-/// Returns a value whose components are transformed by a function.
+/// Returns a value after applying a function to its components.
 fn within(value: &Value, change: &mut impl FnMut(&Value) -> Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -88,7 +88,7 @@ impl Parts {
             Value::Object(_) | Value::Array(_) => {
                 let times = self.counts.entry(value.to_string()).or_default();
                 *times += 1;
-                // A part is written once; its components are not replaced separately.
+                // A part is written once; its components are not replaced by parts of their own.
                 if *times > 1 {
                     return;
                 }

@@ -16,13 +16,13 @@ use std::sync::Once;
 
 /// Number of events after which a run is considered endless.
 pub const MANY_EVENTS: u64 = 20_000_000;
-/// Number of events between checks of the limit `MANY_EVENTS`.
+/// Number of events between two checks of the limit `MANY_EVENTS`.
 const CHUNK: u64 = 100_000;
 
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Short description, equal for all failures of one kind.
+    /// Short description, which is the same for all failures of one kind.
     pub kind: String,
     /// Details of this failure.
     pub detail: String,
@@ -40,7 +40,7 @@ pub struct Finished<P> {
 
 type Outcome<P> = Result<Finished<P>, Finding>;
 
-/// Returns all failures of a scenario's runs; a run fails after `most_events` events.
+/// Returns all failures of a scenario's runs; a run fails if it takes more than `most_events` events.
 pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding> {
     let mut found = vec![];
     let run = Run {
@@ -82,7 +82,7 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
     keep(same("a run differs where it goes bit by bit", whole, &in_bits));
     let failed = [reference.err(), trains.err(), in_bits.err()].into_iter().flatten();
     let failed_watched = watched.into_iter().filter_map(Result::err);
-    // Failures of a single run precede differences between runs.
+    // Failures of a single run come before differences between runs.
     failed.chain(failed_watched).chain(found).collect()
 }
 
@@ -91,7 +91,7 @@ pub fn compare(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
     failed(findings(scenario, seed, MANY_EVENTS))
 }
 
-/// Compares the engines without probes, like `compare`.
+/// Compares the engines without probes; otherwise, it works as `compare` does.
 pub fn compare_engines(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
     let run = Run {
         scenario,
@@ -116,7 +116,7 @@ fn failed(found: Vec<Finding>) -> Result<(), TestCaseError> {
     }
 }
 
-/// Returns a generator of step sizes: some with few events, some with many.
+/// Returns a generator of step sizes; some steps have few events, others have many.
 fn bits(seed: u64) -> impl FnMut() -> u64 {
     let mut stream = Stream::new(seed, "bits", 0);
     let max = [1, 3, 40, 1000][stream.below(4) as usize];
@@ -175,7 +175,7 @@ impl Run<'_> {
     }
 }
 
-/// Compares two runs, if both succeeded.
+/// Compares two runs if both succeeded.
 fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Finding> {
     let (Ok(one), Ok(other)) = (one, other) else {
         return Ok(());
@@ -271,7 +271,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
     }
 }
 
-/// Returns the packets that ports count as lost, with the causes that the drop trace has for each counter.
+/// Returns the packets that ports count as lost; the causes are those that the drop trace has for each counter.
 fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 7] {
     let sum = |count: fn(&PacketReport) -> u64| report.packet_ports.iter().map(count).sum();
     let outage = |port: &PacketReport| port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
@@ -329,7 +329,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     if scenario.traces.queue && recorded != arrived {
         return Err(unequal("not all queues are recorded", recorded, arrived));
     }
-    // With outages, packets with a known departure time may be dropped.
+    // If there are outages, packets with a known departure time may still be dropped.
     let is_static = scenario.links.iter().all(|link| link.motion.is_none());
     let left: u64 = routers().map(|port| port.packets_out).sum();
     let recorded = recorder.delays.delay.len() as u64;
@@ -377,11 +377,11 @@ pub struct Panic {
 }
 
 thread_local! {
-    /// The latest panic that was caught.
+    /// The latest panic that was caught, if any.
     static CAUGHT: RefCell<Option<Option<Panic>>> = const { RefCell::new(None) };
 }
 
-/// Returns the result of a call, or its panic, which is not printed.
+/// Returns the result of a call, or its panic, without printing the panic.
 pub fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Panic> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

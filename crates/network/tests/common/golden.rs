@@ -34,14 +34,14 @@ pub struct Pinned {
     pub hash: String,
     /// Hash of all traces.
     pub traces: String,
-    /// By flow: bytes delivered, segments sent and retransmitted, timeouts, fast retransmits.
+    /// For each flow: bytes delivered, segments sent and retransmitted, timeouts, and fast retransmits.
     pub flows: Vec<[u64; 5]>,
-    /// By link, in cells or packets: arrived, departed, lost to overflow, AQM, discard and injected loss, and
+    /// For each link, in cells or packets: arrived, departed, lost to overflow, AQM, discard and injected loss, and
     /// held.
     pub ports: Vec<[u64; 7]>,
     /// Number of completed web files.
     pub files: usize,
-    /// Cells delivered, by VBR source.
+    /// Number of cells delivered for each VBR source.
     pub vbr: Vec<u64>,
 }
 
@@ -94,7 +94,7 @@ pub fn write_entries(entries: &[Entry]) {
     write("scenarios.jsonl", parts.chain(rows));
 }
 
-/// Returns the recorded results, or an empty list for engine 0 if there is no file.
+/// Returns the recorded results; if there is no file, an empty list for engine 0.
 pub fn results() -> Results {
     let mut lines = lines("results.jsonl").into_iter();
     let engine = lines
@@ -120,7 +120,7 @@ pub fn write_results(engine: u32, pinned: &[Pinned]) {
 }
 
 impl Entry {
-    /// Creates an entry whose numbers JSON represents exactly.
+    /// Creates an entry whose numbers can be represented exactly in JSON.
     pub fn new(name: &str, scenario: &Scenario) -> Entry {
         let mut scenario = serde_json::to_value(scenario).expect("a scenario is plain data");
         round(&mut scenario);
@@ -236,7 +236,7 @@ fn pinned(name: &str, report: &Report, traces: &str) -> Pinned {
     }
 }
 
-/// Returns a short description of the first difference between two results of an entry.
+/// Returns a short description of the first difference between two results of the same entry.
 pub fn difference(one: &Pinned, other: &Pinned) -> Option<String> {
     if one == other {
         return None;

@@ -1,5 +1,5 @@
-//! Invariants of every run: no link exceeds its rate, no queue's mean exceeds its peak, no packet is faster than light,
-//! ports conserve packets, and sequence numbers never decrease.
+//! Invariants of every run: no link exceeds its rate, no queue's mean length exceeds its maximum, no packet is faster
+//! than the propagation delay allows, ports conserve packets, and sequence numbers never decrease.
 
 use super::compare::Finding;
 use super::SECOND;
@@ -91,7 +91,7 @@ fn check_port(port: &PortReport) -> Result<(), Finding> {
     check_mean(port.mean_queue, port.peak_queue as f64, detail)
 }
 
-/// Returns whether packets may arrive twice.
+/// Returns whether packets may arrive more than once.
 fn duplicates(scenario: &Scenario) -> bool {
     let mut conditioners = scenario.links.iter().flat_map(|link| &link.conditioners);
     conditioners.any(|config| matches!(config, ConditionerConfig::Duplication(_)))
@@ -116,7 +116,8 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Returns the bits that a link can send in a run without outages, times the picoseconds of a second.
+/// Returns the number of bits that a link can send in a run without outages, times the number of picoseconds in a
+/// second.
 fn capacity(link: &LinkConfig, duration_ps: u64) -> u128 {
     // One picosecond is added because departures are rounded down.
     let until = duration_ps + 1;
@@ -144,7 +145,7 @@ fn capacity(link: &LinkConfig, duration_ps: u64) -> u128 {
     }
 }
 
-/// Payload of a flow in one direction: data or requests.
+/// Payload of a flow in one direction, which is either data or requests.
 #[derive(Clone, Debug, Default)]
 struct Sequence {
     /// End of the sent data.
@@ -161,11 +162,12 @@ pub struct Trail {
     /// Minimum propagation delay of each flow, in both directions [ps].
     propagation: Vec<[u64; 2]>,
     sequences: Vec<[Sequence; 2]>,
-    /// By flow: whether its sender may probe a closed window with the last acknowledged byte (RFC 9293 section 3.8.6.1).
+    /// For each flow, whether its sender may probe a closed window with the last acknowledged byte (RFC 9293 section
+    /// 3.8.6.1).
     probes: Vec<bool>,
-    /// Send times of packets in flight, by flow, direction (data or ACKs) and packet number.
+    /// Send times of the packets in flight, indexed by flow, direction (data or ACKs) and packet number.
     sent: HashMap<(usize, bool, u32), Time>,
-    /// Whether packets may arrive twice.
+    /// Whether packets may arrive more than once.
     duplicates: bool,
     /// The first violated invariant.
     pub broken: Result<(), Finding>,
@@ -182,7 +184,7 @@ impl Trail {
             })
         };
         let propagation = scenario.flows.iter().map(|flow| match flow.rerouting {
-            // A packet in flight during a route change may use a part of each route.
+            // If the route changes while a packet is in flight, the packet may use a part of each route.
             Some(_) => [0, 0],
             None => [&flow.route, &flow.return_route].map(|route| route.iter().map(min).sum()),
         });

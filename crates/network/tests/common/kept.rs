@@ -26,7 +26,7 @@ impl Kept {
         Kept::parse(&std::fs::read_to_string(path).expect("a file that can be read"))
     }
 
-    /// Writes JSON with one line for each node, link, flow and source.
+    /// Writes JSON that has one line for each node, link, flow and source.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         let scenario = serde_json::to_value(&self.scenario).expect("a scenario is plain data");
         let fields = scenario

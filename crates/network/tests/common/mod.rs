@@ -81,7 +81,7 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
     }
 }
 
-/// Returns TCP with the parameters of frr-96.
+/// Returns the TCP configuration with the parameters of frr-96.
 pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
     TcpConfig {
         recovery: recovery(kind),
@@ -118,7 +118,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
     }
 }
 
-/// Returns a policy by name, with the parameters of frr-96.
+/// Returns the policy with the given name and the parameters of frr-96.
 pub fn policy(name: &str) -> PolicyConfig {
     let (z, keep_last) = (0.8, true);
     match name {
@@ -206,7 +206,7 @@ impl Builder {
         self.scenario.links.len() - 2
     }
 
-    /// Adds a greedy flow over duplex links, each given by the index of its first direction.
+    /// Adds a greedy flow over duplex links, each of which is given by the index of its first direction.
     pub fn flow(&mut self, route: Vec<usize>, tcp: TcpConfig) {
         let return_route = route.iter().rev().map(|link| link ^ 1).collect();
         self.scenario.flows.push(FlowConfig {
@@ -250,7 +250,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
     simulation.report().expect("what entered is accounted for")
 }
 
-/// Runs a scenario with a recorder; every arrival at a host then has an event.
+/// Runs a scenario with a recorder; with it, every arrival at a host has an event.
 #[allow(dead_code)]
 pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
@@ -271,8 +271,8 @@ pub fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Returns whether a transfer is complete exactly if all its bytes were delivered; a transfer with a stop time may
-/// complete with fewer bytes.
+/// Returns whether each transfer is complete exactly if all of its bytes were delivered; a transfer with a stop time
+/// may be complete with fewer bytes.
 #[allow(dead_code)]
 pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     report.flows.iter().zip(&scenario.flows).all(|(flow, config)| {
@@ -286,7 +286,7 @@ pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     })
 }
 
-/// Asserts that flows of `parking_lot` over one bottleneck get more than flows over both.
+/// Asserts that the flows of `parking_lot` that cross only one bottleneck get more than the flows that cross both.
 #[allow(dead_code)]
 pub fn short_routes_get_more(report: &Report) {
     let delivered: Vec<u64> = report.flows.iter().map(|flow| flow.delivered_bytes).collect();
@@ -314,8 +314,8 @@ pub fn web() -> WebConfig {
     }
 }
 
-/// Adds a VBR source and its sink to a dumbbell's switches: alternately on, at the full rate, and off, each for
-/// `period_ps`.
+/// Adds a VBR source and its sink to a dumbbell's switches. The source is alternately on, at the full rate, and off,
+/// each for `period_ps`.
 #[allow(dead_code)]
 pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -> Scenario {
     let (rate, delay) = (scenario.links[0].rate_bps, scenario.links[0].delay_ps);
@@ -339,7 +339,7 @@ pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -
     build.scenario
 }
 
-/// Adds a second flow that never starts to the route of each flow of a dumbbell, so that several flows share each wire.
+/// Adds a flow that never starts to the route of each flow of a dumbbell, so that several flows share each wire.
 #[allow(dead_code)]
 pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) -> Scenario {
     let mut build = Builder::new(1, 200, policy);
@@ -354,8 +354,7 @@ pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) ->
     build.scenario
 }
 
-/// Returns three switches in a row: two flows cross both trunks, and one more flow crosses each of
-/// them alone.
+/// Returns three switches in a row: two flows cross both trunks, and one additional flow crosses each trunk alone.
 #[allow(dead_code)]
 pub fn parking_lot(seconds: u64, buffer_cells: u64, policy: PolicyConfig, tcp: &TcpConfig) -> Scenario {
     const RATE: u64 = 155_520_000;

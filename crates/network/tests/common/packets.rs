@@ -5,7 +5,7 @@ use longpipe_network::scenario::{BufferConfig, BufferUnit, Framing, Scenario};
 use longpipe_network::Report;
 use longpipe_tcp::config::TcpConfig;
 
-/// Returns the number of lost packets, over all causes.
+/// Returns the number of packets lost for any cause.
 pub fn lost(report: &Report) -> u64 {
     let ports = report.packet_ports.iter();
     ports
@@ -13,7 +13,7 @@ pub fn lost(report: &Report) -> u64 {
         .sum()
 }
 
-/// Returns a scenario with IP packets instead of cells.
+/// Returns a scenario that has IP packets instead of cells.
 pub fn ip(mut scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
     scenario.framing = Framing::Ip;
     for link in &mut scenario.links {

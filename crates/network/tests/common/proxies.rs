@@ -1,4 +1,4 @@
-//! A path from a host over a split-TCP proxy to another host.
+//! A path from a host through a split-TCP proxy to another host.
 
 use super::{recovery, tcp, Builder, SECOND};
 use longpipe_network::scenario::{ForwardingConfig, Framing, NodeKind, PolicyConfig, Scenario, Ties, TrafficConfig};
@@ -10,7 +10,7 @@ pub const MSS: u64 = 1000;
 /// A rate [bit/s] and a delay [ps].
 pub type Pipe = (u64, u64);
 
-/// Returns end points for both connections, with windows large enough not to limit them.
+/// Returns the end points of both connections, whose windows are too large to limit them.
 pub fn end_points(kind: RecoveryKind) -> TcpConfig {
     TcpConfig {
         mss_bytes: MSS as u32,
@@ -19,7 +19,7 @@ pub fn end_points(kind: RecoveryKind) -> TcpConfig {
     }
 }
 
-/// Returns a scenario of 20 s with IP packets over both links. Flow 0 leads from the proxy to the last host, flow 1
+/// Returns a scenario of 20 s with IP packets over both links. Flow 0 leads from the proxy to the last host, and flow 1
 /// from the first host to the proxy.
 pub fn split(pipes: [Pipe; 2], tcp: &TcpConfig, traffic: TrafficConfig, buffer_bytes: u64) -> Scenario {
     let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});

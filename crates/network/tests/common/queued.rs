@@ -41,7 +41,7 @@ impl Queued for Packet {
     }
 }
 
-/// Returns the state of a port at `now` whose buffer holds `room_packets` packets.
+/// Returns the state at `now` of a port whose buffer holds `room_packets` packets.
 pub fn port(now: Time, room_packets: u64) -> PortState {
     PortState {
         now,
@@ -52,7 +52,7 @@ pub fn port(now: Time, room_packets: u64) -> PortState {
     }
 }
 
-/// Enqueues a packet at a port without a limit. Returns whether it was accepted.
+/// Enqueues a packet at a port that has no limit. Returns whether the packet was accepted.
 pub fn enqueue(disc: &mut impl QueueDisc<Packet>, now: Time, packet: Packet) -> bool {
     let mut stays = true;
     disc.enqueue(&port(now, u64::MAX), packet, |_, _| stays = false);

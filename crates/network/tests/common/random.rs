@@ -1,4 +1,4 @@
-//! Random scenarios with few parameters.
+//! Random scenarios that have few parameters.
 
 use super::{tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::scenario::web::WebConfig;
@@ -29,7 +29,7 @@ pub fn cases(complete: u32) -> ProptestConfig {
         None if std::env::var_os("LONGPIPE_THOROUGH").is_some_and(|value| value == "1") => complete,
         None => complete.div_ceil(3),
     };
-    // Some properties reject two out of five scenarios.
+    // Some properties reject two of five scenarios.
     let max_global_rejects = config.max_global_rejects.max(cases);
     ProptestConfig {
         cases,
@@ -102,7 +102,7 @@ pub fn any_loss() -> impl Strategy<Value = LossConfig> {
     ]
 }
 
-/// Adds a flow that starts before `start`, greedy unless `size` is large.
+/// Adds a flow that starts before `start`; it is greedy unless `size` is large.
 fn add_flow(build: &mut Builder, route: Vec<usize>, config: TcpConfig, start: u64, size: u64) {
     build.flow(route, config);
     let flow = build.scenario.flows.last_mut().expect("one was added");
@@ -153,7 +153,8 @@ prop_compose! {
     }
 }
 
-/// Strategy: a TCP configuration with one of the given MSSs, and any window, recovery, delayed ACKs and fine timer.
+/// Strategy: a TCP configuration with one of the given MSSs, and with any window, recovery algorithm, delayed ACKs and
+/// fine timer.
 pub fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
     (
         mss,
@@ -196,8 +197,8 @@ pub fn any_ties() -> impl Strategy<Value = Ties> {
 }
 
 prop_compose! {
-    /// Strategy: hosts with several flows each over one trunk, usually at equal rates and delays, so that the engines
-    /// differ.
+    /// Strategy: hosts that send several flows each over one trunk, usually with equal rates and delays, so that
+    /// differences between the engines matter.
     pub fn any_dumbbell()(
         buffer in prop_oneof![200u64..1500, 193u64..260],
         unlimited in prop::bool::weighted(0.05),
@@ -291,7 +292,7 @@ prop_compose! {
         let mut hosts = [[None; 2]; 4];
         for (way, apart, config, start, size) in flows {
             let (enter, leave) = [(0, 2), (0, 1), (1, 2), (2, 0)][way];
-            // Flows of one direction share their hosts, or have individual ones.
+            // Flows in one direction share their hosts or have hosts of their own.
             let [access, exit] = match hosts[way] {
                 [Some(access), Some(exit)] if !apart => [access, exit],
                 _ => {

@@ -11,7 +11,7 @@ use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 /// Maximum number of events of a reduced scenario.
 pub const FEW_EVENTS: u64 = 400_000;
 
-/// Returns the smallest scenario found for which `fails` holds, after at most `looks` attempts.
+/// Returns the smallest scenario found for which `fails` returns true, after at most `looks` attempts.
 pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) -> Kept {
     let mut min = kept.clone();
     let mut left = looks;
@@ -37,12 +37,12 @@ pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) 
     }
 }
 
-/// Returns the scenario with change `number`; None after the last change.
+/// Returns the scenario after change `number`; None if there is no such change.
 fn change(kept: &Kept, number: usize) -> Option<Kept> {
     let mut changed = kept.clone();
     let scenario = &mut changed.scenario;
     let mut left = number;
-    // Returns the index of the change if it is one of the next `count`.
+    // Returns the index of the change if it is one of the next `count` changes.
     let mut among = |count: usize| {
         let here = (left < count).then_some(left);
         left = left.wrapping_sub(count);

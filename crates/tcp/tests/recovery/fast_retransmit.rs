@@ -8,8 +8,9 @@ use RecoveryKind::{Newreno, Rack, Reno, Sack, Tahoe};
 
 #[test]
 fn rfc_2582_section_5_a_guard_prevents_repeated_fast_retransmits() {
-    // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs that its
-    // retransmissions after a timeout trigger as a loss, and so does Tahoe with its own retransmissions.
+    // Reno's second loss lies below the end of the first recovery. NewReno interprets the duplicate ACKs that its
+    // retransmissions after a timeout trigger as a loss, and Tahoe does the same with the duplicate ACKs of its
+    // retransmissions.
     for (kind, lost, unguarded, guarded) in [
         (Tahoe, &[3, 4, 5, 6, 8][..], 5, 1),
         (Reno, &[0, 1, 2, 3], 2, 1),
@@ -27,7 +28,8 @@ fn rfc_2582_section_5_a_guard_prevents_repeated_fast_retransmits() {
     }
 }
 
-/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight and the packets `more` are lost.
+/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight are lost, and the packets `more` as
+/// well.
 fn tahoe(guard: bool, more: &[u64]) -> Script {
     let script = Script::new(Tahoe).lose(&[3, 4, 5, 6, 8]).lose(more);
     script.with(|tcp| tcp.tahoe.guard = guard)
@@ -54,7 +56,7 @@ fn a_guard_prevents_tahoe_from_reacting_to_duplicates_of_its_own_slow_start() {
 
 #[test]
 fn a_guard_applies_to_tahoe_after_a_timeout() {
-    // All but two of the duplicate ACKs are lost, so a timeout occurs first.
+    // All but two of the duplicate ACKs are lost, so a timeout occurs before a fast retransmit.
     let play = |guard| {
         let trace = tahoe(guard, &[]).lose_acks(3..15).play();
         (trace.timeouts, trace.fast_retransmits)
@@ -80,7 +82,7 @@ fn a_guard_allows_tahoe_to_retransmit_data_sent_after_its_recovery_except_the_fi
 
 #[test]
 fn a_guard_for_timeouts_only_allows_consecutive_fast_retransmits() {
-    // Segments 2 and 4 of one window are lost; a timeout follows, whose go-back-N causes duplicate ACKs.
+    // Segments 2 and 4 of one window are lost. A timeout follows, and its go-back-N causes duplicate ACKs.
     let fast = |lost: &[u64], guard, guard_timeouts_only| {
         let script = Script::new(Reno)
             .segments(120)
@@ -132,7 +134,8 @@ fn duplicates_inflate_the_window_with_or_without_a_fast_retransmit() {
 
 #[test]
 fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
-    // The duplicate ACKs arrive after six RTTs, the ACK of the retransmission after thirteen; the minimum RTO is ten.
+    // The duplicate ACKs arrive after six RTTs, and the ACK of the retransmission after thirteen RTTs; the minimum RTO
+    // is ten RTTs.
     for kind in [Tahoe, Reno, Newreno, Sack] {
         let play = |restarts| {
             let script = Script::new(kind).segments(16).lose(&[0]).delay(16, 6.0);
@@ -150,9 +153,9 @@ fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
 #[test]
 fn fewer_than_three_duplicates_leave_the_loss_to_the_timer() {
     for kind in RecoveryKind::iter() {
-        // Two of the ACKs after the hole (ACK 3 and later) arrive.
+        // Of the ACKs sent after the hole (ACK 3 and later), two arrive.
         let trace = Script::new(kind).segments(16).lose(&[3]).lose_acks(5..15).play();
-        // RACK waits for a quarter of an RTT instead.
+        // RACK waits for a quarter of an RTT instead of counting duplicate ACKs.
         let expected = if kind == Rack { (1, 0) } else { (0, 1) };
         assert_eq!((trace.fast_retransmits, trace.timeouts), expected, "{kind:?}\n{trace}");
     }

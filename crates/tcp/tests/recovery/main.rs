@@ -1,4 +1,4 @@
-//! Transmissions of each loss recovery, packet by packet, and the number of RTTs that a repair takes.
+//! Transmissions of each recovery algorithm, packet by packet, and the number of RTTs that it takes to repair losses.
 
 mod fast_retransmit;
 mod rack;
@@ -33,7 +33,7 @@ fn assert_trace(trace: &Trace, expected: &[&str]) {
 
 #[test]
 fn one_two_three_and_four_losses_in_a_window() {
-    // NewReno needs one RTT per loss and SACK one or two for all losses; Reno has a timeout after three losses.
+    // NewReno needs one RTT per loss, and SACK one or two RTTs for all losses; Reno has a timeout after three losses.
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla => [Timeout, Timeout, Timeout, Timeout],
@@ -41,7 +41,7 @@ fn one_two_three_and_four_losses_in_a_window() {
             Reno => [In(1.0), In(3.0), Timeout, Timeout],
             Newreno => [In(1.0), In(2.0), In(3.0), In(4.0)],
             Sack => [In(1.0), In(1.0), In(2.0), In(2.0)],
-            // PIPE allows only the first retransmission within the RTT.
+            // PIPE allows only the first retransmission within this RTT.
             Rfc6675 => [In(1.0), In(2.0), In(2.0), In(2.0)],
             Rack => [In(1.0), In(1.0), In(1.0), In(1.0)],
         };
@@ -106,7 +106,7 @@ fn newreno_without_the_flywheel_sends_what_the_inflated_window_allows() {
 
 #[test]
 fn a_burst_limit_applies_to_each_ack_of_a_newreno_recovery() {
-    // The ACK of segment 3 advances to 14, which opens the window far beyond the data sent so far.
+    // The ACK that segment 3 triggers advances SND.UNA to 14, which opens the window far beyond the data sent so far.
     let play = |max_burst| {
         Script::new(Newreno)
             .lose(&[3, 14])
@@ -145,7 +145,7 @@ fn a_lost_retransmission_ends_in_a_timeout() {
 fn a_timeout_in_recovery_clears_the_scoreboard_and_goes_back_n() {
     let trace = Script::new(Sack).lose(&[3, 6, 22]).segments(24).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3* 6*", "2.0 22-23", "11.0 3*"]);
-    // If the scoreboard is cleared, segments that the receiver holds are retransmitted.
+    // If the scoreboard is cleared, segments that the receiver already has are retransmitted.
     let trace = Script::new(Sack).lose(&[3, 6, 22, 23]).segments(24).play();
     assert_trace(
         &trace,
@@ -185,7 +185,8 @@ fn rfc_2018_section_4_repeated_blocks_compensate_for_lost_acks() {
     assert!(retransmissions(&play(1)) > 3, "{}", play(1));
 }
 
-/// Plays a script in which segment 3 is overtaken by all later segments of its flight except the last `before` ones.
+/// Plays a script in which segment 3 is overtaken by all later segments of its flight except for the last `before`
+/// segments.
 fn reordered(kind: RecoveryKind, before: u64) -> Trace {
     let script = Script::new(kind).segments(16).delay(3, 0.01);
     (4 + before..16)
@@ -210,7 +211,7 @@ fn reordering_by_three_but_not_by_two_segments_counts_as_a_loss() {
 
 #[test]
 fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
-    // Twelve losses take NewReno twelve RTTs; the minimum RTO is ten.
+    // NewReno needs twelve RTTs to repair twelve losses; the minimum RTO is ten RTTs.
     let lost: Vec<u64> = (0..12).collect();
     let play = |timer_restart| {
         let script = Script::new(Newreno).lose(&lost);
@@ -218,8 +219,8 @@ fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
     };
     assert_eq!(repair(&play(TimerRestart::Every)), In(12.0));
     assert_eq!(play(TimerRestart::First).timeouts, 1);
-    // SACK's second and third retransmissions are late; the third arrives after the expiration of the timer that the
-    // first partial ACK started.
+    // SACK's second and third retransmissions are late; the third one arrives after the expiration of the timer that
+    // the first partial ACK started.
     let play = |timer_restart| {
         let script = Script::new(Sack).lose(&[0, 1, 2]).delay(17, 4.0).delay(18, 10.0);
         script.with(|tcp| tcp.sack.timer_restart = timer_restart).play()
@@ -242,7 +243,7 @@ fn a_partial_ack_deflates_the_window_by_what_it_acknowledges_or_to_the_threshold
 
 #[test]
 fn a_timeout_halves_the_window_with_or_without_its_inflation() {
-    // The retransmission is lost while 12 duplicate ACKs inflate the halved window of 19.
+    // The retransmission is lost while 12 duplicate ACKs inflate the window, which was halved from 19 segments.
     let play = |deflate_on_timeout| {
         Script::new(Reno)
             .segments(120)
@@ -256,8 +257,7 @@ fn a_timeout_halves_the_window_with_or_without_its_inflation() {
 #[test]
 fn the_scaled_window_field_limits_the_sender() {
     for kind in RecoveryKind::iter() {
-        // A window field of 16 bits without scaling allows 65 segments of 1000 bytes, regardless of the receiver's
-        // buffer.
+        // A 16-bit window field without scaling allows 65 segments of 1000 bytes, regardless of the receiver's buffer.
         let script = Script::new(kind).segments(300).with(|tcp| {
             tcp.window_scale = 0;
             tcp.initial_window_segments = 100;

@@ -25,15 +25,16 @@ fn stamped(undo: bool) -> Script {
 
 #[test]
 fn each_ack_releases_a_segment_until_the_loss_is_detected_and_then_prr_keeps_the_pipe_at_ssthresh() {
-    // Three ACKs open the window by six segments, two more release one segment each (RFC 3042), and the third reveals
-    // the loss.
+    // Three ACKs open the window by six segments, and two more ACKs release one segment each (RFC 3042); the third
+    // duplicate ACK reveals the loss.
     let trace = Script::new(Rack).lose(&[3]).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-36", "3.0 37-39"]);
 }
 
 #[test]
 fn rfc_9937_many_losses_are_repaired_at_the_rate_at_which_data_arrives() {
-    // Nine of 16 segments are lost. Eight others and the first retransmission are in flight when the threshold is nine.
+    // Nine of 16 segments are lost. When the threshold is nine, eight other segments and the first retransmission are
+    // in flight.
     let trace = Script::new(Rack).lose(&[3, 4, 5, 6, 7, 8, 9, 10, 11]).play();
     assert_trace(
         &trace,
@@ -62,7 +63,7 @@ fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_rtts_later() {
     // The repair takes two RTTs plus 200 ms for the delayed ACK of a single segment; with the retransmission timer it
     // would take ten RTTs.
     assert_trace(&probing().lose(&[15]).play(), &["0.0 0-15", "5.0 15*"]);
-    // Segments that the probe's ACK does not cover were sent earlier and are therefore lost.
+    // Segments that the probe's ACK does not cover were sent earlier than the probe, so they are lost.
     let trace = probing().lose(&[12, 13, 14, 15]).play();
     assert_trace(&trace, &["0.0 0-15", "3.0 15*", "4.0 12*", "5.0 13-14*"]);
     let without = Script::new(Rack).segments(16).lose(&[15]).play();
@@ -106,7 +107,7 @@ fn unstamped(dsack: bool, frto: bool) -> Script {
 
 #[test]
 fn rfc_2883_a_reduction_is_undone_an_rtt_later_if_its_only_retransmission_was_a_duplicate() {
-    // The fourth packet is .4 RTT late: a recovery starts, and its retransmission arrives as a duplicate.
+    // The fourth packet is 0.4 RTT late: a recovery starts, and its retransmission arrives as a duplicate.
     let late = |dsack| unstamped(dsack, false).delay(3, 0.4).play();
     let (with_dsack, without_dsack) = (late(true), late(false));
     assert_eq!(
@@ -115,7 +116,7 @@ fn rfc_2883_a_reduction_is_undone_an_rtt_later_if_its_only_retransmission_was_a_
         "{with_dsack}"
     );
     assert!(with_dsack.end < without_dsack.end, "{with_dsack}\n{without_dsack}");
-    // After a necessary retransmission no duplicate arrives, so nothing is undone.
+    // The retransmission was necessary, so no duplicate arrives and nothing is undone.
     let lost = |dsack| unstamped(dsack, false).lose(&[3]).play();
     assert_eq!(lost(true).to_string(), lost(false).to_string());
 }
@@ -143,7 +144,7 @@ fn rfc_5682_after_a_genuine_timeout_all_lost_segments_are_retransmitted() {
     let lost = |frto| unstamped(false, frto).lose(&flight).play();
     let (with_frto, without_frto) = (lost(true), lost(false));
     assert_eq!(with_frto.timeouts, without_frto.timeouts, "{with_frto}");
-    // F-RTO sends two new segments first, which costs an RTT.
+    // F-RTO sends two new segments first, which takes one RTT.
     assert!(with_frto.end <= without_frto.end + 2.0, "{with_frto}\n{without_frto}");
 }
 
@@ -207,9 +208,10 @@ fn segments_lost_in_an_undone_recovery_are_repaired_without_a_timeout() {
     }
 }
 
-/// RFC 8985 section 6.2: segment 29 leaves before the second retransmission of segment 3, whose delivery ends the
-/// recovery and leaves no SACKed segment. RACK declares segment 29 lost after a quarter of the minimum RTT, plus 2 ms
-/// and up to two ticks of 4 ms as in Linux. The retransmission timer would expire after ten RTTs.
+/// RFC 8985 section 6.2: segment 29 is sent before the second retransmission of segment 3. The delivery of this
+/// retransmission ends the recovery and leaves no SACKed segment. RACK declares segment 29 lost after a quarter of the
+/// minimum RTT, plus 2 ms and up to two ticks of 4 ms as in Linux. The retransmission timer would expire after ten
+/// RTTs.
 #[test]
 fn a_loss_before_the_retransmission_that_ends_a_recovery_is_detected_without_a_hole() {
     let trace = Script::new(Rack).segments(30).lose(&[3, 24, 30]).play();

@@ -1,10 +1,10 @@
-//! RFC 6675 rule by rule, compared with ns-2's SACK where they differ.
+//! RFC 6675 rule by rule, compared with ns-2's SACK where the two differ.
 
 use crate::assert_trace;
 use crate::script::{Script, Trace, MSS};
 use longpipe_tcp::config::RecoveryKind::{Rfc6675, Sack};
 
-/// Limits the window to 16 segments, so that it grows little.
+/// Limits the window to 16 segments, so that it grows only little.
 fn settled(script: Script) -> Script {
     script.with(|tcp| tcp.initial_ssthresh_bytes = Some(16 * MSS))
 }
@@ -22,10 +22,10 @@ fn section_5_step_3_a_duplicate_ack_releases_a_new_segment_until_the_loss_is_det
 
 #[test]
 fn section_5_step_2_one_ack_with_enough_sacked_data_starts_a_recovery() {
-    // All duplicate ACKs but the last two are lost; the first remaining one covers twelve segments.
+    // All duplicate ACKs except for the last two are lost; the first of these covers twelve segments.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(3..13));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-18 3* 19-22", "2.0 23-29"]);
-    // With SACK, the third duplicate ACK is caused by a segment that the first two released.
+    // With SACK, the third duplicate ACK is caused by a segment that the first two duplicate ACKs released.
     assert_eq!(sack.to_string().lines().nth(2), Some("2.0 3*"), "{sack}");
 }
 
@@ -39,7 +39,7 @@ fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_indicate_a_los
 
 #[test]
 fn section_5_pipe_counts_data_in_flight_and_retransmissions() {
-    // Nine of 24 segments are lost and twelve have arrived. Including the retransmission, four are in flight, which is
+    // Nine of 24 segments are lost, and twelve have arrived. Including the retransmission, four segments are in flight,
     // five fewer than half of the window.
     let [rfc, sack] = both(|script| script.segments(40).lose(&(3..12).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().nth(2), Some("2.0 4-11* 24"), "{rfc}");
@@ -49,8 +49,8 @@ fn section_5_pipe_counts_data_in_flight_and_retransmissions() {
 
 #[test]
 fn nextseg_rule_3_without_new_data_a_hole_not_known_to_be_lost_is_retransmitted() {
-    // One segment arrived beyond 14. Once 3 is filled, the rescue retransmission sends 14 needlessly, because its original
-    // is still in flight.
+    // One segment beyond segment 14 arrived. After segment 3 is repaired, the rescue retransmission sends segment 14
+    // needlessly, because its original is still in flight.
     let [rfc, _] = both(|script| script.segments(16).lose(&[3, 14]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3* 14*", "2.0 14*"]);
 }
@@ -74,7 +74,7 @@ fn nextseg_rule_4_there_is_one_rescue_per_recovery() {
 
 #[test]
 fn section_5_1_after_a_timeout_segments_that_arrived_since_are_not_retransmitted() {
-    // The ACK of the retransmission after the timeout shows that only the last of the last 14 segments arrived.
+    // The ACK of the retransmission after the timeout shows that of the last 14 segments, only the last one arrived.
     let [rfc, sack] = both(|script| script.segments(16).lose(&(2..15).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().last(), Some("14.0 9-14*"), "{rfc}");
     assert_eq!(sack.to_string().lines().last(), Some("14.0 9-15*"), "{sack}");
@@ -82,7 +82,8 @@ fn section_5_1_after_a_timeout_segments_that_arrived_since_are_not_retransmitted
 
 #[test]
 fn section_5_1_no_recovery_starts_until_all_data_lost_at_a_timeout_are_acknowledged() {
-    // Packet 18 is the retransmission of segment 4 in slow start: 5 to 8 reveal its loss, which a timeout repairs.
+    // Packet 18 is the retransmission of segment 4 in slow start. Segments 5 to 8 reveal that it was lost, and a
+    // timeout repairs the loss.
     let lost: Vec<u64> = (2..15).chain([18]).collect();
     let [rfc, _] = both(|script| script.segments(16).lose(&lost));
     assert_eq!((rfc.fast_retransmits, rfc.timeouts), (0, 2), "{rfc}");
@@ -90,7 +91,7 @@ fn section_5_1_no_recovery_starts_until_all_data_lost_at_a_timeout_are_acknowled
 
 #[test]
 fn section_2_an_ack_of_new_data_that_reveals_a_loss_starts_a_recovery() {
-    // ACKs 2 to 11 are lost: ACK 12 acknowledges segment 2, and reports ten segments beyond 3.
+    // ACKs 2 to 11 are lost. ACK 12 acknowledges segment 2 and reports ten segments beyond segment 3.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(2..12));
     assert_eq!(rfc.to_string().lines().nth(1), Some("1.0 16-17 3* 18-22"), "{rfc}");
     assert_eq!(sack.to_string().lines().nth(1), Some("1.0 16-18"), "{sack}");

@@ -10,14 +10,14 @@ use longpipe_network::queues::Backlog;
 use longpipe_network::scenario::{PieConfig, PieDelay, PieRules, QueueUnit, RedConfig, RedGap};
 use std::collections::VecDeque;
 
-/// A controller that decides on arrivals, and whose state is recorded after each arrival.
+/// A controller that decides on arrivals; its state is recorded after each arrival.
 pub trait EnqueueDecision {
     fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
     fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
     fn look(&mut self) {}
 }
 
-/// Returns the events of arrivals at a FIFO of unlimited length, served at 10 Mbit/s.
+/// Returns the events of arrivals at a FIFO queue of unlimited length that is served at 10 Mbit/s.
 fn events_at_enqueue(arrivals: &[Packet], policy: &mut impl EnqueueDecision) -> Vec<Event> {
     events_at_rate(arrivals, policy, |_| RATE)
 }
@@ -102,7 +102,7 @@ fn red(gentle: bool) -> RedConfig {
 fn red_averages_and_drops_equal_those_of_ns_3() {
     let adaptive = RedConfig {
         adaptive: true,
-        // 1 − exp(−1/1250), for 1250 packets per second.
+        // This is 1 − exp(−1/1250), for 1250 packets per second.
         weight: 0.000_799_680_085_312_878_3,
         ..red(true)
     };
@@ -133,7 +133,7 @@ fn red_averages_and_drops_equal_those_of_ns_3() {
 
 struct WatchedPie {
     pie: Pie,
-    /// Probability after each update. The number of updates determines the time of the next one.
+    /// Probability after each update. The number of updates so far determines the time of the next update.
     updates: Vec<f64>,
 }
 

@@ -1,4 +1,5 @@
-//! Queue disciplines compared with ns-3's, drop by drop, for equal arrivals and random numbers (`data/queues/README.md`).
+//! Queue disciplines compared with those of ns-3, drop by drop, for equal arrivals and random numbers
+//! (`data/queues/README.md`).
 
 mod at_enqueue;
 mod rfc_8033;
@@ -95,8 +96,8 @@ fn three() -> Vec<Packet> {
         .collect()
 }
 
-/// Serves `arrivals` with one server and a buffer of `room` packets. Returns the events, and each departed packet with the
-/// start of its transmission.
+/// Serves `arrivals` with one server and a buffer of `room` packets. Returns the events, and each departed packet with
+/// the time at which its transmission started.
 fn serve(arrivals: &[Packet], room: u64, queue: &mut impl QueueDisc<Packet>) -> (Vec<Event>, Vec<(Packet, Time)>) {
     let (mut events, mut left, mut busy_until) = (vec![], vec![], None::<Time>);
     let mut arrivals = arrivals.iter().copied().peekable();
@@ -164,12 +165,12 @@ fn codel_drops_and_marks_equal_those_of_ns_3() {
     }
 }
 
-/// Checks RFC 8289 section 5: the nth drop of a dropping state follows interval/√n after the previous one.
+/// Checks RFC 8289 section 5: in a dropping state, the nth drop follows the previous one after interval/√n.
 #[test]
 fn codel_with_exact_roots_drops_at_the_times_of_the_control_law() {
     let events = codel(&constant(), &codel_config(CodelArithmetic::Exact, false));
-    // This is the first departure at least 100 ms after a packet that waited 5 ms; a backlog of 5 ms takes 30 ms to
-    // build up.
+    // This is the first departure that is at least 100 ms later than a packet that waited 5 ms; it takes 30 ms to build
+    // up a backlog of 5 ms.
     let first = events[0].2;
     assert!((130_400_000..132_000_000).contains(&first), "{first}");
     let (mut due, service) = (first as f64, 800_000.0);
@@ -178,14 +179,14 @@ fn codel_with_exact_roots_drops_at_the_times_of_the_control_law() {
         let late = event.2 as f64 - due;
         assert!((-1.0..=service).contains(&late), "drop {n}: {late} ns late");
     }
-    // Linux's approximation of the square root differs by .1 to .3 %.
+    // Linux's approximation of the square root differs by 0.1 to 0.3 %.
     let linux = codel(&constant(), &codel_config(CodelArithmetic::Linux, false));
     let ratio = events.len() as f64 / linux.len() as f64;
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
 
-/// Returns the times of head drops [ms] of an FQ-CoDel queue with one flow, which drops 8 packets at its limit after
-/// 110 ms.
+/// Returns the times of drops at the head [ms] of an FQ-CoDel queue with one flow, which drops 8 packets when it
+/// reaches its limit after 110 ms.
 fn head_drops(rules: FqCodelRules) -> Vec<u64> {
     let config = FqCodelConfig {
         target_ps: 5 * MS,

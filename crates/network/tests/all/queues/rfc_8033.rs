@@ -1,5 +1,5 @@
-//! PIE compared with an independent implementation of RFC 8033: it computes in seconds, processes each departure, and
-//! uses the RFC's departure-rate estimator.
+//! PIE compared with an independent implementation of RFC 8033, which computes in seconds, processes each departure,
+//! and uses the RFC's departure-rate estimator.
 
 use super::at_enqueue::{events_at_rate, EnqueueDecision};
 use super::{constant, differ, drawn, MS, RATE};
@@ -29,9 +29,9 @@ struct Rfc {
     avg_dq_time: f64,
     /// Number of updates.
     updates: u64,
-    /// Waiting packets: start of transmission and length [byte].
+    /// Waiting packets: start of their transmission and length [byte].
     queue: VecDeque<(Time, f64)>,
-    /// Probabilities after each update.
+    /// Probabilities after each update of the controller.
     probabilities: Vec<f64>,
 }
 
@@ -167,7 +167,7 @@ struct Watched {
 impl EnqueueDecision for Watched {
     fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         loop {
-            // The time just after the next update.
+            // The time immediately after the next update.
             let due = Time(15 * MS * (self.probabilities.len() as u64 + 1) + 1);
             if due > arrival.now {
                 return self.pie.decide(arrival, draw);
@@ -182,8 +182,8 @@ impl EnqueueDecision for Watched {
     }
 }
 
-/// Returns the rate: half a second at 10 Mbit/s alternating with half a second at 4 Mbit/s. At such a rate, an average
-/// of rates and an average of times differ.
+/// Returns the rate, which alternates every half second between 10 Mbit/s and 4 Mbit/s. At such a rate, an average of
+/// rates and an average of times differ.
 fn alternating(begins: Time) -> u64 {
     if (begins.0 / (500 * MS)).is_multiple_of(2) {
         RATE

@@ -11,7 +11,8 @@ use longpipe_network::scenario::{DualPi2Config, Engine, LowLatencyMarking, Scena
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// The pseudocode of RFC 9332 appendix A, with the same order and names, and times in floating-point seconds.
+/// The pseudocode of RFC 9332 appendix A, in the same order and with the same names; times are in floating-point
+/// seconds.
 struct Pseudocode {
     lq: VecDeque<Packet>,
     cq: VecDeque<Packet>,
@@ -47,7 +48,7 @@ impl Pseudocode {
         }
     }
 
-    /// Returns the packet to transmit, and the packets dropped before it.
+    /// Returns the packet to be transmitted, and the packets that are dropped before it.
     fn dequeue(&mut self, now: f64) -> (Option<Packet>, Vec<Packet>) {
         self.update(now);
         let mut dropped = vec![];
@@ -104,8 +105,8 @@ fn dualpi2() -> DualPi2Config {
     }
 }
 
-/// Compares DualPI2 with the pseudocode for packets at random times and several loads, over a link that takes 1.2 ms
-/// per packet: the same packets depart, are marked and are dropped.
+/// Compares DualPI2 with the pseudocode for packets that arrive at random times, at several loads, over a link that
+/// takes 1.2 ms per packet: the same packets must depart, be marked and be dropped.
 #[test]
 fn dualpi2_equals_the_pseudocode_of_rfc_9332_packet_by_packet() {
     for (load, low_share, capable_share) in [(0.9, 0.5, 0.0), (1.02, 0.5, 0.5), (1.1, 0.2, 0.0), (1.5, 0.7, 1.0)] {
@@ -164,8 +165,8 @@ fn dualpi2_equals_the_pseudocode_of_rfc_9332_packet_by_packet() {
     }
 }
 
-/// A step threshold of 0 s marks every packet of the low-latency queue, even if none ever waits, except for the first:
-/// `recur` returns true once its count exceeds 1 (RFC 9332 appendix A.1).
+/// A step threshold of 0 s marks every packet of the low-latency queue, even if no packet ever waits, except for the
+/// first one: `recur` returns true once its count exceeds 1 (RFC 9332 appendix A.1).
 #[test]
 fn a_step_at_zero_marks_packets_that_never_wait() {
     let path = "tests/regressions/dualpi2_without_queue.json";

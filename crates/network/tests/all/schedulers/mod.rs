@@ -1,4 +1,4 @@
-//! Schedulers compared with calculated values: shares within a quantum, priorities within a packet.
+//! Schedulers compared with calculated values: shares to within a quantum, and priorities to within a packet.
 
 mod dualpi2;
 
@@ -27,8 +27,8 @@ fn packet(flow: u32, bytes: u64) -> Packet {
     }
 }
 
-/// Checks that after n turns each of three queues that never empty has sent n Q bytes, rounded down to whole packets of
-/// its length (Shreedhar and Varghese 1996, section 4).
+/// Checks that each of three queues that never empty has sent n Q bytes after n turns, rounded down to whole packets of
+/// the queue's packet length (Shreedhar and Varghese 1996, section 4).
 #[test]
 fn deficit_round_robin_is_fair_within_a_packet_per_flow() {
     for quantum in [500u64, 1514, 9000] {
@@ -52,7 +52,7 @@ fn deficit_round_robin_is_fair_within_a_packet_per_flow() {
     }
 }
 
-/// Checks that a queue that empties loses its deficit.
+/// Checks that a queue that becomes empty loses its deficit.
 #[test]
 fn a_queue_that_empties_loses_its_deficit() {
     let mut queues = RoundRobin::new([1000; 2], QueueMapping::PerFlow);
@@ -60,15 +60,15 @@ fn a_queue_that_empties_loses_its_deficit() {
     assert_eq!(dequeue(&mut queues, Time(0)).map(|one| one.flow), Some(0));
     (0..2).for_each(|_| assert!(enqueue(&mut queues, Time(0), packet(0, 600))));
     enqueue(&mut queues, Time(0), packet(1, 600));
-    // If the remaining 900 bytes were kept, both packets would be sent at once.
+    // If the queue kept the remaining 900 bytes, it would send both packets at once.
     let order: Vec<u32> = std::iter::from_fn(|| dequeue(&mut queues, Time(0)))
         .map(|one| one.flow)
         .collect();
     assert_eq!(order, [0, 1, 0]);
 }
 
-/// Returns flows of datagrams with the given rates [bit/s], payloads and classes, over a trunk of 10 Mbit/s with the
-/// given policy.
+/// Returns flows of datagrams with the given rates [bit/s], payloads and classes, over a 10 Mbit/s trunk with the given
+/// policy.
 fn scenario(flows: &[(u64, u32, u32)], policy: PolicyConfig, buffer: u64, seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let mut scenario = packets(flows.len(), DELAY, 1_000, "tail-drop", seconds, &tcp);
@@ -95,7 +95,7 @@ fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Returns the received bytes of IP packets, by flow.
+/// Returns the received bytes of IP packets for each flow.
 fn received_bytes(report: &Report) -> Vec<f64> {
     let bytes = |row: &longpipe_network::report::flows::DatagramReport| row.received_bytes + 28 * row.received;
     report.datagrams.iter().map(|row| bytes(row) as f64).collect()
@@ -111,11 +111,11 @@ fn drr_is_fair_within_a_turn_for_two_packet_lengths() {
     let [long, short] = received_bytes(&report)[..] else {
         panic!()
     };
-    // Both flows are backlogged except for the first packets.
+    // After their first packets, both flows are backlogged.
     assert!((long - short).abs() < 3.0 * 1514.0, "{long} {short}");
 }
 
-/// Returns Linux's defaults: quanta of 2 and 10 Ethernet packets, 100 packets per flow, 40 ms.
+/// Returns Linux's defaults: quanta of 2 and 10 Ethernet packets, a limit of 100 packets per flow, and 40 ms.
 fn fq() -> FqConfig {
     FqConfig {
         quantum_bytes: 3028,
@@ -125,8 +125,8 @@ fn fq() -> FqConfig {
     }
 }
 
-/// A new flow sends 16 packets of 1000 bytes, until its credit of 15 140 bytes is used up, while others wait. Its later
-/// turns have 3028 bytes, minus the overdraft.
+/// A new flow sends 16 packets of 1000 bytes, until its credit of 15 140 bytes is used up, while other flows wait. Its
+/// later turns have 3028 bytes, minus the overdraft.
 #[test]
 fn fq_serves_a_new_flow_for_its_initial_credit_and_then_by_quanta() {
     let mut queues = Fq::new(&fq(), 2);
@@ -144,10 +144,10 @@ fn fq_serves_a_new_flow_for_its_initial_credit_and_then_by_quanta() {
     for _ in 0..40 {
         assert!(enqueue(&mut queues, Time(0), packet(1, 1000)));
     }
-    // The new flow sends its 16 packets; the old flow had sent 1 packet of its credit of 2168.
+    // The new flow sends its 16 packets; the old flow had sent one of the packets for which its credit of 2168 bytes lasts.
     let mut expected = vec![1; 16];
     expected.extend([0, 0]);
-    // The credit continues with 2168 - 3000 = -832 and so on, which is 3028 bytes per turn in the long run.
+    // The credit continues with 2168 - 3000 = -832 bytes, and so on; in the long run, this makes 3028 bytes per turn.
     assert_eq!(order(&mut queues, 18), expected);
     let rest = order(&mut queues, 36);
     let ones = rest.iter().filter(|&&flow| flow == 1).count();
@@ -163,8 +163,8 @@ fn fq_limits_the_packets_of_a_flow() {
     assert_eq!(queues.backlog(), (4, 4000));
 }
 
-/// Checks that two overloading flows with different packet lengths get equal bytes per turn, and a slow flow waits for
-/// at most a turn of each.
+/// Checks that two flows with different packet lengths that overload the link get equal numbers of bytes per turn, and
+/// that a slow flow waits for at most one turn of each.
 #[test]
 fn fq_is_fair_within_a_turn() {
     let flows = [(9_000_000, 972, 0), (20_000_000, 172, 0), (100_000, 97, 0)];
@@ -175,7 +175,7 @@ fn fq_is_fair_within_a_turn() {
     // The flow that arrived first received the first credit.
     assert!((long - short).abs() < 15_140.0 + 3.0 * 3028.0, "{long} {short}");
     assert_eq!(report.datagrams[2].lost, 0);
-    // Two turns, each with one additional packet, take 6.5 ms.
+    // Two turns take 6.5 ms if each includes one additional packet.
     let (min, max) = report.datagrams[2].delays.extremes();
     assert!(max - min < 0.0066 + 0.015, "{min} {max} {slow}");
 }
@@ -216,18 +216,19 @@ fn perturbing_the_hash_separates_colliding_flows() {
         max / min
     };
     let (fixed, moving) = (spread(None), spread(Some(SECOND)));
-    // Some of the eight flows share a queue with another one, and get half as much.
+    // Some of the eight flows share a queue with another flow, and each of these gets half as much.
     assert!(fixed > 1.9 && moving < 1.5, "{fixed} {moving}");
 }
 
-/// The first class waits for at most one packet in transmission; the second gets the remaining capacity, within one
-/// packet.
+/// The first class waits for at most the one packet in transmission; the second class gets the remaining capacity, to
+/// within one packet.
 #[test]
 fn strict_priority_delays_the_first_class_by_at_most_a_packet() {
     let strict = PolicyConfig::StrictPriority(StrictPriorityConfig { classes: 2 });
     let report = both(&scenario(&[(4_000_000, 472, 0), (20_000_000, 1222, 1)], strict, 20, 10));
     let first = &report.datagrams[0];
-    // 500 bytes take .4 ms on the trunk and 4 us on other links; 1250 bytes of the other class take 1 ms.
+    // 500 bytes take 0.4 ms on the trunk and 4 us on the other links; 1250 bytes of the other class take 1 ms on the
+    // trunk.
     let unloaded = 0.030_408;
     let (min, max) = first.delays.extremes();
     assert!(
@@ -237,7 +238,7 @@ fn strict_priority_delays_the_first_class_by_at_most_a_packet() {
     let [first, second] = received_bytes(&report)[..] else {
         panic!()
     };
-    // The trunk carries 1.25 MB per second; data of the last 30 ms, and the first packet of each flow, are in flight.
+    // The trunk carries 1.25 MB per second; the data of the last 30 ms and the first packet of each flow are in flight.
     let rest = 12_500_000.0 - first * (10.0 / 9.97);
     assert!((second / rest - 1.0).abs() < 0.006, "{second} {rest}");
 }
@@ -299,12 +300,12 @@ fn an_ack_filter_fills_a_link_despite_a_slow_return_link() {
     };
     let (plain, _) = throughput(PolicyConfig::TailDrop {});
     let (filtered, port) = throughput(PolicyConfig::AckFilter {});
-    // The link is fully used, 1460/1500 of 10 Mbit/s, once the window is open.
+    // Once the window is open, the link is fully used, so that the goodput is 1460/1500 of 10 Mbit/s.
     assert!(filtered > 0.95 * 9.733e6, "{filtered}");
     // An ACK every 32 ms releases 1460 bytes; at the end, one window is in flight.
     let slow = 1460.0 * 8.0 / 0.032;
     assert!(plain > slow && plain < slow + 8.0 * 300_000.0 / 60.0, "{plain}");
-    // One ACK is in transmission, and one waits, which covers all earlier ones.
+    // One ACK is in transmission, and one is waiting, which covers all earlier ACKs.
     assert!(port.peak_packets == 2 && port.lost_overflow == 0, "{port:?}");
     assert!((port.packets_out as f64 - 60.0 / 0.032).abs() < 20.0, "{port:?}");
 }

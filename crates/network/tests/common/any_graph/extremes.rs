@@ -1,4 +1,4 @@
-//! Scenarios in which some values are the maximum that the checks accept.
+//! Scenarios in which some values are the largest that the checks accept.
 
 use crate::common::SECOND;
 use longpipe_network::scenario::web::WebConfig;
@@ -6,7 +6,7 @@ use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario,
 use longpipe_tcp::config::{AckConfig, CongestionConfig, TimerConfig};
 use proptest::prelude::*;
 
-/// Number that selects the value, and index of the flow, link or node.
+/// Number that selects the value to change, and index of the flow, link or node.
 pub type Extreme = (usize, usize);
 
 /// Number of values that an `Extreme` can select.

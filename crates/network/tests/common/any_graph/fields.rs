@@ -1,6 +1,7 @@
 //! Numeric fields of a scenario set to zero, or to the minimum or maximum that the checks accept.
 //!
-//! Fields are found in the scenario's JSON, and bounds by calling the checks, so that new fields are included automatically.
+//! Fields are found in the scenario's JSON, and their bounds by calling the checks, so that new fields are included
+//! automatically.
 
 use super::work;
 use crate::common::SECOND;
@@ -13,9 +14,9 @@ use serde_json::{Number, Value};
 const MOST_WORK: u64 = 60_000;
 /// Maximum number of a controller's updates in one run.
 const MOST_UPDATES: u64 = 200_000;
-/// Maximum mean number of packets in a frame of video.
+/// Maximum mean number of packets in a video frame.
 const MOST_PER_FRAME: u64 = 1000;
-/// Minimum interval of frames that the checks accept.
+/// Minimum frame interval that the checks accept.
 const LEAST_FRAME_PS: u64 = SECOND / 10_000;
 /// Names of a scenario's parts, and names of fields that refer to other parts.
 const PARTS: [&str; 4] = ["links", "flows", "nodes", "vbr"];
@@ -25,7 +26,7 @@ const NAMES: [&str; 5] = ["from", "to", "route", "return_route", "flow"];
 #[derive(Clone, Copy, Debug)]
 enum End {
     Least,
-    /// 1, or the smallest positive number.
+    /// The value 1, or the smallest positive number.
     LeastPositive,
     Largest,
 }
@@ -38,7 +39,7 @@ pub struct FieldDraft {
     end: End,
 }
 
-/// Strategy: usually no field, otherwise a few.
+/// Strategy: usually no field, sometimes a few fields.
 pub fn any_fields() -> impl Strategy<Value = Vec<FieldDraft>> {
     let part = prop_oneof![4 => Just(0usize), 4 => Just(1), 1 => Just(2), 1 => Just(3)];
     let end = prop_oneof![3 => Just(End::Least), 1 => Just(End::LeastPositive), 2 => Just(End::Largest)];
@@ -100,10 +101,11 @@ fn find_numbers(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the scenario with a field at an end of its accepted range; None if its value is not a nonnegative number.
+/// Returns the scenario with one field at an end of its accepted range; None if the field's value is not a nonnegative
+/// number.
 fn at_end(mut value: Value, field: &str, end: End) -> Option<Scenario> {
     let number = value.pointer(field)?.as_number()?.clone();
-    // The bit patterns of nonnegative floating-point numbers are in numerical order.
+    // The bit patterns of nonnegative floating-point numbers have the same order as the numbers.
     let (is_float, mut inside) = match number.as_u64() {
         Some(number) => (false, number),
         None => (

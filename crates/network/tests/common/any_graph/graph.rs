@@ -1,5 +1,5 @@
-//! Random graphs: a tree of switches, additional links that close cycles or are parallel, and hosts with one or several
-//! links.
+//! Random graphs: a tree of switches, additional links that close cycles or are parallel to others, and hosts with one
+//! or more links.
 
 use super::pace::{any_delay, any_rate, delay_ps, rate_bps, DelayDraft, Pace, RateDraft};
 use super::ports::plain_link;
@@ -12,21 +12,21 @@ use proptest::prelude::*;
 pub struct LinkDraft {
     rate: usize,
     delay: usize,
-    /// Rate and delay of the reverse direction, if they differ.
+    /// Rate and delay of the reverse direction, if they are different.
     back: Option<(usize, usize)>,
 }
 
-/// Links of a host to switches, and its send jitter.
+/// A host's links to switches, and its send jitter.
 type HostDraft = (Vec<(usize, LinkDraft)>, Option<u16>);
 
-/// A draft of a graph; its nodes are numbers that are taken modulo the number of nodes.
+/// A draft of a graph; nodes are given by numbers, which are taken modulo the number of nodes.
 #[derive(Clone, Debug)]
 pub struct GraphDraft {
     rates: Vec<RateDraft>,
     delays: Vec<DelayDraft>,
-    /// For each switch after the first: an earlier switch, and the link to it.
+    /// For each switch after the first one: an earlier switch, and the link to it.
     switches: Vec<(usize, LinkDraft)>,
-    /// Further links between switches, and whether they are one-way.
+    /// Additional links between switches, and whether they are one-way.
     more_links: Vec<(usize, usize, LinkDraft, bool)>,
     hosts: Vec<HostDraft>,
     /// Links between hosts.
@@ -43,19 +43,21 @@ pub struct Graph {
     pools: (Vec<u64>, Vec<u64>),
 }
 
-/// Strategy: a link, usually with the rate and delay at index `usual`, so that cells often arrive simultaneously.
+/// Strategy: a link that usually has the rate and the delay at index `usual`, so that cells often arrive
+/// simultaneously.
 fn any_link(usual: usize) -> impl Strategy<Value = LinkDraft> {
     let choice = move || prop_oneof![2 => Just(usual), 1 => 0usize..4];
     let back = prop_oneof![9 => Just(None), 1 => (choice(), choice()).prop_map(Some)];
     (choice(), choice(), back).prop_map(|(rate, delay, back)| LinkDraft { rate, delay, back })
 }
 
-/// Strategy: a link between switches, with the rate and delay of hosts' links or with the next ones in the pools.
+/// Strategy: a link between switches that has either the rate and the delay of hosts' links or the next ones in the
+/// pools.
 fn any_trunk() -> impl Strategy<Value = LinkDraft> {
     prop_oneof![any_link(0), any_link(1)]
 }
 
-/// Strategy: one value for all parts, or several from which each part chooses.
+/// Strategy: one value for all parts, or several values from which each part chooses.
 fn pool<T: std::fmt::Debug>(any: impl Strategy<Value = T> + Clone) -> impl Strategy<Value = Vec<T>> {
     prop_oneof![
         3 => prop::collection::vec(any.clone(), 1),
@@ -107,7 +109,7 @@ pub fn any_graph() -> impl Strategy<Value = GraphDraft> {
 }
 
 impl GraphDraft {
-    /// Returns the rate of most links.
+    /// Returns the rate that most links have.
     pub fn base_bps(&self) -> u64 {
         rate_bps(&self.rates[0], 0)
     }
@@ -156,7 +158,7 @@ impl GraphDraft {
 }
 
 impl Graph {
-    /// Returns the graph of a scenario, for finding routes.
+    /// Returns the graph of a scenario, in which routes can be found.
     pub fn of(scenario: &Scenario) -> Graph {
         Graph {
             nodes: scenario.nodes.clone(),
@@ -179,7 +181,7 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    /// Adds a link at the first rate and delay, and its reverse. Returns the link's number.
+    /// Adds a link that has the first rate and the first delay, and its reverse. Returns the number of the link.
     pub fn plain_link(&mut self, from: usize, to: usize) -> usize {
         let plain = LinkDraft {
             rate: 0,

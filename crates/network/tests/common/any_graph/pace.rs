@@ -5,16 +5,16 @@ use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::Framing;
 use proptest::prelude::*;
 
-/// Time scale of a scenario.
+/// Time scale of a scenario, from which times and rates are derived.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Transmission time of a cell, or of a packet of usual length, on most links [ps].
+    /// Transmission time [ps], on most links, of a cell or of a packet of the usual length.
     pub unit_ps: u64,
     /// Transmission time of all cells of a packet [ps].
     packet_ps: u64,
 }
 
-/// A time in packet times: whole number and fraction.
+/// A time in packet times: a whole number and a fraction.
 pub type Packets = (u64, u16);
 
 /// Strategy: a time of up to `max` packet times, usually a whole number.
@@ -44,23 +44,23 @@ impl Pace {
         self.unit_ps.saturating_mul(count)
     }
 
-    /// Returns a fraction of `of` units, at least a picosecond.
+    /// Returns a fraction of `of` units; at least one picosecond.
     pub fn share(self, share: u16, of: u64) -> u64 {
         part(self.units(of), share).max(1)
     }
 
-    /// Returns a number of packet times [ps].
+    /// Returns a given number of packet times [ps].
     pub fn packets(self, (count, share): Packets) -> u64 {
         self.packet_ps.saturating_mul(count) + part(self.packet_ps, share)
     }
 }
 
-/// Returns a fraction of the whole, in units of 1/65 536.
+/// Returns a fraction of the whole, which is given in units of 1/65 536.
 pub fn part(whole: u64, share: u16) -> u64 {
     ((u128::from(whole) * u128::from(share)) >> 16) as u64
 }
 
-/// Rate of a link: absolute, or relative to that of most links.
+/// Rate of a link, either absolute or relative to the rate of most links.
 #[derive(Clone, Debug)]
 pub enum RateDraft {
     Own(u64),
@@ -68,7 +68,7 @@ pub enum RateDraft {
     Over(u64),
 }
 
-/// Strategy: a rate of a pool, the first of which is used by most links.
+/// Strategy: a rate from a pool; most links use the first rate of the pool.
 pub fn any_rate() -> impl Strategy<Value = RateDraft> + Clone {
     let usual = prop::sample::select(vec![10_000_000, 155_520_000, 1_000_000_000, 64_000, 149_760_000]);
     let far = prop::sample::select(vec![1_000, 2_500_000, 10_000_000_000, 10_000_000_000_000]);
@@ -97,15 +97,16 @@ pub fn rate_bps(draft: &RateDraft, base: u64) -> u64 {
 /// Delay of a link.
 #[derive(Clone, Debug)]
 pub enum DelayDraft {
-    /// A multiple of the unit, so that simultaneous packets over two routes arrive simultaneously.
+    /// The delay is a multiple of the unit, so that packets that leave simultaneously on two routes arrive
+    /// simultaneously.
     Units(u64),
     /// A fraction of 64 units.
     Share(u16),
-    /// A time in picoseconds, independent of the rate.
+    /// A time in picoseconds that does not depend on the rate.
     Own(u64),
 }
 
-/// Strategy: a delay of a pool, the first of which is used by most links.
+/// Strategy: a delay from a pool; most links use the first delay of the pool.
 pub fn any_delay() -> impl Strategy<Value = DelayDraft> + Clone {
     prop_oneof![
         8 => Just(DelayDraft::Units(0)),
@@ -116,7 +117,7 @@ pub fn any_delay() -> impl Strategy<Value = DelayDraft> + Clone {
     ]
 }
 
-/// Returns the delay for a draft [ps].
+/// Returns the delay that a draft describes [ps].
 pub fn delay_ps(draft: &DelayDraft, pace: Pace) -> u64 {
     let delay = match *draft {
         DelayDraft::Units(count) => pace.units(count),

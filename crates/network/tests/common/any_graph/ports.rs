@@ -1,4 +1,4 @@
-//! Random ports: buffers from one packet to unlimited, every policy, every scheduler and every kind of loss.
+//! Random ports, with buffers from one packet to unlimited, every policy, every scheduler and every kind of loss.
 
 use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
@@ -14,19 +14,19 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
-/// Draft of a port, independent of the lengths of its packets.
+/// Draft of a port, which does not depend on the lengths of its packets.
 #[derive(Clone, Debug)]
 pub struct PortDraft {
-    /// Multiple of the minimum buffer, and an additional amount; None for an unlimited buffer.
+    /// Multiple of the minimum buffer, and an amount added to it; None for an unlimited buffer.
     buffer: Option<(u64, u64)>,
-    /// Whether to count packets instead of bytes, for IP packets.
+    /// Whether the buffer is counted in packets instead of bytes; for IP packets.
     packets: bool,
     policy: PolicyConfig,
-    /// Queue discipline to use for IP packets.
+    /// Queue discipline that is used for IP packets.
     queue: Option<QueueDraft>,
-    /// Share of UBR, in thousandths; None for strict priority of VBR.
+    /// Share of UBR, in thousandths; None if VBR has strict priority.
     share: Option<u16>,
-    /// Whether to use two queues even without VBR.
+    /// Whether two queues are used even without VBR.
     two_queues: bool,
     policer: Option<BucketDraft>,
     shaper: Option<BucketDraft>,
@@ -35,7 +35,7 @@ pub struct PortDraft {
     aggregation: Option<AggregationConfig>,
 }
 
-/// A token bucket: rates [1/1000 of the link's rate], burst in packets, and binary choices.
+/// A token bucket: its rates, in thousandths of the link's rate; its burst, in packets; and binary choices.
 #[derive(Clone, Debug)]
 struct BucketDraft {
     rate: u16,
@@ -62,7 +62,7 @@ fn any_bucket() -> impl Strategy<Value = BucketDraft> {
         })
 }
 
-/// Jitter, mostly below a millisecond, possibly with reordering.
+/// Jitter, usually below a millisecond, which may reorder packets.
 fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
     let times = prop_oneof![Just(0u64), 0u64..1_000_000_000, 0u64..100_000_000_000];
     let table = prop::option::of(prop::collection::vec(any::<i16>(), 1..20));
@@ -92,7 +92,7 @@ fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
     )
 }
 
-/// Batches of up to 40 packets, mostly shorter than 20 ms, with or without a fixed interval.
+/// Batches of up to 40 packets, usually shorter than 20 ms; the interval may be fixed.
 fn any_aggregation() -> impl Strategy<Value = AggregationConfig> {
     let time = || prop_oneof![1u64..1_000_000_000, 1_000_000u64..20_000_000_000];
     (
@@ -169,7 +169,7 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
         3 => (1u64..12, Just(0)).prop_map(Some),
         1 => (12u64..60, Just(0)).prop_map(Some),
     ];
-    // Multiples of 1/1000 are unchanged by conversion to text and back.
+    // Multiples of 1/1000 do not change if they are converted to text and back.
     let policy = any_policy().prop_map(in_thousandths);
     let share = prop::option::of(prop_oneof![Just(0u16), Just(1000), 0u16..=1000]);
     let queue = prop::option::weighted(0.4, any_queue());
@@ -313,7 +313,7 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
         if flow.traffic.has_requests() {
             ack = data;
         }
-        // A TCP flow may still be replaced by datagrams.
+        // Datagrams may still replace the flow's TCP traffic.
         let data = data.max(flow.traffic.largest_datagram_bytes().unwrap_or(0));
         for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
             route.iter().for_each(|&link| longest[link] = longest[link].max(bytes));
@@ -322,8 +322,8 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     longest
 }
 
-/// Configures every switch port: most according to the first draft, and some, including some interfaces of hosts,
-/// according to the others.
+/// Configures every port of a switch: most ports according to the first draft, and some ports, including some
+/// interfaces of hosts, according to the other drafts.
 pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usize)]) {
     let (longest, links) = (longest_packets(scenario), scenario.links.len());
     for (index, link) in scenario.links.iter_mut().enumerate() {
@@ -385,7 +385,7 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
 }
 
 impl PortDraft {
-    /// Returns the scheduler between VBR and UBR.
+    /// Returns the scheduler that serves VBR and UBR.
     fn scheduler(&self) -> SchedulerConfig {
         match self.share {
             None => SchedulerConfig::Priority {},

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// Maximum number of updates of a probability in one run; otherwise days of idle time on a fast link would dominate it.
 const MOST_UPDATES: u64 = 2_000_000;
 
-/// Number that selects the discipline, and its parameters, each from 1 to 1000.
+/// Number that selects the discipline, and the discipline's parameters, each from 1 to 1000.
 #[derive(Clone, Debug)]
 pub struct QueueDraft {
     kind: u8,
@@ -30,7 +30,7 @@ pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
 }
 
 impl QueueDraft {
-    /// Returns the discipline for a link on which a packet of `packet_bytes` takes `packet_ps`, in a run of the given
+    /// Returns the discipline for a link that takes `packet_ps` for a packet of `packet_bytes`, in a run of the given
     /// length.
     pub fn build(&self, packet_ps: u64, packet_bytes: u32, duration_ps: u64) -> PolicyConfig {
         let [a, b, c, d, _] = self.numbers.map(u64::from);
@@ -96,7 +96,7 @@ impl QueueDraft {
         }
     }
 
-    /// Returns a discipline with several queues, for at least three classes.
+    /// Returns a discipline that has several queues and at least three classes.
     fn scheduler(&self, packet_ps: u64, packet_bytes: u32, update_ps: u64) -> PolicyConfig {
         let [a, b, c, d, e] = self.numbers.map(u64::from);
         let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);

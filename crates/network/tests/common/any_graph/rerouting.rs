@@ -11,18 +11,18 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 
-/// A change: its time as a fraction of the run, the numbers that select both routes, and the number of links after
-/// which each ends.
+/// A change: its time as a fraction of the run, the numbers that select the route in each direction, and the number of
+/// links after which each of these routes ends.
 type ChangeDraft = (u16, [u16; 2], [Option<usize>; 2]);
 
-/// Route changes of a flow, and whether packets in flight keep their route.
+/// Route changes of a flow, and whether packets that are in flight keep their route.
 #[derive(Clone, Debug)]
 struct ReroutingDraft {
     keep: bool,
     changes: Vec<ChangeDraft>,
 }
 
-/// Strategy: a scenario of IP packets with some route changes, and possibly time-varying links.
+/// Strategy: a scenario with IP packets and some route changes; it may have time-varying links.
 pub fn any_rerouted() -> impl Strategy<Value = Scenario> {
     let motions = prop_oneof![1 => Just(vec![]), 1 => any_time_variations()];
     let drawn = (any_scenario(Framing::Ip), motions, any_reroutings());
@@ -33,7 +33,7 @@ pub fn any_rerouted() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Strategy: route changes of some flows, by number.
+/// Strategy: route changes of some flows, which are given by their numbers.
 fn any_reroutings() -> impl Strategy<Value = Vec<(usize, ReroutingDraft)>> {
     let way = || prop_oneof![1 => Just(0u16), 3 => any::<u16>()];
     let cut = || prop::option::weighted(0.1, 0usize..4);
@@ -43,7 +43,7 @@ fn any_reroutings() -> impl Strategy<Value = Vec<(usize, ReroutingDraft)>> {
     prop::collection::vec((0usize..60, own), 1..5)
 }
 
-/// Adds route changes to a scenario, as far as the checks accept them.
+/// Adds those route changes to a scenario that the checks accept.
 fn set(scenario: &mut Scenario, reroutings: &[(usize, ReroutingDraft)]) {
     let graph = Graph::of(scenario);
     let flows = scenario.flows.len();

@@ -5,7 +5,7 @@ use longpipe_events::Stream;
 use longpipe_network::scenario::{LinkConfig, NodeKind};
 use std::collections::VecDeque;
 
-/// Returns a route between two hosts through switches: the shortest one for `number` 0, otherwise any simple one.
+/// Returns a route through switches between two hosts: the shortest one if `number` is 0, otherwise any simple route.
 pub fn route(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<usize>> {
     if number == 0 {
         return shortest(graph, from, to);
@@ -21,8 +21,8 @@ pub fn route(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<u
     walk.go_on(from).then_some(walk.links)
 }
 
-/// Returns a route over a random number of switches, possibly visited repeatedly, followed by the shortest route to the
-/// end. It may return to its start.
+/// Returns a route over a random number of switches, which may be visited repeatedly, followed by the shortest route to
+/// the end. The route may return to its start.
 pub fn wandering(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<usize>> {
     let mut stream = Stream::new(u64::from(number), "any-wandering", 0);
     let mut links = vec![];
@@ -44,7 +44,7 @@ pub fn wandering(graph: &Graph, from: usize, to: usize, number: u16) -> Option<V
     Some(links)
 }
 
-/// Returns the reverse of a route, if each link is next to its reverse.
+/// Returns the reverse of a route if each of its links is stored next to the link's reverse.
 pub fn reversed(links: &[LinkConfig], route: &[usize]) -> Option<Vec<usize>> {
     let back = |&link: &usize| {
         let ends = (links[link].to, links[link].from);

@@ -15,13 +15,13 @@ use longpipe_tcp::congestion::{
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
 
-/// Draft of a connection, independent of the time scale.
+/// Draft of a connection, which does not depend on the time scale.
 #[derive(Clone, Debug)]
 pub struct TcpDraft {
     pub mss: u32,
     recovery: usize,
     congestion: CongestionKind,
-    /// Window of the receiver: segments and additional bytes.
+    /// Receiver's window: a number of segments, and additional bytes.
     window: (u64, u32),
     scale_beyond: u32,
     initial_window: u32,
@@ -41,10 +41,10 @@ pub struct TcpDraft {
 #[derive(Clone, Debug)]
 struct TimerDraft {
     fine: bool,
-    /// Tick or granularity of the timer.
+    /// Tick or granularity of the timer's clock.
     tick: Packets,
     phase: Option<u16>,
-    /// Minimum, initial and maximum RTO, in ticks or in units of four packet times.
+    /// Minimum, initial and maximum RTO, in ticks or in multiples of four packet times.
     min: u32,
     initial: u32,
     max: u32,
@@ -225,7 +225,7 @@ impl TcpDraft {
         }
     }
 
-    /// Returns the use of saved parameters; half of the connections that support Careful Resume use them.
+    /// Returns how saved parameters are used; half of the connections that support Careful Resume use them.
     fn careful_resume(&self, pace: Pace) -> CarefulResumeConfig {
         let can = self.recovery().kind() == RecoveryKind::Rack && !self.congestion().is_model();
         let max_jump_bytes = self.choice(19).then(|| 100 * u64::from(self.parameters[0] + 1));

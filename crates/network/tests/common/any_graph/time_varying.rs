@@ -1,4 +1,5 @@
-//! Random time-varying links: rates, opportunities, delays, outages and orders, in proportion to the run.
+//! Random time-varying links: rates, opportunities, delays, outages and orders, all in proportion to the length of the
+//! run.
 
 use super::{any_scenario, pace::part};
 use crate::common::SECOND;
@@ -10,10 +11,10 @@ use longpipe_network::scenario::time_varying::{
 use longpipe_network::scenario::{Framing, LinkConfig, LossConfig, PolicyConfig, Scenario};
 use proptest::prelude::*;
 
-/// A series: times as fractions of the run, and values as fractions of a maximum.
+/// A series: its times are fractions of the run, and its values are fractions of a maximum.
 type Series = Vec<(u16, u16)>;
 
-/// Rate of a link over time.
+/// Rate of a link as a function of time.
 #[derive(Clone, Debug)]
 enum ServiceDraft {
     Stands,
@@ -21,7 +22,7 @@ enum ServiceDraft {
     Opportunities(Vec<u16>, u64, u64),
 }
 
-/// Draft of a time-varying link; its numbers are fractions.
+/// Draft of a time-varying link, whose numbers are fractions.
 #[derive(Clone, Debug)]
 pub struct TimeVaryingDraft {
     service: ServiceDraft,
@@ -55,7 +56,7 @@ fn any_time_variation() -> impl Strategy<Value = TimeVaryingDraft> {
     })
 }
 
-/// Strategy: variations of some links, by number.
+/// Strategy: the variations of some links, which are given by their numbers.
 pub fn any_time_variations() -> impl Strategy<Value = Vec<(usize, TimeVaryingDraft)>> {
     prop::collection::vec((0usize..60, any_time_variation()), 1..5)
 }

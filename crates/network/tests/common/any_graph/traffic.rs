@@ -1,5 +1,5 @@
 //! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, arriving
-//! flows, requests, or chunks of a video; with any start time, and in some cases a stop time.
+//! flows, requests, or chunks of a video. The start time can be any time, and some traffic has a stop time.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 pub enum TrafficDraft {
     Greedy,
-    /// Number of whole segments, and additional bytes.
+    /// A number of whole segments, and additional bytes.
     File(u64, u64),
     Stream(StreamDraft),
     Arriving(ArrivingDraft),
@@ -25,7 +25,7 @@ pub enum TrafficDraft {
     Datagrams(DatagramsDraft),
 }
 
-/// Flows that arrive some packet times apart, at random or not, with sizes of some segments and bytes.
+/// Flows that arrive some packet times apart, at random or regularly; their sizes are some segments and bytes.
 #[derive(Clone, Debug)]
 pub struct ArrivingDraft {
     apart: Packets,
@@ -35,16 +35,17 @@ pub struct ArrivingDraft {
     most_flows: Option<u64>,
 }
 
-/// Writes at intervals of some packet times, with the given length or the length of a segment, in some cases in bursts.
+/// Writes at intervals of some packet times; each has the given length or the length of a segment, and some writes come
+/// in bursts.
 #[derive(Clone, Debug)]
 pub struct StreamDraft {
     apart: Packets,
     write: Option<u32>,
-    /// Times on and off, as multiples of an eighth of an interval, and their distribution.
+    /// On times and off times, as multiples of an eighth of an interval, and their distribution.
     bursts: Option<(u8, u8, u16)>,
 }
 
-/// Datagrams of any kind and payload, with intervals of a few packet times, and parameters from 1 to 1000.
+/// Datagrams of any kind and payload, at intervals of a few packet times; parameters are from 1 to 1000.
 #[derive(Clone, Debug)]
 pub struct DatagramsDraft {
     kind: u8,
@@ -65,14 +66,15 @@ pub struct WebDraft {
     choices: u8,
 }
 
-/// Chunks of one byte or of some segments at the lowest bitrate, and a buffer of some chunks.
+/// Chunks of one byte, or of some segments at the lowest bitrate, and a buffer for some chunks.
 #[derive(Clone, Debug)]
 pub struct ChunksDraft {
     bytes: u32,
     bitrates: u64,
     buffer: u64,
     request: u32,
-    /// Reservoir and cushion in eighths of a chunk, or else a number of chunks and eighths of the mean throughput.
+    /// Either the reservoir and the cushion, in eighths of a chunk, or a number of chunks and eighths of the mean
+    /// throughput.
     rule: (bool, u16, u16),
 }
 
@@ -87,7 +89,7 @@ pub enum StartDraft {
     Late(u64),
 }
 
-/// Time after which an application writes no more data, as fractions of the run or in packet times.
+/// Time after which an application writes no more data, as a fraction of the run or in packet times.
 #[derive(Clone, Debug)]
 pub enum StopDraft {
     At(u16),
@@ -130,7 +132,7 @@ fn any_arriving() -> impl Strategy<Value = ArrivingDraft> {
     )
 }
 
-/// Strategy: a stop at a fraction of the run, after some packets, or at or after the end.
+/// Strategy: a stop at a fraction of the run, after some packets, or at or after the end of the run.
 pub fn any_stop() -> impl Strategy<Value = StopDraft> {
     prop_oneof![
         2 => any::<u16>().prop_map(StopDraft::At),
@@ -186,7 +188,7 @@ fn any_chunks() -> impl Strategy<Value = ChunksDraft> {
     })
 }
 
-/// Strategy: a start, usually at time zero.
+/// Strategy: a start time, usually zero.
 pub fn any_start() -> impl Strategy<Value = StartDraft> {
     prop_oneof![
         6 => Just(StartDraft::AtOnce),
@@ -215,8 +217,8 @@ impl TrafficDraft {
     }
 }
 
-/// Adapts a flow to its framing and its traffic: arriving flows need IP, and parameters of Careful Resume that do not
-/// come from earlier flows.
+/// Adapts a flow to its framing and its traffic: arriving flows need IP, and their parameters of Careful Resume must
+/// not come from earlier flows.
 pub fn adapt(flow: &mut FlowConfig, framing: Framing) {
     if let TrafficConfig::FlowArrivals(_) = flow.traffic {
         if framing == Framing::Aal5 {
@@ -246,7 +248,7 @@ impl ArrivingDraft {
                 ],
             },
         };
-        // Every second flow of the list arrives together with the previous one.
+        // Every second flow in the list arrives together with the previous one.
         let gap_ps = gap_ps.min(SECOND);
         let listed = |number: u64| (gap_ps * (number / 2 * 2), 1 + number * size_bytes / 4);
         FlowArrivalsConfig {
@@ -284,7 +286,7 @@ impl StreamDraft {
     }
 }
 
-/// Returns a distribution of times, by a number from 1 to 1000.
+/// Returns a distribution of times that a number from 1 to 1000 selects.
 fn times(number: u64) -> Times {
     match number % 3 {
         0 => Times::Fixed {},
@@ -368,7 +370,7 @@ impl DatagramsDraft {
             }),
             3 | 4 => {
                 let on_ps = (apart_ps * a / 30).clamp(1_000_000, 1_000 * SECOND);
-                // Bursts of one packet each have at least the interval of packets.
+                // If bursts consist of one packet each, their interval is at least the interval of packets.
                 let packet_ps = (bits / u128::from(rate_bps)) as u64;
                 TrafficConfig::OnOff(OnOffDatagramsConfig {
                     rate_bps,
@@ -397,7 +399,7 @@ impl DatagramsDraft {
 }
 
 impl StopDraft {
-    /// Returns the stop in a run of the given length.
+    /// Returns the stop time in a run of the given length.
     pub fn build(&self, pace: Pace, duration_ps: u64) -> StopConfig {
         match *self {
             StopDraft::At(share) => StopConfig::At {
@@ -414,7 +416,7 @@ impl StopDraft {
 }
 
 impl StartDraft {
-    /// Returns the start in a run of the given length.
+    /// Returns the start time in a run of the given length.
     pub fn build(&self, pace: Pace, duration_ps: u64) -> StartConfig {
         let part = |share: u16| part(duration_ps, share);
         match *self {

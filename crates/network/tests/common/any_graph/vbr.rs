@@ -9,10 +9,10 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
 use proptest::prelude::*;
 
-/// Draft of a source, independent of the graph.
+/// Draft of a source, which does not depend on the graph.
 #[derive(Clone, Debug)]
 pub struct VbrDraft {
-    /// Hosts at both ends; the number after the last one means a new host.
+    /// Hosts at both ends; the number after that of the last host means a new host.
     ends: (usize, usize),
     direct: bool,
     switch: usize,
@@ -20,13 +20,13 @@ pub struct VbrDraft {
     targets: [usize; 2],
     /// Peak rate, in eighths of the slowest link's rate.
     peak: u64,
-    /// Duration of on periods: a number of units, and a fraction of a unit.
+    /// Duration of on periods: a whole number of units, and a fraction of a unit.
     on: (u64, u16),
     off: (u64, u16),
     start: (u64, u16),
 }
 
-/// Route of a source from its switch on.
+/// Route of a source after its first switch.
 #[derive(Clone, Copy)]
 enum Way {
     /// The route continues over an existing link to a host.
@@ -37,7 +37,7 @@ enum Way {
     TwoOfItsOwn,
     /// The route continues over a new link.
     Apart,
-    /// The route has no further link.
+    /// The route has no further links.
     Direct,
 }
 
@@ -66,7 +66,7 @@ pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
 }
 
 impl VbrDraft {
-    /// Adds the source to a scenario, over the first route that the checks accept, if any.
+    /// Adds the source to a scenario, over the first route that the checks accept, if there is one.
     pub fn add(&self, graph: &mut Graph, scenario: &mut Scenario, pace: Pace) {
         let usual = [Way::AsItIs, Way::TwoOfItsOwn, Way::OneOfItsOwn, Way::Apart];
         let direct = self.direct.then_some(Way::Direct);
@@ -91,7 +91,7 @@ impl VbrDraft {
         }
     }
 
-    /// Returns a new link to a switch, and the route from there on.
+    /// Returns a new link to a switch, and the route from this switch on.
     fn route(&self, graph: &mut Graph, way: Way) -> Option<Vec<usize>> {
         let switch = graph.switches[self.switch % graph.switches.len()];
         let leaving = (0..graph.links.len()).filter(|&link| graph.links[link].from == switch);
@@ -138,7 +138,7 @@ impl VbrDraft {
             route,
             peak_bps,
             on_ps,
-            // The interval between bursts of one cell is at least a cell time.
+            // The interval between bursts of one cell each is at least a cell time.
             off_ps: span(self.off).max((CELL_BITS * SECOND / peak_bps).saturating_sub(on_ps)),
             start_ps: span(self.start),
         }
@@ -146,7 +146,7 @@ impl VbrDraft {
 }
 
 impl Graph {
-    /// Returns the host with a number, or a new host.
+    /// Returns the host that a number selects, or a new host.
     fn host(&mut self, number: usize) -> usize {
         match self.hosts.get(number) {
             Some(&host) => host,

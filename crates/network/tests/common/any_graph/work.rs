@@ -9,7 +9,7 @@ use longpipe_tcp::timer::MAX_BACKOFF;
 /// Returns a duration [ps] within which about `max` cells or packets traverse links.
 pub fn duration_ps(scenario: &Scenario, max: u64) -> u64 {
     let mut loads = vec![0.0; scenario.links.len()];
-    // End points take CPU time for packets even if a link drops them.
+    // End points spend computing time on packets even if a link drops them.
     let at_hosts: f64 = scenario
         .flows
         .iter()
@@ -34,8 +34,8 @@ pub fn duration_ps(scenario: &Scenario, max: u64) -> u64 {
     (duration as u64).clamp(1, 100 * 86_400 * SECOND)
 }
 
-/// Adds the rates of cells or packets that a flow may send over its links [1/s]. Returns the rate of its timeouts and
-/// requests.
+/// Adds up the rates [1/s] at which a flow may send cells or packets over its links. Returns the rate of the flow's
+/// timeouts and requests.
 fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let rate = |&link: &usize| scenario.links[link].rate_bps as f64;
     let first = rate(&flow.route[0]);
@@ -55,7 +55,8 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let round_trip = propagation + bits / slowest;
     // In slow start, every second packet is lost at the slowest link.
     let sent = (first / bits).min(2.0 * slowest / bits).min(window / round_trip);
-    // The timer backs off to more than an RTT, if allowed. Before the first RTT sample the factor is at most 64.
+    // The timer backs off to more than an RTT, if it is allowed to. Before the first RTT sample, the factor is at most
+    // 64.
     let (min, first, max) = rto_ps(&flow.tcp.timer);
     let longest = seconds(max.min(first.saturating_mul(1 << MAX_BACKOFF)));
     let timeouts = 1.0 / round_trip.max(seconds(min)).min(longest);

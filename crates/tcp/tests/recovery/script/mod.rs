@@ -19,9 +19,9 @@ pub const MSS: u64 = 1000;
 pub const RTT: u64 = 100_000_000_000;
 const MIN_RTO: u64 = 10 * RTT;
 
-/// AIMD whose growth counts ACKs, as in 4.4BSD.
+/// AIMD whose growth depends on the number of ACKs, as in 4.4BSD.
 pub const AIMD: CongestionConfig = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
-/// Vegas with the parameters of its paper.
+/// Vegas with the parameters of the original paper.
 pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
     alpha: 1.0,
     beta: 3.0,
@@ -29,7 +29,7 @@ pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
     rules: VegasRules::Brakmo1995,
 });
 
-/// A connection before its recovery is chosen.
+/// A connection whose recovery algorithm has not been chosen yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
     kind: RecoveryKind,
@@ -151,7 +151,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Creates a script with a first flight of 16 segments out of 40, an ACK for each segment, a fine clock, and no losses.
+    /// Creates a script with a file of 40 segments, of which 16 are in the first flight, with an ACK for each segment,
+    /// a fine clock, and no losses.
     pub fn new(recovery: RecoveryKind) -> Script {
         Script {
             draft: Draft::new(recovery),
@@ -168,19 +169,19 @@ impl Script {
         self
     }
 
-    /// Drops data packets by number, counted from 0 in the order of transmission.
+    /// Drops the data packets with these numbers, counted from 0 in the order of transmission.
     pub fn lose(mut self, packets: &[u64]) -> Script {
         self.lost.extend(packets);
         self
     }
 
-    /// Drops ACKs by number, counted from 0 in the order of transmission.
+    /// Drops the ACKs with these numbers, counted from 0 in the order of transmission.
     pub fn lose_acks(mut self, acks: impl IntoIterator<Item = u64>) -> Script {
         self.lost_acks.extend(acks);
         self
     }
 
-    /// Delays a data packet by some RTTs.
+    /// Delays a data packet by a number of RTTs.
     pub fn delay(mut self, packet: u64, round_trips: f64) -> Script {
         self.late.insert(packet, round_trips);
         self
@@ -192,7 +193,7 @@ impl Script {
         self
     }
 
-    /// Plays the script until all data are acknowledged, and checks invariants of senders at each step.
+    /// Plays the script until all data are acknowledged, and checks the sender's invariants at each step.
     pub fn play(&self) -> Trace {
         Player::new(self).play()
     }
@@ -206,20 +207,20 @@ pub struct Sent {
     pub retransmission: bool,
 }
 
-/// All transmissions of a script, and their duration.
+/// All transmissions of a script, and its duration.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub sent: Vec<Sent>,
     pub timeouts: u64,
     pub fast_retransmits: u64,
-    /// RTTs from the first retransmission until all data sent by then were acknowledged.
+    /// Number of RTTs from the first retransmission until all data sent before it were acknowledged.
     pub repair: f64,
-    /// RTTs until all data were acknowledged.
+    /// Number of RTTs until all data were acknowledged.
     pub end: f64,
 }
 
 impl fmt::Display for Trace {
-    /// Writes one line per time of transmission: `1.0 3* 16-20`, where * marks retransmissions.
+    /// Writes one line for each time at which segments are sent: `1.0 3* 16-20`, where * marks retransmissions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for instant in self.sent.chunk_by(|a, b| a.round_trips == b.round_trips) {
             write!(f, "{:.1}", instant[0].round_trips)?;
@@ -250,7 +251,7 @@ struct Player<'a> {
     sender: Sender,
     receiver: Receiver,
     now: Time,
-    /// Events ordered by time and number, so that packets arrive in the order of transmission.
+    /// Events, ordered by time and then by number, so that packets arrive in the order of transmission.
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
     acks: u64,
