@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from longpipe import Scenario
+from longpipe.design import Design, Factor
 from longpipe.interrupts import TerminatedError, deferred, terminable
 from longpipe.store import Store
+from longpipe.study import Progress, Study
 
 
 def interrupt() -> None:
@@ -205,3 +208,20 @@ def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
         (2, answer),
         (-signal.SIGINT, answer),
     }
+
+
+def test_ctrl_c_in_a_script_notes_how_many_runs_are_kept() -> None:
+    design = Design.full_factorial(
+        Scenario(duration="10 ms"), [Factor.over("switch.buffer", ["100 cells", "200 cells"])], replications=2
+    )
+    study = Study(design, name="lan")
+
+    def stop(progress: Progress) -> None:
+        if progress.done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        study.run(workers=1, progress=stop)
+    note = "study 'lan': 1 of 4 runs finished and kept (store: in memory); the same call continues"
+    assert stopped.value.__notes__ == [note]
+    assert study.run(workers=1).complete

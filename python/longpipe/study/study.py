@@ -149,10 +149,19 @@ class Study:
         jobs = ((scenarios[run.point - 1], run.seed) for run in self.design.runs())
         with Bar(self.name) as bar:
             tell = progress or (bar.update_runs if in_notebook() else ignore)
-            complete_study(
-                jobs, self.store, executor=executor, workers=workers, memory=memory, fresh=fresh, progress=tell
-            )
+            try:
+                complete_study(
+                    jobs, self.store, executor=executor, workers=workers, memory=memory, fresh=fresh, progress=tell
+                )
+            except KeyboardInterrupt as end:
+                end.add_note(self._interrupted())
+                raise
         return self.status()
+
+    def _interrupted(self) -> str:
+        found = self.status()
+        told = f"{found.finished} of {found.runs} runs finished and kept (store: {self.store.name})"
+        return f"study {self.name!r}: {told}; the same call continues"
 
     def grow(self, replications: int) -> Self:
         """Increases the number of replications per point; raises ScenarioError if there are already more."""
