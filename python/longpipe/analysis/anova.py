@@ -1,7 +1,7 @@
 """Analysis of variation: the share of a response's variation that each factor and each interaction explains.
 
 Notation and formulas are those of R. Jain, The Art of Computer Systems Performance Analysis (Wiley 1991), chapters 17
-to 23; the tables are those of ATM Forum/98-0876 section 8.1.
+to 23; the tables have the form of those in ATM Forum/98-0876 section 8.1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,8 @@ COPIES = "no error: the replications are identical, so there is nothing to test 
 class Anova:
     """A fitted model of one response.
 
-    `terms` are those of the model, blocks last if there are any; `pooled` lists the terms that form the error term.
+    `terms` are the model's terms, with the blocks last if there are any; `pooled` lists the terms that form the error
+    term.
     """
 
     response: str
@@ -60,12 +61,12 @@ class Anova:
 
     @property
     def mean(self) -> float:
-        """Overall mean in the response's unit; with unequal replications, the mean of the fitted cell means."""
+        """Overall mean in the response's unit; if the design is unbalanced, the mean of the fitted cell means."""
         return self.fit.mean
 
     @property
     def error_df(self) -> int:
-        """Degrees of freedom of the error."""
+        """Number of degrees of freedom of the error."""
         return self.fit.error_df
 
     @cached_property
@@ -90,9 +91,9 @@ class Anova:
         """Returns the allocation of variation with one row per component.
 
         Columns: `component`, `sum_of_squares` (unit of the response squared), `percent` of the total variation, `df`,
-        `mean_square`, `f` and `p_value` of the F test against the error, nan if that is zero. The first rows are the
-        individual values, the overall mean and the total variation; then the terms; then "error". Unless the design is
-        balanced or orthogonal, the terms' sums of squares are of type III and need not add up to the total.
+        `mean_square`, `f` and `p_value` of the F test against the error, NaN if the error is zero. The first rows are
+        the individual values, the overall mean and the total variation; then the terms; then "error". Unless the design
+        is balanced or orthogonal, the terms' sums of squares are of type III and need not add up to the total.
         """
         y = self.cells.y
         total = float(np.sum((y - y.mean()) ** 2))
@@ -117,9 +118,9 @@ class Anova:
     def effects(self, level: float = 0.9, order: int = 1) -> pd.DataFrame:
         """Returns the effects of terms of up to `order` factors with intervals at a confidence level (0 to 1).
 
-        Columns: `component`, `level` (of an interaction, one level per factor, "sack, 0.5"), `effect`,
+        Columns: `component`, `level` (for an interaction, one level per factor, as in "sack, 0.5"), `effect`,
         `standard_error`, `low`, `high`, all in the unit of the response. In a balanced design the standard error is s_e
-        sqrt(df / rows), with the df of the component; quantiles come from Student's t distribution. The intervals are
+        sqrt(df / rows), where df is the component's; quantiles come from Student's t distribution. The intervals are
         individual, not simultaneous.
         """
         check_level(level)
@@ -143,8 +144,8 @@ class Anova:
     def mean_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Returns the confidence interval of the overall mean in the response's unit.
 
-        With blocks its error is the variation between blocks: a block effect common to all runs of a block also shifts
-        the mean.
+        If the model has blocks, the interval uses the variation between blocks, because an effect that all runs of a
+        block share also shifts the mean.
         """
         check_level(level)
         error, t = self.standard_error * self.fit.mean_scale, self.quantile(level)
@@ -157,7 +158,7 @@ class Anova:
     def means(self, *factors: str) -> pd.DataFrame:
         """Returns the estimated mean of each combination of levels of some factors, averaged over the other factors.
 
-        Columns: the factors, `rows` (number of observations), `mean`; effects that the model lacks count as zero.
+        Columns: the factors, `rows` (number of observations), `mean`; effects that are not in the model count as zero.
         Raises ScenarioError for a name that is not a factor.
         """
         check_factors(factors, self.factors)
@@ -202,11 +203,11 @@ def anova(
 
     `frame` has a row per run, a column per factor and a numeric column `response`, which may be an expression of
     columns such as "a / (a + b)". Without an order, the model has all interactions for a replicated design, with the
-    replications as error; all but the highest one, which becomes the error, for an unreplicated design; and only main
-    effects if combinations of levels are missing. `blocks` is a column whose effect is removed without interactions:
-    with common random numbers, the seed. `seeds` names the column, if the frame has it, that `check` uses to determine
-    whether runs share random numbers. `saturated` allows a model without an error term, whose F tests and intervals are
-    nan.
+    replications as error; for an unreplicated design, it has all interactions except the highest, which becomes the
+    error; and if combinations of levels are missing, it has only main effects. `blocks` is a column whose main effect
+    is removed: the seed, if runs use common random numbers. `seeds` names the column, if the frame has it, that `check`
+    uses to determine whether runs share random numbers. `saturated` allows a model without an error term, in which case
+    F tests and intervals are NaN.
 
     Raises ScenarioError for unsuitable columns, terms that the design cannot separate, and a model that leaves no
     degrees of freedom.
@@ -248,5 +249,5 @@ def _combinations(cells: Cells, factors: tuple[str, ...]) -> int:
 
 
 def _ratio(square: float, error: float) -> float:
-    # Without error (replications are identical) no F test is possible.
+    # If the error is zero because replications are identical, no F test is possible.
     return square / error if error > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""Measures of flows, ports, response times and datagrams by name: "flow:bulk.throughput", "bulk.throughput"."""
+"""Measures of flows, ports, response times and datagrams, selected by a name such as "flow:bulk.throughput"."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _max(column: str) -> Callable[[Rows], float]:
 
 
 def _share(part: str, whole: str) -> Callable[[Rows], float]:
-    """Returns a share, at most 1: after a warm-up, packets that were already waiting may be lost in addition."""
+    """Returns a share, limited to 1: after a warm-up, packets that were already queued may be lost as well."""
 
     def share(rows: Rows) -> float:
         of_part = _sum(part)(rows)
@@ -118,7 +118,7 @@ VIDEO: Final[Mapping[str, Quantity]] = {
 }
 OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS, "arriving": ARRIVING, "video": VIDEO}
 QUANTITIES: Final = tuple(sorted({name for kind in OF.values() for name in kind}))
-# Dimension of values, by the unit in which they are shown.
+# Dimension of a quantity's values, by the unit in which they are shown.
 _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": SECONDS, "ms": SECONDS}
 
 
@@ -140,7 +140,8 @@ class NamedMeasure:
     def parse(cls, text: str) -> NamedMeasure:
         """Parses a measure such as "bulk=flow:bulk.throughput", "port:a->b.delay", "web.p95" or "call.p95".
 
-        Without "flow:" and the like, the name and the quantity determine the kind. Raises ScenarioError for other text.
+        Without a prefix such as "flow:", the name and the quantity determine the kind. Raises ScenarioError for other
+        text.
         """
         left, equals, right = text.partition("=")
         name, spec = (left.strip(), right.strip()) if equals else ("", text.strip())
@@ -208,7 +209,7 @@ class NamedMeasure:
             raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {self._accepted(known)}")
 
     def _accepted(self, known: list[str]) -> str:
-        """Returns the clause of an error message with the names that are known."""
+        """Returns the clause of an error message that lists the known names."""
         accepted = nearest(self.pattern, known, _MOST_NAMED)
         together = sum(name.startswith(self.pattern) for name in known)
         if together > 1:
@@ -218,19 +219,19 @@ class NamedMeasure:
         return accepted
 
     def _check_traces(self, scenario: Scenario) -> None:
-        """Raises ScenarioError if the scenario does not record what the quantity is computed from."""
+        """Raises ScenarioError if the scenario does not record the trace from which the quantity is computed."""
         if self.quantity == "convergence" and not scenario.traces.arrivals:
             raise ScenarioError(f"measure: {self.name!r}: no arrivals are recorded; needs traces.arrivals = true")
         if self.quantity.startswith("queueing_") and not scenario.traces.delay:
             raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
 
     def __call__(self, result: Result) -> float:
-        """Returns the value; nan if a flow is incomplete, a quantile lies beyond the run, or there are no samples."""
+        """Returns the value; nan if a flow is incomplete, a quantile is after its end, or there are no samples."""
         rows = _ROWS[self.kind](result, self)
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
 
     def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
-        """Returns the rows to measure, each with a `name`; `names` is the table's column of names."""
+        """Returns the rows to measure, each with a `name`; `names` names the table's column of names."""
         fitting = [i for i, name in enumerate(columns.get(names, ())) if self._fits(str(name))]
         values = {name: _values(column, fitting) for name, column in columns.items()}
         values["name"] = [str(columns[names][i]) for i in fitting]

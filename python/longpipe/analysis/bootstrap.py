@@ -22,11 +22,11 @@ FARTHEST: Final = 1e9
 def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 2000, seed: int = 1) -> pd.DataFrame:
     """Returns bootstrap-t intervals of the effects of up to `order` factors, with the columns of `Anova.effects`.
 
-    Resamples the replications within each combination of levels, or whole blocks where the model has them, so that
+    It resamples the replications within each combination of levels, or whole blocks if the model has blocks, so that
     neither normality nor equal variances are assumed; without replications it resamples residuals, which assumes equal
-    variances. `standard_error` is computed from the means, cell by cell; an end for which there are too few
+    variances. `standard_error` is computed cell by cell from the means; an end for which there are too few
     replications is infinite. The same seed gives the same intervals. Raises ScenarioError for fewer than 200 draws,
-    incomplete blocks, or a single replication of some combinations only. Method: B. Efron and R. J. Tibshirani, An
+    incomplete blocks, or if only some combinations have a single replication. Method: B. Efron and R. J. Tibshirani, An
     Introduction to the Bootstrap (1993), section 12.5.
     """
     check_level(level)

@@ -19,25 +19,26 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.network import Dumbbell, Link
 
-# Kinds of scenario parts that draw random numbers.
+# Kinds of traffic that draw random numbers.
 DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack", "flow-arrivals")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue", "cake")
 DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
-# Policies that always mark ECN-capable packets, and those that mark if their field `ecn` is set.
+# Policies that always mark ECN-capable packets, and policies that mark if their field `ecn` is set.
 MARK: Final = ("step-marking", "dualpi2", "cake")
 CHOOSE_TO_MARK: Final = ("red", "pie", "codel", "fq-codel")
-# Loss recoveries that use SACK blocks.
+# Recovery algorithms that use SACK blocks.
 SELECTIVE: Final = ("sack", "rfc6675", "rack")
-# Minimum number of changes for the warning; a path with fewer changes is assumed to be constant afterwards on purpose.
+# Minimum number of changes for the warning; a path with fewer changes is assumed to remain constant afterwards
+# intentionally.
 FEWEST_STEPS: Final = 4
 
 # Factor by which a rounded rate may be outside the range of a path's rates.
 _ROUNDED: Final = 1.01
 
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another random part"
-# ACK compression of the profile `linux-6` [ps], which the user did not choose.
+# SACK delay [ps] in the profile `linux-6`, which the user did not choose explicitly.
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 
 
@@ -86,7 +87,7 @@ def _default_buffer(scenario: Scenario) -> Iterator[str]:
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
-    """Returns lines about the points of a design: the first warning, the number of points, and whether seeds matter."""
+    """Returns a line per warning about a design's points, with the number of points, and whether seeds matter."""
     found = [(scenario, lines) for scenario in scenarios if (lines := cautions(scenario))]
     said = []
     if found:
@@ -103,7 +104,7 @@ def seedless(scenario: Scenario) -> str:
     """Returns a warning if runs do not depend on the seed, otherwise ""."""
     resolved = scenario.resolved
     if resolved["framing"] != "ip" and len(resolved["flows"]) > 1 and resolved["ties"] == "random":
-        # Cells of several circuits often reach a switch at the same time.
+        # Cells from several circuits often reach a switch at the same time, and the order of such cells is random.
         return ""
     if any(_drawn(resolved)):
         return ""
@@ -139,7 +140,7 @@ def _kind(chosen: str | Mapping[str, Any]) -> str:
 
 
 def _other_ways_back(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per satellite path whose return path differs, as if only the path of an example was changed."""
+    """Yields a line per satellite path whose return path differs, because a user may have changed only one of them."""
     network = scenario.network
     ways: list[tuple[str, Dumbbell | Link]] = []
     if network.kind == "dumbbell":
@@ -174,7 +175,7 @@ def _replaced(scenario: Scenario) -> Iterator[str]:
 
 
 def _default_rate(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if sizes in BDP follow from a dumbbell's default rate, which is not among those of its path."""
+    """Yields a line if sizes in BDP are computed from a dumbbell's default rate, which its path never has."""
     network = scenario.network
     if network.kind != "dumbbell" or network.trunk_rate != type(network).model_fields["trunk_rate"].default:
         return
@@ -208,7 +209,7 @@ def _span(values: set[int], unit: Dimension) -> str:
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if web traffic passes a proxy without being split by it."""
+    """Yields a line if web traffic passes a proxy that does not split it."""
     network, resolved = scenario.network, scenario.resolved
     splits = network.pep if network.kind == "dumbbell" else any(node.pep for node in network.nodes)
     web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
@@ -260,7 +261,7 @@ def _pass_nothing(resolved: Resolved) -> Iterator[str]:
 
 
 def _mark_nothing(resolved: Resolved) -> Iterator[str]:
-    """Yields a line if queues are set to mark packets but no flow is ECN-capable, or the other way round."""
+    """Yields a line if queues are set to mark packets but no flow is ECN-capable, or vice versa."""
     kinds = {_kind(flow["tcp"].get("ecn", "off")) for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP}
     capable = sorted(kinds - {"off"})
     # A real stack decides by itself whether its packets are ECN-capable.
@@ -301,7 +302,7 @@ def _longest_packets(resolved: Resolved) -> dict[int, int]:
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:
-    """Yields a line per path whose series ends before the end of the run."""
+    """Yields a line per path whose series of changes ends before the run does."""
     duration_ps = resolved["duration_ps"]
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
     ways = [way for flow in changing for way in (flow, *flow["rerouting"]["changes"])]
@@ -317,7 +318,7 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
 
 
 def _instants(link: Mapping[str, Any]) -> Sequence[int]:
-    """Returns the times at which a time-varying link changes, without repeating series."""
+    """Returns the times at which a time-varying link changes, except those of repeating series."""
     is_lossy = link["loss"]["kind"] == "over-time"
     if "motion" not in link and not is_lossy:
         return ()

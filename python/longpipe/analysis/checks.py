@@ -16,14 +16,14 @@ from longpipe.analysis.quantiles import f_tail
 
 # Maximum sample size for which the Shapiro-Wilk test is calibrated.
 MOST_FOR_SHAPIRO: Final = 5000
-# Number of draws of a null distribution, and maximum total number of normal variates drawn for it.
+# Number of draws of a null distribution, their minimum, and the maximum total number of normal variates drawn for it.
 DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
 MOST_CELLS_TO_PROJECT: Final = 2000
 TINY: Final = np.finfo(float).tiny
 
 # Default significance level of each test.
 ALPHA: Final = 0.01
-# Verdict of a test that does not reject.
+# Verdicts: the test does not reject its assumption, rejects it, or could not be computed.
 NOT_REJECTED, FAILS, UNTESTED = "not rejected", "fails", "untested"
 Row = tuple[str, str, float, float, str]
 
@@ -41,7 +41,7 @@ class AssumptionWarning(UserWarning):
 
 
 def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
-    """Tests normality, equal variance and independence of the errors, each at significance `alpha`.
+    """Tests normality, equal variance and independence of the errors, each at significance level `alpha`.
 
     Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every
     violated assumption also causes an AssumptionWarning with advice. With thousands of rows even the smallest deviation
@@ -122,7 +122,7 @@ def _serial_correlation(found: Anova, residual: Floats) -> Row:
 
 
 def _drawn_residuals(found: Anova) -> Floats | None:
-    """Simulates residuals for independent normal errors, shape (draws, rows); None if there are too many cells."""
+    """Simulates residuals for independent normal errors, with shape (draws, rows); None if there are too many cells."""
     cells = found.cells
     if len(cells.means) > MOST_CELLS_TO_PROJECT:
         return None

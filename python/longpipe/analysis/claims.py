@@ -12,7 +12,7 @@ from longpipe.analysis.intervals import estimate
 
 
 class Verdict(StrEnum):
-    """Verdict of the replications on a claim."""
+    """Verdict on a claim, based on the replications."""
 
     HOLDS = "holds"
     UNDECIDED = "undecided"
@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """The condition `above` < quantity < `below` for a quantity that is measured once per seed."""
+    """The condition `above` < quantity < `below` where the quantity is measured once per seed."""
 
     quantity: str
     by_seed: pd.Series
@@ -29,7 +29,7 @@ class Condition:
     below: float = math.inf
 
     def verdict(self) -> Verdict:
-        """Returns "holds" if the mean's interval is within the limits, "fails" if outside, otherwise "undecided"."""
+        """Returns "holds" if the mean's interval is within the limits, "fails" if it is outside, else "undecided"."""
         low, high = self.interval()
         if self.above < low and high < self.below:
             return Verdict.HOLDS
@@ -43,7 +43,7 @@ class Condition:
         return found.mean_low, found.mean_high
 
     def evidence(self, compared: float | None = None, source: str = "published") -> str:
-        """Formats the condition, the mean with its interval, and the reference value of `source`."""
+        """Formats the condition, the mean with its interval, and the reference value from `source`."""
         found = estimate(self.by_seed)
         low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
         high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
@@ -84,7 +84,7 @@ class Claim:
     conditions: Conditions
     # Whether the published tables contain all quantities that the conditions use.
     published: bool = True
-    # Thresholds that the document does not state, and the explanation of a deviation; shown next to the verdict.
+    # Thresholds that the document does not state, and the explanation for a deviation; shown next to the verdict.
     note: str = ""
 
 
@@ -92,7 +92,7 @@ class Claim:
 class Finding:
     """Evidence for one condition: mean, 95 % interval and limits; nan or infinite if there is none.
 
-    `compared` is the published value, or that of `source`.
+    `compared` is the published value, or the value from `source`.
     """
 
     quantity: str
@@ -136,8 +136,8 @@ class Judgement:
 def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
     """Returns "holds" if all conditions hold, "fails" if one fails, otherwise "undecided".
 
-    `runs` has one row per run. `published`, or the frame that `source` names, has those of these columns that the paper
-    contains, and a single `seed`.
+    `runs` has one row per run. `published`, which holds the values from `source`, has the same columns as far as the
+    paper reports them, and a single `seed`.
     """
     conditions = list(claim.conditions(runs))
     verdicts = [condition.verdict() for condition in conditions]

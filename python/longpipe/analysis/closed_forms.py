@@ -1,4 +1,4 @@
-"""Closed forms from the literature that simulated runs are compared with."""
+"""Closed forms from the literature, with which simulated runs are compared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-# BBR version 1 (Cardwell et al. 2016): gains of the window, and of the pacing rate while it probes for bandwidth.
+# BBR version 1 (Cardwell et al. 2016): gain of the window, and gain of the pacing rate while BBR probes for bandwidth.
 BBR_WINDOW_GAIN: Final = 2.0
 BBR_PROBE_GAIN: Final = 1.25
 # Number of phases in a cycle of gains; each lasts one minimum RTT.
@@ -14,12 +14,12 @@ BBR_PHASES: Final = 8
 # Interval and duration of ProbeRTT [s], with four segments in flight.
 BBR_PROBE_RTT_INTERVAL_S: Final = 10.0
 BBR_PROBE_RTT_S: Final = 0.2
-# Fraction of C RTT that DCTCP's marking threshold has to exceed.
+# Fraction of the BDP (C RTT) that DCTCP's marking threshold must exceed.
 DCTCP_PART: Final = 1 / 7
 
 
 def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, acked: int = 1) -> float:
-    """Returns the throughput of Reno [bit/s] if every 1/`loss`-th segment is lost and nothing else limits it.
+    """Returns the throughput [bit/s] of Reno if every 1/`loss`-th segment is lost and nothing else limits it.
 
     The window grows from W/2 to W by one segment every `acked` RTTs, if each ACK acknowledges `acked` segments (Mathis,
     Semke, Mahdavi and Ott, ACM CCR 27(3), 1997).
@@ -28,10 +28,10 @@ def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, acked: int = 1) -> f
 
 
 def pftk_bps(mss_bytes: float, rtt_s: float, loss: float, timeout_s: float, acked: int = 1) -> float:
-    """Returns the throughput of Reno with timeouts [bit/s], without a limit by the receiver's window.
+    """Returns the throughput [bit/s] of Reno with timeouts, if the receiver's window does not limit it.
 
-    `loss` is the probability that the first segment of a round is lost; all that follow it in the round are then lost,
-    too (Padhye, Firoiu, Towsley and Kurose, IEEE/ACM ToN 8(2), 2000, received data).
+    `loss` is the probability that the first segment of a round is lost; all later segments of the round are then lost,
+    too (Padhye, Firoiu, Towsley and Kurose, IEEE/ACM ToN 8(2), 2000; the formula for received data).
     """
     third = (2 + acked) / (3 * acked)
     window = third + math.sqrt(8 * (1 - loss) / (3 * acked * loss) + third**2)
@@ -52,7 +52,7 @@ def md1_wait_s(load: float, service_s: float) -> float:
 
 @dataclass(frozen=True)
 class DctcpQueue:
-    """Queue of synchronized DCTCP flows [packets], and its period [RTTs]."""
+    """Queue [packets] of synchronized DCTCP flows, and its period [RTTs]."""
 
     largest: float
     smallest: float
@@ -74,8 +74,8 @@ def dctcp_queue(threshold: float, pipe: float, flows: int) -> DctcpQueue:
 def bbr_probe_rtt_share(rtt_s: float) -> float:
     """Returns the share of time that one BBR flow spends in ProbeRTT, in which it sends almost nothing.
 
-    ProbeRTT begins 10 s after the minimum RTT was last measured, and lasts 200 ms or an RTT after the window has
-    drained.
+    ProbeRTT begins 10 s after the minimum RTT was last measured, and lasts for the longer of 200 ms and an RTT after
+    the data in flight has drained.
     """
     duration_s = max(BBR_PROBE_RTT_S, rtt_s)
     return duration_s / (BBR_PROBE_RTT_INTERVAL_S + duration_s)

@@ -1,4 +1,4 @@
-"""Expressions over the columns of a table: "bulk / (bulk + web)"."""
+"""Expressions over the columns of a table, such as "bulk / (bulk + web)"."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_NAMED = 30
 def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> pd.DataFrame:
     """Returns the frame with an additional column, named after an expression, that contains its value in each row.
 
-    If the frame has this column, or the text has no operations, the frame is returned unchanged. Cells with units are
-    converted to bit/s, s and bytes; other numbers have no unit. Raises ScenarioError for names that are not numeric
-    columns.
+    If the frame already has this column, or the text has no operations, the frame is returned unchanged. Cells with
+    units are converted to bit/s, s and bytes; other numbers have no unit. Raises ScenarioError for names that are not
+    numeric columns.
     """
     from pandas.api.types import is_numeric_dtype
 

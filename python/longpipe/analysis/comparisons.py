@@ -17,12 +17,12 @@ MOST_LEVELS = 200
 def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
     """Returns the differences between all pairs of levels of a factor, or of combinations of levels of several factors.
 
-    The intervals contain all true differences simultaneously with confidence `level` (0 to 1); the confidence is exact
-    if the means have equal variances, and higher otherwise (Tukey 1953, Kramer 1956). Columns: `component`, `first`,
-    `second`, `difference` (mean of first minus mean of second) with `low` and `high`, in the response's unit, `p_value`
-    adjusted for the number of pairs, and `differs`. A factor's means are averages over the other factors: if it
-    interacts with another factor, compare combinations of both. Raises ScenarioError for a name that is not a factor,
-    more than 200 combinations, or a model without error.
+    The intervals contain all true differences simultaneously with confidence level `level` (0 to 1); the confidence is
+    exact if the means have equal variances, and higher otherwise (Tukey 1953, Kramer 1956). Columns: `component`,
+    `first`, `second`, `difference` (mean of first minus mean of second) with `low` and `high`, in the response's unit,
+    `p_value` adjusted for the number of pairs, and `differs`. A factor's means are averages over the other factors: if
+    it interacts with another factor, compare combinations of both. Raises ScenarioError for a name that is not a
+    factor, more than 200 combinations, or a model without an error term.
     """
     check_level(level)
     check_factors(factors, found.factors)
@@ -56,7 +56,7 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
 
 
 def _scales(found: Anova, factors: tuple[str, ...], pairs: Floats) -> Floats:
-    """Returns standard errors of differences in units of s_e, shape (pairs,)."""
+    """Returns the differences' standard errors in units of s_e, with shape (pairs,)."""
     cells = found.cells
     inner = [
         tuple(n for n in found.factors if n in part)

@@ -1,4 +1,4 @@
-"""Row conditions of `--where`."""
+"""Conditions on rows, as given with `--where`."""
 
 import operator
 import re
@@ -25,8 +25,8 @@ _SHOWN: Final = 20
 def matching(frame: pd.DataFrame, conditions: Iterable[str]) -> pd.DataFrame:
     """Returns the rows that satisfy all conditions: "tcp=reno", "buffer!=1000 cells", "efficiency>=0.9".
 
-    Raises ScenarioError for an invalid condition, a missing column, an order comparison of text, and conditions that no
-    row satisfies.
+    Raises ScenarioError for an invalid condition, a missing column, text compared by order, and conditions that no row
+    satisfies.
     """
     for condition in conditions:
         match = _CONDITION.fullmatch(condition)

@@ -1,6 +1,6 @@
 """Time until a flow that joins others reaches its fair share, from the trace `arrivals`.
 
-It is the δ-fair convergence time (RFC 5166 section 2.3; Bansal et al., SIGCOMM 2001) with δ = .1, for any number of
+This is the δ-fair convergence time (RFC 5166 section 2.3; Bansal et al., SIGCOMM 2001) with δ = 0.1, for any number of
 flows: the time from a flow's start until its goodput, averaged over ten round trips, first reaches 90 % of the mean
 over all bulk flows that share its bottleneck and are active for the whole averaging interval.
 """
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 COLUMN: Final = "convergence_s"
 DELTA: Final = 0.1
 ROUND_TRIPS: Final = 10
-# Kinds of traffic whose flows send during their whole life. They exclude web traffic and arriving flows, which consist
-# of short transfers.
+# Kinds of traffic whose flows send throughout their lifetime. They exclude web traffic and arriving flows, which
+# consist of short transfers.
 BULK: Final = ("greedy", "transfer", "stream", "stack", "own-stack")
-# Instants in each averaging interval at which goodput is compared.
+# Number of instants per averaging interval at which goodput is compared.
 _STEPS: Final = 20
-# Maximum number of averaging intervals: over short paths they are longer than ten round trips.
+# Maximum number of averaging intervals per flow; because of it, intervals on short paths exceed ten round trips.
 _MOST_INTERVALS: Final = 1000
 
 
 def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mapping[str, Sequence[Any]]) -> list[float]:
-    """Returns the convergence time of each flow [s].
+    """Returns the convergence time [s] of each flow.
 
     `flows` has the columns start_s and completion_s of a run's flows, in their order. The value is nan for datagrams,
     web traffic and arriving flows, and if the flow or the run ends before the share is fair. A flow that shares its
@@ -56,7 +56,7 @@ def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mappin
 
 
 class _Sum:
-    """Bytes of a flow that had arrived by a time."""
+    """Cumulative number of a flow's bytes that had arrived by any given time."""
 
     def __init__(self, times: npt.NDArray[np.float64], sizes: npt.NDArray[np.integer[Any]]) -> None:
         import numpy as np
@@ -65,7 +65,7 @@ class _Sum:
         self._sums = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
     def between(self, begin: npt.NDArray[np.float64], end: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Returns the bytes that arrived after each beginning, up to each end."""
+        """Returns the number of bytes that arrived in each interval, from `begin` (exclusive) to `end`."""
         import numpy as np
 
         last, first = (self._sums[np.searchsorted(self.times, at, side="right")] for at in (end, begin))

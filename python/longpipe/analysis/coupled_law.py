@@ -1,6 +1,6 @@
-"""Share of Prague in competition with CUBIC over DualPI2, by the coupled law (RFC 9332) and each control's response.
+"""Predicts Prague's share against CUBIC over DualPI2, from the coupling law (RFC 9332) and each control's response.
 
-The law assumes a constant p' and evenly spaced marks and drops; `SharePrediction.swing` tells whether p' is steady.
+The law assumes a constant p' and evenly spaced marks and drops; `SharePrediction.swing` shows whether p' is steady.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ EXPONENT: Final = 0.75
 
 
 def prague_rate(marks: float, rtt_s: float) -> float:
-    """Returns Prague's rate [packets/s] if a share `marks` of its packets is marked, at equal distances.
+    """Returns Prague's rate [packets/s] if a share `marks` of its packets is marked at equal distances.
 
     The window grows by a (1 - `marks`) packets per RTT, where a is 1, or (RTT / target)² below the target. A reduction
-    by `marks` / 2 needs a mark, one RTT since the previous mark that caused or requested a reduction, and the target
-    time since the latest reduction. Below the target, reductions are therefore ceil(target / RTT) RTTs apart. With m
-    marks in this period, a reduction follows every ceil(m) marks, so that m² = 2 ceil(m) (1 - `marks`) (period /
-    max(RTT, target))².
+    by `marks` / 2 happens if there is a mark, if one RTT has passed since the previous mark that caused or requested a
+    reduction, and if the target time has passed since the latest reduction. Below the target, reductions are therefore
+    ceil(target / RTT) RTTs apart. With m marks in this period, a reduction follows every ceil(m) marks, so that m² = 2
+    ceil(m) (1 - `marks`) (period / max(RTT, target))².
     """
     period_s = rtt_s * max(1, math.ceil(RTT_TARGET_S / rtt_s))
     scale = (1 - marks) * (period_s / max(rtt_s, RTT_TARGET_S)) ** 2
-    # The largest solution: ceil(m) = c if (c - 1)² < 2 c `scale`.
+    # The largest solution is used: ceil(m) = c if (c - 1)² < 2 c `scale`.
     count = math.ceil(1 + scale + math.sqrt(scale * (scale + 2))) - 1
     return math.sqrt(2 * count * scale) / (marks * period_s)
 
 
 def cubic_rate(drops: float, rtt_s: float) -> float:
-    """Returns CUBIC's rate [packets/s] if a share `drops` is lost (RFC 9438), or Reno's if that is higher."""
+    """Returns CUBIC's rate [packets/s] if a share `drops` of it is lost (RFC 9438), or Reno's if that is higher."""
     window = max(RESPONSE * (rtt_s / drops) ** EXPONENT, math.sqrt(1.5 / drops))
     return float(window / rtt_s)
 
@@ -48,20 +48,21 @@ def cubic_rate(drops: float, rtt_s: float) -> float:
 class SharePrediction:
     """Prediction for equal numbers of Prague and CUBIC flows over one DualPI2 queue."""
 
-    # Share of Prague's packets.
+    # Share of all packets that are Prague's.
     share: float
     # Base probability p'.
     probability: float
-    # Change of p' at one reduction of one CUBIC flow, as a multiple of p'. Above about a half, p' is not constant.
+    # Change in p' caused by one reduction of one CUBIC flow, as a multiple of p'. Above about a half, p' is not
+    # constant.
     swing: float
 
 
 def predicted_share(packets_per_s: float, rtt_s: float, flows: int = 1) -> SharePrediction:
     """Returns the prediction for a link of `packets_per_s` and a base RTT, with `flows` flows of each control.
 
-    L4S packets are marked with k p', the others dropped with p'² and delayed by the target. A reduction of one CUBIC
-    flow removes 1 - `DECREASE` of its packets from the classic queue; the proportional term then lowers p' by the
-    change of the delay times `BETA`.
+    L4S packets are marked with probability k p'; the others are dropped with probability p'² and delayed by the target.
+    A reduction of one CUBIC flow removes 1 - `DECREASE` of its packets from the classic queue; the proportional term
+    then lowers p' by `BETA` times the change in delay.
     """
     low, high = 1e-6, 0.45
     while high / low > 1 + 1e-9:

@@ -13,10 +13,10 @@ QUANTILES: Final = {
 
 
 def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[str, list[float]]:
-    """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], one column each.
+    """Returns the mean, median, and 95th and 99th percentiles of each port's queueing delay [s], in one column each.
 
     The values are exact, for all packets that departed at or after `begin_s`: a quantile is the smallest delay that is
-    not exceeded by at least this share of the packets. They are nan if no packet left.
+    not exceeded by at least this share of the packets. All are NaN if no packet departed.
     """
     # Imported here because few runs record delays.
     import numpy as np

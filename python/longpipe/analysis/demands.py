@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
     """Returns the mean rate [bit/s] at which each flow's application had data to send, in the measured part of the run.
 
-    It is infinite for a greedy flow, and excludes a warm-up.
+    It is infinite for a greedy flow.
 
-    `columns` are those of the run's `Result`, because the amount that a web server sends is random. The demand of
-    datagrams, which do not respond to congestion, is nan.
+    `columns` are those of the run's `Result`; they are needed because the amount that a web server sends is random. The
+    demand of datagrams, which do not respond to congestion, is nan.
     """
     seconds, written = TIME.parse(scenario.duration) / 1e12 - begin_s(columns), written_bytes(scenario, columns)
     before = columns.get("warm_up", {})

@@ -1,4 +1,4 @@
-"""Dimensions of measures: powers of bit and second, and the units in which numbers are written."""
+"""Dimensions of measures as powers of bit and second, and the units in which numbers can be written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import ScenarioError, shortened
 from longpipe.units import RATE, SIZE, TIME
 
-# Powers of bit and second; None if the unit is unknown, which is compatible with every other dimension.
+# Powers of bit and second; None if the unit is unknown; None is compatible with every other dimension.
 Dimension = tuple[float, float] | None
 
 NUMBER: Final = (0.0, 0.0)
@@ -29,7 +29,7 @@ _COUNTS: Final = ("packets", "packet", "cells", "cell", "segments", "segment")
 
 
 def _units() -> dict[str, tuple[float, Dimension]]:
-    """Returns each unit with its factor to bits and seconds, and its dimension."""
+    """Returns each unit with its conversion factor to bits and seconds and its dimension."""
     found: dict[str, tuple[float, Dimension]] = {"%": (0.01, NUMBER), **dict.fromkeys(_COUNTS, (1.0, NUMBER))}
     for quantity, base, dimension in (
         (TIME, 1e-12, SECONDS), (SIZE, 8.0, BITS), (RATE, 1.0, BITS_PER_SECOND),
@@ -38,7 +38,8 @@ def _units() -> dict[str, tuple[float, Dimension]]:
         names |= {name: name for name in quantity.multiples}
         for written, unit in names.items():
             factor, canonical = quantity.multiples.get(unit, (1, unit))
-            # A unit without "per second", such as Mbit, is a unit of sizes, although rates of a scenario accept it.
+            # A unit without "per second", such as Mbit, is a unit of sizes, although a scenario accepts it as the unit
+            # of a rate.
             if dimension is BITS_PER_SECOND and not written.endswith(("/s", "ps")):
                 continue
             found.setdefault(written, (float(factor * quantity.units[canonical]) * base, dimension))
@@ -75,7 +76,7 @@ def text_of(dimension: Dimension) -> str:
 
 
 def same_dimension(found: Sequence[Dimension], text: str, field: str = "measure") -> Dimension:
-    """Returns the common dimension of terms. Raises ScenarioError, which names `field` and `text`, if they differ."""
+    """Returns the common dimension of terms. Raises a ScenarioError that names `field` and `text` if they differ."""
     known = list(dict.fromkeys(one for one in found if one is not None))
     if len(known) > 1:
         names = " and ".join(map(text_of, known[:2]))

@@ -1,8 +1,8 @@
-"""Effects of factors and their interactions by least squares, under constraints that they sum to zero.
+"""Least-squares effects of factors and their interactions, under the constraint that they sum to zero.
 
 A balanced design has a closed form (Jain 1991, sections 20.2 to 23.2). For other designs the effects are those of
-ordinary least squares, and the sum of squares of a term is the reduction of the model's sum of squares without this
-term (type III).
+ordinary least squares, and the sum of squares of a term is the decrease of the model's sum of squares if this term is
+removed (type III).
 """
 
 import math
@@ -24,7 +24,7 @@ MOST_PARAMETERS: Final = 2000
 class Effect:
     """Effects of one term, shape (levels, ...).
 
-    The standard error of an effect is that of one observation times `scale`.
+    The standard error of an effect is `scale` times that of one observation.
     """
 
     by_level: Floats
@@ -48,7 +48,7 @@ class Fit:
 def fit(cells: Cells, terms: Sequence[Term]) -> Fit:
     """Fits a mean and the given terms.
 
-    Raises ScenarioError, which names the first term that is confounded with earlier ones.
+    Raises a ScenarioError that names the first term that is confounded with earlier ones.
     """
     return _balanced(cells, terms) if cells.balanced else _least_squares(cells, terms)
 

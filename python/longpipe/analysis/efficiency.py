@@ -1,4 +1,4 @@
-"""Efficiency of a dumbbell: payload delivered over its trunk, as a share of the maximum possible payload.
+"""Efficiency of a dumbbell: the payload delivered over its trunk as a share of the maximum possible payload.
 
 The maximum payload is computed in two steps, and no run can exceed it:
 
@@ -12,10 +12,10 @@ The maximum payload is computed in two steps, and no run can exceed it:
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
 
-With a warm-up, all of this refers to the time after it. Data that crossed the trunk during the warm-up may be delivered
-after it: data beyond the trunk, in a proxy, or behind a missing segment at the receiver. Therefore the data delivered
-count only as far as the trunk sent packets after the warm-up: up to the maximum payload of the bytes that it sent. The
-trunk cannot have sent more than its capacity, so efficiency is at most 1.
+If there is a warm-up, all of this refers to the time after it. Data that crossed the trunk during the warm-up may be
+delivered after it: for example, data beyond the trunk, in a proxy, or behind a missing segment at the receiver.
+Therefore the data delivered count only as far as the trunk sent packets after the warm-up: up to the maximum payload of
+the bytes that it sent. The trunk cannot have sent more than its capacity, so efficiency is at most 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _VARYING = ("video", "arrivals")
 class Offer:
     """Packets of one kind that could fill the trunk.
 
-    `share` is payload divided by length on the wire, `most_bytes` the available payload.
+    `share` is the payload divided by the length on the wire; `most_bytes` is the available payload.
     """
 
     share: float
@@ -53,9 +53,9 @@ class Offer:
 
 
 def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
-    """Returns the maximum payload of a number of bytes on the wire.
+    """Returns the maximum payload in a number of bytes on the wire.
 
-    Beyond all offers, it continues with the best packets.
+    If all offers are used up, it continues with the best packets.
     """
     ranked = sorted(offers, key=lambda offer: offer.share, reverse=True)
     payload = 0.0
@@ -75,7 +75,7 @@ class Trunk:
 
 
 def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> Trunk:
-    """Returns the rate of a resolved dumbbell's trunk without VBR, and the part of it that other traffic used."""
+    """Returns the rate of a resolved dumbbell's trunk minus VBR traffic, and the part of it that other traffic used."""
     begin_ps = round(1e12 * begin_s(columns))
     number = trunk(resolved)
     link = resolved["links"][number]
@@ -88,7 +88,7 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     vbr_bps = 8 * CELL_BYTES * vbr_cells * 1e12 / (duration_ps - begin_ps)
     ports = columns["ports"]
     utilization = ports["utilization"][list(ports["port"]).index(name)]
-    # The first VBR cell may have begun during the warm-up.
+    # The first VBR cell may have begun transmission during the warm-up.
     return Trunk(max(0.0, rate_bps - vbr_bps), max(0.0, utilization * rate_bps - vbr_bps))
 
 
@@ -97,7 +97,7 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
 
     For a split flow, these are the packets of the part that crosses the trunk.
 
-    If all flows go in the other direction, these are the packets of those flows.
+    If all flows go in the other direction, these are the packets of those flows instead.
     """
     links, nodes = resolved["links"], resolved["nodes"]
     entry = links[trunk(resolved)]["from"]
@@ -116,7 +116,7 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
             short_bytes = short_of(traffic, mss, segments, sent_bytes) if counted_bytes is None else counted_bytes
             full = wire.share(mss, headers)
             yield Offer(full, math.inf)
-            # Short segments matter only for cells, because a shorter segment may fill its last cell better.
+            # Short segments matter only with cells, where a shorter segment may fill its last cell better.
             if short_bytes > 0 and (short := wire.best_share(mss, headers)) > full:
                 yield Offer(short, short_bytes)
         else:
@@ -135,13 +135,13 @@ class _Wire:
     header_bytes: int
 
     def share(self, payload: int, headers: int) -> float:
-        """Returns payload divided by length on the wire."""
+        """Returns a packet's payload divided by its length on the wire."""
         if self.framing == "ip":
             return payload / (payload + headers + self.header_bytes)
         return payload / (CELL_BYTES * math.ceil((payload + headers + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES))
 
     def best_share(self, payload: int, headers: int) -> float:
-        """Returns the maximum share of payload for packets with at most this payload.
+        """Returns the maximum share of payload for packets with at most `payload` bytes of it.
 
         With cells, the share is largest for a packet that fills its last cell.
         """
@@ -156,7 +156,7 @@ class _Wire:
 def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) -> float:
     """Returns the payload [bytes] of segments shorter than the MSS, for runs stored before it was counted.
 
-    In a file, only the last segment is short; it counts once per transmission. With other traffic, all data may have
+    In a file, only the last segment is short; it counts once per transmission. For other traffic, all data may have
     been in short segments; `store.engines` repeats such runs.
     """
     missing = mss * segments - sent_bytes
@@ -167,7 +167,7 @@ def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) ->
 
 
 def _sent(columns: Columns) -> dict[str, tuple[float, float, float | None]]:
-    """Returns the segments of each flow or part of a split flow, their payload, and that of short segments if known."""
+    """Returns, for each flow or part of a split flow, its segments, their payload, and that of short ones if known."""
     found: dict[str, tuple[float, float, float | None]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})

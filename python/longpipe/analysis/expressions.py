@@ -20,10 +20,10 @@ from longpipe.analysis.asked import QUANTITIES
 from longpipe.analysis.dimensions import NUMBER, Dimension, same_dimension, text_of, unit_named, unit_pattern
 from longpipe.errors import ScenarioError, nearest, shortened
 
-# A number, or an array with one number per run.
+# A number, or an array that contains one number per run.
 Numbers = float | npt.NDArray[np.float64]
 
-# Characters that make a text an expression, if it is not the name of a column.
+# Characters that make a text an expression unless it is the name of a column.
 OPERATORS: Final = frozenset("+-*/(")
 
 MOST_CHARACTERS: Final = 1000
@@ -39,7 +39,7 @@ SYNTAX: Final = (
 _NAME: Final = r"[A-Za-z_]\w*(?:[.-]\w+)*?"
 _PATTERN: Final = r"[\w.*?!\[\]>-]"
 _KNOWN: Final = rf"\.(?:{'|'.join(QUANTITIES)})(?![\w.])"
-# Any other word in the position of a quantity, for the error message.
+# Any other word in a quantity's position, to be named in the error message.
 _UNKNOWN: Final = r"\.[a-z]\w*(?![\w.])"
 _TOKENS: Final = re.compile(
     rf"""\s*(?:
@@ -53,7 +53,7 @@ _TOKENS: Final = re.compile(
     re.VERBOSE,
 )
 _SIGNS: Final = {"\N{LESS-THAN OR EQUAL TO}": "<=", "\N{GREATER-THAN OR EQUAL TO}": ">="}
-# Operators of a comparison, with their functions, which return False for nan.
+# Operators of a comparison, with their functions, which return False for NaN.
 COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -82,7 +82,7 @@ def _reduced(operation: Callable[..., Any], values: Sequence[Any]) -> Any:  # no
 
 @dataclass(frozen=True)
 class _Given:
-    """A number in the text, in base units."""
+    """A number given in the text, in base units."""
 
     value: float
     dimension: Dimension
@@ -98,12 +98,15 @@ class Expression:
     _leaves: Mapping[str, str | _Given]
 
     def value(self, of: Mapping[str, Numbers]) -> Any:  # noqa: ANN401 - a number or an array, as in `of`
-        """Returns the value, given the values of the names in base units; division by zero gives inf or nan."""
+        """Returns the value, given the values of its names in base units; division by zero gives inf or NaN."""
         with np.errstate(all="ignore"):
             return _value(self._tree, self._leaves, of)
 
     def dimension(self, of: Mapping[str, Dimension], field: str = "measure") -> Dimension:
-        """Returns the dimension, given those of the names. Raises ScenarioError for a sum of different dimensions."""
+        """Returns the dimension, given the dimensions of its names.
+
+        Raises ScenarioError for a sum of different dimensions.
+        """
         return _Dimensions(self.text, field, self._leaves, of).of(self._tree)
 
     @property
@@ -113,7 +116,7 @@ class Expression:
 
 
 def parse(text: str, field: str = "measure") -> Expression:
-    """Parses an expression; raises ScenarioError, which names `field`, for text that cannot be read or is too long."""
+    """Parses an expression; raises a ScenarioError that names `field` if the text is too long or cannot be parsed."""
     source, leaves = _with_placeholders(text, field)
     try:
         tree = ast.parse(source, mode="eval").body
@@ -129,7 +132,10 @@ def parse(text: str, field: str = "measure") -> Expression:
 
 
 def split_comparison(text: str, field: str) -> tuple[str, str, str]:
-    """Splits a comparison such as "call.p95 < 60 ms" into sides and operator; raises ScenarioError for other text."""
+    """Splits a comparison such as "call.p95 < 60 ms" into its sides and its operator.
+
+    Raises ScenarioError for other text.
+    """
     signs = [match for match in _tokens(text, field) if _sign(match) in ("<", "<=", ">", ">=", "==", "!=")]
     if len(signs) != 1 or (sign := _sign(signs[0])) not in COMPARISONS:
         raise ScenarioError(
@@ -258,7 +264,7 @@ class _Dimensions:
             return first
         if name == "exp" and first not in (None, NUMBER):
             raise self._error(f"exp of {text_of(first)}; needs a number without unit")
-        # The logarithm of a quantity is the logarithm of its value in bits and seconds.
+        # The logarithm is that of the value in bits and seconds, and has no dimension.
         return NUMBER
 
     def _raised(self, base: Dimension, exponent: ast.expr) -> Dimension:

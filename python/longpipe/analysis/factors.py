@@ -25,7 +25,7 @@ MOST_NAMED: Final = 30
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A response grouped by its factors, with blocks as the last axis.
+    """A response grouped by factors, with blocks as the last axis.
 
     `axes` gives the levels of each factor; `codes` (rows, axes) contains each row's levels; `index` (rows,) is the
     index of each row's cell among the observed cells; `counts` and `means` (cells,) describe the cells, and `at`
@@ -91,7 +91,7 @@ class Cells:
 
 
 def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> None:
-    """Raises ScenarioError unless the frame has the given columns, each named once."""
+    """Raises ScenarioError unless the frame has the given columns, none of which is named twice."""
     if not isinstance(frame, pd.DataFrame):
         raise ScenarioError(f"frame: a {type(frame).__name__}; needs a table of runs, as study.frame() gives")
     columns = [str(column) for column in frame.columns]
@@ -111,7 +111,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
 
 
 def check_factors(chosen: Sequence[str], factors: Sequence[str]) -> None:
-    """Raises ScenarioError unless the given names are factors of the model, each named once."""
+    """Raises ScenarioError unless the given names are factors of the model, none of which is named twice."""
     for name in chosen:
         if name not in factors:
             raise ScenarioError(f"factors: {name!r}; {nearest(name, factors)}")
@@ -126,7 +126,7 @@ def check_level(level: float) -> None:
 
 
 def name_of(term: Iterable[str]) -> str:
-    """Formats a term: "tcp:buffer"."""
+    """Formats a term, as in "tcp:buffer"."""
     return ":".join(term)
 
 

@@ -17,7 +17,7 @@ from longpipe.errors import ScenarioError
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.style import ASH, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plain
 
-# Markers that distinguish lines without colour.
+# Colours and markers of lines; the markers distinguish lines without colour.
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 FAINT: Final = "0.6"
@@ -28,9 +28,10 @@ MOST_LEVELS, MOST_BARS, MOST_PANELS = 40, 25, 12
 
 
 def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
-    """Returns the mean response at each level of each factor, averaged over the others.
+    """Returns the mean response at each level of each factor, averaged over the other factors.
 
-    Columns: `factor`, `level`, `mean`, and `low` to `high`, the interval of the level's effect moved to the mean.
+    Columns: `factor`, `level`, `mean`, and `low` and `high`: the interval of the level's effect, shifted by the overall
+    mean.
     """
     effects = found.effects(level)
     moved = effects[["effect", "low", "high"]] + found.mean
@@ -61,7 +62,7 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
 def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
     """Returns the mean response at each pair of levels.
 
-    Columns: `across` (level of the factor with more levels), `line` (level of the other factor) and `mean`.
+    Columns: `across` (the level of the factor that has more levels), `line` (the level of the other factor) and `mean`.
     """
     check_factors((first, second), found.factors)
     if len(found.cells.axes[first]) < len(found.cells.axes[second]):
@@ -102,7 +103,7 @@ def interactions(found: Anova) -> Figure:
 
 
 def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
-    """Returns the percentage of variation by component (index) and response (column), sorted, the error last."""
+    """Returns the percentage of variation by component (index) and response (column), sorted, with the error last."""
     columns = {}
     for found in analyses:
         table = found.variation.set_index("component")["percent"]
@@ -122,7 +123,7 @@ def variation_explained(*analyses: Anova) -> Figure:
     for i, response in enumerate(shown.columns):
         places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
         bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
-        # The error is drawn in a paler colour, because it is unexplained variation.
+        # The error is drawn in a paler colour, because it is variation that the factors do not explain.
         bars[-1].set_alpha(0.4)
         axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=8)
     axes.set_yticks(np.arange(len(shown)), list(shown.index))
@@ -173,7 +174,7 @@ def _wrapped(level: str) -> str:
 
 
 def _inches(levels: Iterable[str]) -> float:
-    """Returns the width of level names when drawn side by side."""
+    """Returns the width [inches] of level names when they are drawn side by side."""
     return sum(0.09 * (min(len(level), MOST_LETTERS) + 2) for level in levels)
 
 

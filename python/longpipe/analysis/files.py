@@ -18,7 +18,7 @@ def read_from_files(scenario: Scenario) -> list[str]:
 
 
 def doubts_of_files(scenario: Scenario) -> list[str]:
-    """Returns a line for each column whose values are implausible in its unit."""
+    """Returns a line for each column whose values are implausible for its unit."""
     end_ps = TIME.parse(scenario.duration)
     found: list[str] = []
     for file in _files(scenario):

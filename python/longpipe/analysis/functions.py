@@ -1,4 +1,4 @@
-"""Measures that are Python functions of a result, by name: "measures.py:share", "package.module:share"."""
+"""Measures that are Python functions of a result, named as in "measures.py:share" or "package.module:share"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENDINGS: Final[dict[str, tuple[float, Dimension]]] = {
     "_s": (1.0, SECONDS),
 }
 
-# Functions that were given as objects, by target, because a script must not be executed again to find its functions.
+# Functions that were given as objects, by target; a script must not be executed again to find its functions.
 _of_process: dict[str, Callable[[Any], Any]] = {}
 
 
@@ -37,8 +37,8 @@ _of_process: dict[str, Callable[[Any], Any]] = {}
 class FunctionMeasure:
     """A measure that calls a function with each result.
 
-    The name gives the unit of its values: bit/s, bytes or s if it ends in `_bps`, `_bytes` or `_s`, otherwise none. A
-    function is loaded when it is first needed, so a study can be opened without it.
+    The name gives the unit of its values: bit/s, bytes or s if it ends in `_bps`, `_bytes` or `_s`; otherwise there is
+    no unit. A function is loaded when it is first needed, so a study can be opened without it.
     """
 
     name: str
@@ -55,7 +55,7 @@ class FunctionMeasure:
 
     @classmethod
     def of(cls, function: Callable[[Any], Any]) -> FunctionMeasure:
-        """Returns the measure of a function, which studies can store if the function is found in its module by name.
+        """Returns the measure of a function. Studies can store it if the function can be found by name in its module.
 
         Raises ScenarioError for an object that is not callable.
         """
@@ -76,7 +76,7 @@ class FunctionMeasure:
 
     @property
     def dimension(self) -> Dimension:
-        """Dimension, according to the end of the name."""
+        """Dimension of the values, derived from the suffix of the name."""
         return _ending(self.name)[1]
 
     @property
@@ -125,7 +125,7 @@ def _ending(name: str) -> tuple[float, Dimension]:
 
 
 def _function(name: str, target: str) -> Callable[[Any], Any]:
-    """Loads the function of a target. Raises ScenarioError, which names the measure, if that fails."""
+    """Loads the function of a target. Raises a ScenarioError that names the measure if that fails."""
     if target in _of_process:
         return _of_process[target]
     where, _, attribute = target.rpartition(":")

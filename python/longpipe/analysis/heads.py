@@ -1,4 +1,4 @@
-"""Lines that describe a scenario: above the tables of a run, and in notebooks."""
+"""Lines that describe a scenario, shown above the tables of a run and in notebooks."""
 
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
@@ -20,7 +20,7 @@ from longpipe.scenario.timers import Coarse
 from longpipe.scenario.variant import Variant
 from longpipe.units import RATE
 
-# Maximum number of deviating flows and links that the head lists, and of TCP fields that it shows.
+# Maximum number of differing flows and links that the head lists, and of TCP fields that it shows.
 MOST_EXCEPTIONS: Final = 4
 SHOWN: Final = ("mss", "receiver_window", "initial_window")
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
@@ -38,7 +38,7 @@ def heads(scenario: Scenario) -> list[str]:
 
 
 def _senders(tcp: Tcp, resolved: Resolved) -> str:
-    """Returns the kinds of TCP, if any flow uses TCP, and the real stacks."""
+    """Returns a line about the kinds of TCP, if any flow uses TCP, and about the real stacks."""
     traffics = [flow["traffic"] for flow in resolved["flows"]]
     real = [one for one in traffics if one["kind"] == "stack"]
     stacks = {_stack(one): None for one in real}
@@ -57,7 +57,7 @@ def _stack(traffic: Resolved) -> str:
 
 
 def _exceptions(scenario: Scenario) -> list[str]:
-    """Returns a line with the first flows and links that differ from the head."""
+    """Returns a line with the first flows and links that differ from the head's description."""
     network = scenario.network
     parts: list[tuple[str, Tcp | None]]
     if isinstance(network, Graph):
@@ -101,7 +101,7 @@ def _kinds(tcp: Tcp) -> str:
 def _part(tcp: Tcp, field: Literal["congestion", "recovery"]) -> str:
     """Returns the kind of a recovery or controller with its changed parameters, as in "cubic (beta 0.8)".
 
-    A controller from a file or a class also has its name.
+    For a controller from a file or a class, the text also contains its name.
     """
     part: Variant = getattr(tcp, field)
     if isinstance(part, Module):
@@ -112,7 +112,7 @@ def _part(tcp: Tcp, field: Literal["congestion", "recovery"]) -> str:
 
 
 def _usual(tcp: Tcp, field: str, kind: str) -> BaseModel | None:
-    """Returns a recovery or controller without changes, as the profile has it; None for a kind that needs others."""
+    """Returns an unchanged recovery algorithm or controller; None if its kind has required fields."""
     with suppress(ScenarioError):
         usual = Tcp.model_validate({"profile": tcp.profile})
         if getattr(usual, field).kind != kind:
@@ -122,7 +122,7 @@ def _usual(tcp: Tcp, field: str, kind: str) -> BaseModel | None:
 
 
 def _with_changes(part: Any, usual: BaseModel | None = None) -> str:  # noqa: ANN401 - a part with a kind
-    """Returns the kind of a part, and its parameters that differ from `usual`, or from the defaults of its fields."""
+    """Returns the kind of a part, and its parameters that differ from `usual`, or from its fields' defaults."""
     fields = type(part).model_fields
     changed = {}
     for name in fields:
@@ -134,7 +134,7 @@ def _with_changes(part: Any, usual: BaseModel | None = None) -> str:  # noqa: AN
 
 
 def _changed(name: str, parameters: Mapping[str, object]) -> str:
-    """Returns a name with its changed parameters in parentheses; of many only the first."""
+    """Returns a name with its changed parameters in parentheses; if there are many, only the first."""
     said = [f"{key} {text}" for key, value in parameters.items() if (text := _value(value))]
     if len(said) > MOST_EXCEPTIONS:
         said = [*said[:MOST_EXCEPTIONS], f"and {len(said) - MOST_EXCEPTIONS} more"]
@@ -142,7 +142,7 @@ def _changed(name: str, parameters: Mapping[str, object]) -> str:
 
 
 def _value(value: object) -> str:
-    """Returns a parameter's value as text, the kind of a part; "" for lists."""
+    """Returns a parameter's value as text; for a part, its kind; for a list, ""."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

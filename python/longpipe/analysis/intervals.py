@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIDENCE: Final = 0.95
-# Tolerance for sums of the same numbers in different order.
+# Tolerance for sums of the same numbers in a different order.
 ROUNDING: Final = 1e-12
 
 
@@ -24,8 +24,8 @@ ROUNDING: Final = 1e-12
 class Estimate:
     """The mean of n independent measurements with its interval, in their unit.
 
-    `mean_low`..`mean_high` contains the true mean and `low`..`high` a further measurement, each with the requested
-    confidence, 95 % by default; all four are nan for a single measurement.
+    `mean_low` to `mean_high` contains the true mean, and `low` to `high` contains a further measurement, each with the
+    requested confidence level, 95 % by default; all four are nan for a single measurement.
     """
 
     mean: float
@@ -52,11 +52,11 @@ def estimate(
 
 
 def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = CONFIDENCE) -> Estimate:
-    """Returns the mean of several configurations' means; each has one value per seed, and its own number of seeds.
+    """Returns the mean of the means of several configurations, each with one value for each of its own seeds.
 
     Configurations with a seed in common have common random numbers, so their means are not independent: the covariance
     of each pair is estimated from the seeds that they share, and the degrees of freedom are those of the smallest
-    number of seeds. If all have the same seeds, the result equals `estimate` of the averages by seed. There is no
+    number of seeds. If all have the same seeds, the result equals `estimate` of the averages for each seed. There is no
     interval for a further measurement.
     """
     mean = float(np.mean([np.mean(list(values.values())) for values in measured]))
@@ -75,7 +75,7 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
 
 
 def copies(runs: pd.DataFrame) -> str:
-    """Returns a warning if all replications of every point have equal measures, otherwise "".
+    """Returns a warning if all replications of every point have identical measures, otherwise "".
 
     `runs` is a study's frame.
     """

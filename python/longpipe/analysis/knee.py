@@ -11,7 +11,7 @@ ENOUGH: Final = 0.95
 
 
 def knee(x: ArrayLike, y: ArrayLike, *, enough: float = ENOUGH) -> float:
-    """Returns the smallest x at which y reaches the fraction `enough` of its maximum; nan if y is 0 everywhere.
+    """Returns the smallest x at which y reaches the fraction `enough` of its maximum; NaN if y is 0 everywhere.
 
     `x` is positive and increasing; x and y have shape (n,). Between two points, y is interpolated linearly in log x.
     """

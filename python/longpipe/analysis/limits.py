@@ -1,4 +1,4 @@
-"""The limit of each flow of a run, determined from counters that every run has."""
+"""What limited each flow of a run, determined from counters that every run has."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.buffers import Framing
 
-# Columns by part and name, from the core.
+# Columns that the core returns, by part of the result and by name.
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
     "link", "return link", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts", "marks",
     "slow start", "congestion", "application",
 ]  # fmt: skip
 
-# Meaning of a table's short names.
+# Meanings of the short names in the table.
 MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "the slowest link was busy",
     "return link": "a return link of the ACKs was busy",
@@ -41,7 +41,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "congestion": "cwnd limited the rate without a loss",
     "application": "the application had no more data to send",
 }
-# Limit that a window reduction indicates, by the cause that the core assigns to it.
+# Limit that a window reduction indicates, by the cause that the core reports.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
     "overflow": "buffer",
     "aqm": "AQM",
@@ -55,21 +55,21 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
     "ecn": "marks",
     "none": "timeouts",
 }
-# Limit that packets lost at a port indicate, by the suffix of the counter's name, for suffixes that are not causes
-# above.
+# Limit that packets lost at a port indicate, by the suffix of the counter's name, for suffixes that are not among the
+# causes above.
 _OF_COUNTER: Final[Mapping[str, Limit]] = {"discarded": "buffer", "injected": "random loss", "errors": "random loss"}
-# Policies whose thresholds are fractions of the buffer, so that a larger buffer reduces their drops.
+# Policies whose thresholds are fractions of the buffer, so that a larger buffer reduces the number of drops.
 SIZED_BY_BUFFER: Final = frozenset({"tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"})
 # Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds at and above which a link counts as busy and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
-# Utilization of a window above which it is the limit in a run without losses, which has few other causes.
+# Utilization of a window above which it is the limit in a run without losses, where few other causes are possible.
 MOSTLY: Final = 0.5
 # Share of lost ACKs, of lost datagrams, or of time, at and above which the share is considered large.
 MUCH: Final = 0.05
-# Share of the written data that arrived. Below it, the application was faster than the network.
+# Share of the written data that arrives. Below this share, the application was faster than the network.
 SERVED: Final = 0.95
 # Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
@@ -79,11 +79,11 @@ SLOW_START_ROUND_TRIPS: Final = 40
 class FlowLimit:
     """The limit of a flow.
 
-    `link` is the directed link that left the least capacity for the flow, `link_busy` the share of time in which this
-    link was busy, `window_used` the mean share of the receiver window in flight (estimated from rates, delays and mean
-    queues in both directions), `idle` the share of time after the last byte was delivered. `return_link` is the busiest
-    link on the return path of the ACKs, `return_link_busy` its share of busy time, and `acks_lost` the share of ACKs
-    lost at its ports.
+    `link` is the directed link that left the least capacity for the flow, `link_busy` is the share of time in which
+    this link was busy, `window_used` is the mean share of the receiver window in flight (estimated from rates, delays
+    and mean queues in both directions), and `idle` is the share of time after the last byte was delivered.
+    `return_link` is the busiest link on the return path of the ACKs, `return_link_busy` is its share of busy time, and
+    `acks_lost` is the share of ACKs lost at its ports.
     """
 
     flow: str
@@ -103,10 +103,10 @@ class FlowLimit:
 
 
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
-    """Returns what limited each flow of a run, in order of flows; `columns` are those of its `Result`."""
+    """Returns what limited each flow of a run, in the order of the flows; `columns` are those of its `Result`."""
     resolved = scenario.resolved
     ports, begin = _Ports(columns["ports"], scenario.framing), begin_s(columns)
-    # Times count from the end of a warm-up, as the counters do.
+    # Times are measured from the end of a warm-up, as the counters are.
     duration_s = TIME.parse(scenario.duration) / 1e12 - begin
     flows = columns["flows"]
     served, reductions = _served(scenario, columns), _reductions(columns)
@@ -158,7 +158,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     acks_alone=slowest_back not in carry_data,
                     window_used=window_used,
                     events=counted["timeouts"] + counted["fast_retransmits"],
-                    # Runs stored by early versions have no column of marks.
+                    # Runs stored by early versions have no column for reductions due to marks.
                     marks=counted.get("mark_reductions", 0),
                     losses=ports.losses(ways),
                     by_counts=reductions is None or path.flow in real,
@@ -195,7 +195,7 @@ def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def notes(found: Iterable[FlowLimit]) -> list[str]:
-    """Returns a line about many lost ACKs: they do not limit a flow by themselves and are shown nowhere else."""
+    """Returns a line about many lost ACKs: such losses do not limit a flow by themselves and are shown nowhere else."""
     found = list(found)
     lost = [one.acks_lost for one in found if one.acks_lost >= MUCH]
     if not lost:
@@ -207,7 +207,7 @@ def notes(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
-    """Returns the most frequent return link among flows that a return link limits; users rarely look for it."""
+    """Returns the return link that limits the most flows, if one does; users rarely look for it."""
     if limit != "return link":
         return ""
     links = Counter((one.return_link, one.return_link_busy) for one in found if one.limited_by == limit)
@@ -233,7 +233,7 @@ def _limit(
         return "application"
     if busy >= BUSY:
         return "link"
-    # A link that also carries data may be busy without the ACKs.
+    # A link that also carries data may be busy even without the ACKs.
     if return_busy >= BUSY and acks_alone:
         return "return link"
     if window_used >= IN_USE:
@@ -256,9 +256,9 @@ def _limit(
 def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm: Limit) -> Limit | None:
     """Returns the cause that kept the window of a flow below its share of the path for the longest time.
 
-    None if nothing reduced it. The weight of each reduction is the time until the next one, multiplied by the fraction
-    of the flow's fair share by which the mean window fell short in this time. If all windows reach it, the weight is
-    the time alone. Drops of a policy count as `aqm`.
+    Returns None if nothing reduced the window. The weight of each reduction is the time until the next one, multiplied
+    by the fraction of the flow's fair share by which the mean window fell short in this time. If the mean window never
+    fell short, the weight is the time alone. Drops of a policy count as `aqm`.
     """
     below: Counter[Limit] = Counter()
     lasted: Counter[Limit] = Counter()
@@ -275,9 +275,9 @@ def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm
 
 
 def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -> Limit:
-    """Returns the limit of a source with its own rate: the path is the limit only if much of the data is lost.
+    """Returns the limit of a source that sets its own rate: the path limits it only if much of the data is lost.
 
-    Then the limit is the cause of most losses on the route; losses of the queue before a busy link show that the link
+    Then the limit is the cause of most losses on the route; losses in the queue before a busy link show that the link
     is too slow.
     """
     if lost < MUCH:
@@ -289,15 +289,15 @@ def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -
 def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float:
     """Returns a lower bound on the share of lost datagrams.
 
-    `lost` are those missing before the last one that arrived. Of those sent after it, the ones that cannot still be in
-    the network were also lost.
+    `lost` counts the datagrams missing before the last one that arrived. Of those sent after it, the ones that cannot
+    still be in the network were also lost.
     """
     lost = max(lost, math.floor(sent - received - max_queued))
     return lost / (received + lost) if lost > 0 else 0.0
 
 
 class _Ports:
-    """Counters of a run's ports, by name."""
+    """Counters of a run's ports, accessed by port name."""
 
     def __init__(self, columns: Mapping[str, Any], framing: Framing) -> None:
         self._unit = "packets" if framing == "ip" else "cells"
@@ -322,7 +322,7 @@ class _Ports:
         if queue is None or math.isnan(queue) or not left:
             return 0.0
         if self._unit == "cells":
-            # The mean covers a single class.
+            # The stored mean covers only a single class.
             return float(8 * CELL_BYTES * queue / rate_bps)
         return float(max(0.0, queue - self.utilization[port]) * duration_s / left)
 
@@ -337,12 +337,12 @@ class _Ports:
         return 1 - arrives
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
-        """Returns the losses of these ports in buffers and on their links [packets or cells; corrupted frames]."""
+        """Returns the ports' losses in buffers [packets or cells] and on their links [corrupted frames]."""
         own = [self._names[port] for port in ports]
         return sum([self._lost_in_buffers[i] for i in own]), sum([self._lost_on_links[i] for i in own])
 
     def losses_by_limit(self, ports: Iterable[str], aqm: Limit) -> Counter[Limit]:
-        """Returns the losses of these ports by the limit that they indicate [packets or cells; corrupted frames].
+        """Returns the ports' losses [packets or cells; corrupted frames] by the limit that they indicate.
 
         Drops of a policy count as `aqm`.
         """
@@ -366,7 +366,7 @@ def _served(scenario: Scenario, columns: Columns) -> dict[str, float]:
     """Returns, for each flow whose application writes over time, the share of its data that arrived."""
     flows = columns["flows"]
     delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
-    # Written data count from the start of the run, delivered data from the end of a warm-up.
+    # Written data is counted from the start of the run, but delivered data from the end of a warm-up.
     before = columns.get("warm_up", {})
     for flow, bytes_ in zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True):
         delivered[flow] = delivered.get(flow, 0) + bytes_

@@ -1,4 +1,4 @@
-"""Measures of runs from text or functions: a name, "flow:bulk.throughput", an expression, or "file.py:function".
+"""Measures of runs, given as a name, "flow:bulk.throughput", an expression, "file.py:function", or a function.
 
 Every option and argument that takes a measure parses it here.
 """
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 # A measure as text, or as a function of a result.
 Specification = str | Callable[[Any], Any]
 
-# Measures of every run, except those that exist only for one framing; `throughput` is short for `throughput_bps`.
+# Measures of every run, except those that exist only for ATM or only for IP; `throughput` is short for
+# `throughput_bps`.
 _STANDARD: Final[Mapping[str, Dimension]] = {
     "efficiency": NUMBER,
     "fairness": NUMBER,
@@ -42,8 +43,8 @@ _STANDARD: Final[Mapping[str, Dimension]] = {
 class Measure(Protocol):
     """A quantity that is computed for each run.
 
-    `str` returns a text that `parse` accepts. A value multiplied by `factor` is in bits and seconds and has the given
-    dimension; a value divided by `scale` is in `unit`.
+    `str` returns a text that `parse` accepts. A value multiplied by `factor` is in powers of bit and second, as
+    `dimension` states; a value divided by `scale` is in `unit`.
     """
 
     @property
@@ -70,7 +71,7 @@ class Measure(Protocol):
         """Raises ScenarioError if the scenario's runs do not have the measure."""
 
     def __call__(self, result: Result) -> float:
-        """Returns the value of a run; nan if it has none."""
+        """Returns the measure's value for a run; NaN if the run has none."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class StandardMeasure:
             raise ScenarioError(f"measure: {self.name!r} is not measured here; {nearest(self.name, known)}")
 
     def __call__(self, result: Result) -> float:
-        """Returns the value; nan if the scenario has none."""
+        """Returns the value; NaN if the scenario has none."""
         from longpipe.analysis.measures import measure
 
         return measure(result).get(self.name, float("nan"))
@@ -119,7 +120,7 @@ class StandardMeasure:
 
 @dataclass(frozen=True, eq=False)
 class ExpressionMeasure:
-    """A measure computed from others; values are in bits and seconds."""
+    """A measure computed from other measures; values are in powers of bit and second."""
 
     name: str
     expression: Expression
@@ -162,14 +163,14 @@ class ExpressionMeasure:
             term.check(scenario)
 
     def __call__(self, result: Result) -> float:
-        """Returns the value of a run; nan if it has none."""
+        """Returns the measure's value for a run; NaN if the run has none."""
         return float(self.expression.value({name: term.factor * term(result) for name, term in self.terms.items()}))
 
 
 def parse(what: Specification, known: Iterable[Measure] = (), field: str = "measure") -> Measure:
-    """Returns the measure of a text or function; expressions may use `known` measures by name.
+    """Returns the measure that a text or function specifies; expressions may use `known` measures by name.
 
-    Raises ScenarioError, which names `field`, for text that cannot be read and for names that are not measures.
+    Raises a ScenarioError that names `field` for text that cannot be parsed and for names that are not measures.
     """
     if not isinstance(what, str):
         return FunctionMeasure.of(what)
@@ -200,19 +201,19 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
 
 
 def is_of_columns(measure: Measure, columns: Collection[str]) -> bool:
-    """Returns whether a measure is an expression of columns of a table of runs."""
+    """Returns whether a measure is an expression over columns of a table of runs."""
     return isinstance(measure, ExpressionMeasure) and all(one.name in columns for one in measure.terms.values())
 
 
 def of_columns(measure: Measure, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:
-    """Returns the values of an expression of columns, one per run."""
+    """Returns the values of an expression over columns, one per run."""
     assert isinstance(measure, ExpressionMeasure)  # noqa: S101 - callers check `is_of_columns` first
     values = {name: np.asarray(columns[term.name], dtype=float) * term.factor for name, term in measure.terms.items()}
     return np.asarray(measure.expression.value(values), dtype=float)
 
 
 def parse_all(texts: Iterable[Specification]) -> tuple[Measure, ...]:
-    """Parses measures, each of which may use those before it by name."""
+    """Parses measures, each of which may refer to earlier ones by name."""
     found: list[Measure] = []
     for text in texts:
         found.append(parse(text, found))
@@ -229,7 +230,7 @@ def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
     if name in _STANDARD:
         return StandardMeasure(name)
     accepted = nearest(text, [*known, *_STANDARD])
-    # The word may be a quantity without its flow, or a flow without its quantity.
+    # The word may be a quantity without the name of its flow, or a flow without a quantity.
     example = f"call.{text}" if text in QUANTITIES else f"{text}.throughput"
     raise ScenarioError(
         f"{field}: {text!r} is not a measure; {accepted}, or a measure of a flow, as in {example}; see docs/analysis.md"

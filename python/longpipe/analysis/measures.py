@@ -1,11 +1,14 @@
-"""Default measures of the runs of a design."""
+"""Default measures of a design's runs."""
 
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Scenario
 
 
 def names(scenario: Scenario) -> list[str]:
-    """Returns the names of the measures of every run of a scenario. Efficiency needs the single trunk of a dumbbell."""
+    """Returns the names of the measures that every run of a scenario has.
+
+    Efficiency needs the single trunk of a dumbbell.
+    """
     unit = "packets" if scenario.framing == "ip" else "cells"
     of_trunk = ["efficiency"] if isinstance(scenario.network, Dumbbell) else []
     of_all = ["retransmitted_bytes", "timeouts", "fast_retransmits"]

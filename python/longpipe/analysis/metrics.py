@@ -11,12 +11,12 @@ def throughputs_bps(delivered_bytes: Iterable[int], duration_s: float) -> list[f
 
 
 def efficiency(throughputs_bps: Iterable[float], attainable_bps: float) -> float:
-    """Returns the sum of the throughputs [bit/s] divided by the attainable throughput [bit/s]; nan if that is 0."""
+    """Returns the sum of the throughputs [bit/s] divided by the attainable throughput [bit/s]; NaN if that is 0."""
     return total(list(throughputs_bps)) / attainable_bps if attainable_bps else float("nan")
 
 
 def fairness(throughputs_bps: Iterable[float]) -> float:
-    """Returns Jain's index (sum x)^2 / (n sum x^2), from 1/n to 1; nan if no data were delivered."""
+    """Returns Jain's index (sum x)^2 / (n sum x^2), from 1/n to 1; NaN if no data was delivered."""
     x = [float(one) for one in throughputs_bps]
     squares = len(x) * total([one * one for one in x])
     # A rounding error would give equal throughputs an index above 1.

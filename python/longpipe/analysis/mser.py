@@ -23,7 +23,7 @@ def truncation(series: ArrayLike) -> tuple[int, bool]:
     if count < 4:
         raise ValueError(f"series: {values.size} observations; needs at least {4 * BATCH}")
     batches = values[: count * BATCH].reshape(count, BATCH).mean(axis=1)
-    # Sums over the batches from each one to the last.
+    # Each sum is over the batches from one of them to the last.
     first, squares = (np.cumsum(one[::-1])[::-1] for one in (batches - batches.mean(), (batches - batches.mean()) ** 2))
     left = np.arange(count, 0, -1, dtype=float)
     errors = (np.maximum(squares - first**2 / left, 0) / left**2)[: count // 2 + 1]

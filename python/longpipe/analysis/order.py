@@ -1,4 +1,4 @@
-"""Intervals of quantiles over replications by order statistics, without an assumption on the distribution."""
+"""Confidence intervals of quantiles over replications, from order statistics, for any distribution."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | No
     """Returns the ranks (from 1) of the values between which a quantile lies with confidence `level`.
 
     They are the closest pair of `count` independent values with P(X_(l) <= q <= X_(u)) >= level; this is the sum of the
-    binomial probabilities from l to u - 1 (David and Nagaraja, Order Statistics, 2003, section 7.1). Among equally
-    close pairs, the one with the highest confidence is used. Returns None if there are too few values.
+    binomial probabilities from l to u - 1 (David and Nagaraja, Order Statistics, 2003, section 7.1). If several pairs
+    are equally close, the one with the highest confidence is used. Returns None if there are too few values.
     """
     from scipy import special
 
@@ -33,7 +33,7 @@ def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | No
 
 
 def fewest(share: float, level: float = 0.95) -> int:
-    """Returns the smallest number of values whose minimum and maximum enclose a quantile with confidence `level`."""
+    """Returns the smallest sample size whose minimum and maximum enclose a quantile with confidence `level`."""
     count = 2
     while 1 - share**count - (1 - share) ** count < level:
         count += 1
@@ -43,9 +43,9 @@ def fewest(share: float, level: float = 0.95) -> int:
 def quantile_interval(
     name: str, values: ArrayLike, share: float = 0.5, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Returns the quantile of one value per replication, and an interval that contains the true quantile.
+    """Returns the quantile of values, one per replication, and an interval that contains the true quantile.
 
-    Raises ScenarioError, which names the measure, for a value that is not finite, and for too few replications.
+    Raises a ScenarioError that names the measure if a value is not finite or there are too few replications.
     """
     x = np.sort(np.asarray(values, dtype=float))
     if not np.isfinite(x).all():

@@ -1,4 +1,4 @@
-"""Capacity of each flow's path, and whether the windows fill it, as computed before the run."""
+"""Capacity of each flow's path, and whether the windows can fill it, computed before the run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _PACKET_BYTES: Final = 100
 
 
 class Path(NamedTuple):
-    """A flow's path to its receiver and back, without queues: delays with and without transmission times.
+    """A flow's path to its receiver and back, without queues: its delays with and without transmission times.
 
-    `bottleneck` is the link with the smallest equal share per flow, if possible at a switch's port. `window_bytes` is
-    the receiver window on the wire, with headers (and the overhead of cells). `endless` means a greedy application.
+    `bottleneck` is the link with the smallest equal share per flow; a link at a switch's port is preferred.
+    `window_bytes` is the receiver window on the wire, with headers (and the overhead of cells). `endless` is true for a
+    greedy application.
     """
 
     flow: str
@@ -48,20 +49,20 @@ OVER_TCP: Final = ("greedy", "transfer", "stream", "flow-arrivals", "web", "adap
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:
-    """Returns the flows of a resolved scenario; for a split flow, the last part."""
+    """Returns the flows of a resolved scenario; a split flow is represented by its last part."""
     return [flow for flow in resolved["flows"] if "onward" not in flow]
 
 
 def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
     """Returns the path of each flow of a resolved scenario.
 
-    For a split flow, the last part, or all parts if `parts`.
+    For a split flow, this is the path of the last part, or of every part if `parts`.
     """
     links, nodes = resolved["links"], resolved["nodes"]
     rates, delays = ([link[name] for link in links] for name in ("rate_bps", "delay_ps"))
     users = Counter([link for flow in resolved["flows"] for link in flow["route"]])
     ranks = {k: (rates[k] / count, nodes[links[k]["from"]]["kind"] != "switch") for k, count in users.items()}
-    # Flows share their TCP: MSS, lengths of a full segment and of an ACK, and the window on the wire.
+    # Computed once per TCP, which flows share: MSS, lengths of a full segment and of an ACK, and window on the wire.
     segments: dict[int, tuple[int, int, int, float]] = {}
     found = []
     for flow in resolved["flows"] if parts else whole(resolved):
@@ -97,7 +98,7 @@ def _segment(resolved: Resolved, tcp: Mapping[str, Any]) -> tuple[int, int, int,
 
 
 def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:
-    """Returns the length of a segment on the wire [bytes], as an IP packet or as cells."""
+    """Returns the length [bytes] of a segment on the wire, as an IP packet or as cells."""
     if resolved["framing"] == "ip":
         return packet_bytes(payload_bytes, timestamps)
     return packet_cells(payload_bytes, timestamps) * CELL_BYTES
@@ -119,7 +120,7 @@ def max_memory_bytes(resolved: Resolved) -> float:
 def trunk(resolved: Resolved) -> int:
     """Returns the number of a resolved dumbbell's trunk: the directed link from switch1 to another switch.
 
-    With satellites as routers it is the transmitter of the station at switch1.
+    If satellites are routers, it is the transmitter of the station at switch1.
     """
     nodes = resolved["nodes"]
     ends = ((nodes[link["from"]], nodes[link["to"]]) for link in resolved["links"])
@@ -133,7 +134,7 @@ def port_name(resolved: Resolved, link: int) -> str:
 
 
 def window_warnings(scenario: Scenario) -> list[str]:
-    """Returns a line per port whose link or buffer the windows of its flows cannot fill."""
+    """Returns a line for each port whose link or buffer cannot be filled by the windows of its flows."""
     resolved = scenario.resolved
     known = paths(resolved)
     through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}
@@ -177,7 +178,7 @@ def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
 
 
 def _rounded_up(path: Path, wire: float) -> str:
-    """Returns the window for a number of bytes on the wire, rounded up to a tenth of its unit."""
+    """Returns, as text, the window for a number of bytes on the wire, rounded up to a tenth of its unit."""
     window = wire / path.packet_bytes * path.mss_bytes
     unit, scale = next(((unit, scale) for unit, scale in (("MB", 10**6), ("KB", 10**3)) if window >= scale), ("B", 1))
     return SIZE.canonical(f"{math.ceil(10 * window / scale) / 10:g} {unit}")

@@ -1,4 +1,4 @@
-"""Quantiles and tails of the distributions that intervals and F tests need.
+"""Quantiles and tail probabilities of the distributions that intervals and F tests need.
 
 They use SciPy's special functions, because `scipy.stats`, which gives the same digits, takes half a second and 50 MB to
 load. The functions are imported on first use, because pictures of runs have no intervals.
@@ -6,7 +6,7 @@ load. The functions are imported on first use, because pictures of runs have no 
 
 
 def t_quantile(level: float, df: float) -> float:
-    """Returns the half-width of a two-sided interval at a confidence level (0 to 1), in standard errors."""
+    """Returns the half-width of a two-sided interval at confidence level `level` (0 to 1), in standard errors."""
     from scipy import special
 
     return float(special.stdtrit(df, (1 + level) / 2))

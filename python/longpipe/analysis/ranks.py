@@ -19,8 +19,8 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
 
     For each term, all other effects are removed from the response, which is then ranked and analysed with the whole
     model; only the F of this term is used, because ranks of the raw response would mix interactions and main effects.
-    With strongly skewed errors the tests reject too often. Columns: `component`, `df`, `f`, `p_value`. For a single
-    factor it is the F form of the Kruskal-Wallis test. Raises ScenarioError for a saturated model. Source: J. O.
+    If the errors are strongly skewed, the tests reject too often. Columns: `component`, `df`, `f`, `p_value`. For a
+    single factor it is the F form of the Kruskal-Wallis test. Raises ScenarioError for a saturated model. Source: J. O.
     Wobbrock, L. Findlater, D. Gergle, J. J. Higgins, The Aligned Rank Transform for Nonparametric Factorial Analyses
     Using Only ANOVA Procedures (CHI 2011).
     """

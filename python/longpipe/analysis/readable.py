@@ -19,7 +19,7 @@ _ENDINGS: Final = {
     "_rtt_s": ("ms", 1e-3),
     "_s": ("s", 1.0),
 }
-# Units that users may request for bit/s, bytes and s.
+# Units that users may request for measures in bit/s, bytes and s.
 UNITS: Final = {
     **{f"{prefix}bit/s": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
     **{f"{prefix}B/s": 8 * scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
@@ -51,14 +51,14 @@ def column_of(measure: str, asked: Iterable[Measure] = ()) -> str:
 
 
 def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None) -> Readable:
-    """Returns the readable form of a column: in the requested unit, or in the unit that its suffix implies.
+    """Returns the readable form of a column, in the requested unit, or in the unit that its suffix implies.
 
     Raises ScenarioError for an unknown unit.
     """
     for measure in asked:
         if measure.name == column and unit is None:
             return Readable(column, column, measure.unit, measure.scale)
-    # The last term does not determine the unit of an expression.
+    # The name of an expression ends with its last term, whose suffix does not determine the expression's unit.
     endings = () if set(column) & set("*/(") else _ENDINGS
     ending = next((ending for ending in endings if column.endswith(ending)), "")
     name = column.removesuffix(f"_{ending.rpartition('_')[2]}" if ending else "").replace("_", " ")

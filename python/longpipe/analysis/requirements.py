@@ -19,7 +19,7 @@ _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True)
 class Requirement:
-    """A measure that must be below or above a limit, which is in the unit of the measure's values.
+    """A condition that a measure is below or above a limit, which is in the unit of the measure's values.
 
     For a comparison of two measures, `measure` is their difference, and the limit is 0.
     """
@@ -33,7 +33,7 @@ class Requirement:
     def parse(cls, text: str, known: Iterable[Measure] = (), field: str = "requirement") -> Requirement:
         """Parses a comparison with <, <=, > or >=; expressions may use `known` measures by name.
 
-        Raises ScenarioError, which names `field`, for other text, unknown measures, and sides of different units.
+        Raises a ScenarioError that names `field` for other text, unknown measures, and sides with different units.
         """
         known = tuple(known)
         left, sign, right = expressions.split_comparison(text, field)
@@ -53,7 +53,7 @@ class Requirement:
         self.measure.check(scenario)
 
     def holds(self, value: float) -> bool:
-        """Returns whether a value of the measure meets the requirement; nan does not."""
+        """Returns whether a value of the measure meets the requirement; NaN does not."""
         return expressions.COMPARISONS[self.sign](value, self.limit)
 
     def margin(self, value: float) -> float:
@@ -65,7 +65,7 @@ class Requirement:
 
 
 def _limit(text: str, field: str) -> tuple[float, Dimension] | None:
-    """Returns the value and dimension of a side without measures, otherwise None."""
+    """Returns the value and dimension of a comparison's side that contains no measures; None for any other side."""
     if not text:
         return None
     side = expressions.parse(text, field)

@@ -1,4 +1,4 @@
-"""Max-min fair shares: the throughput of each flow if links were shared equally among flows with demand."""
+"""Max-min fair shares: throughput of each flow if the flows with demand shared each link equally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def max_min_shares(
     demands_bps: ArrayLike, capacities_bps: ArrayLike, routes: Sequence[Sequence[int]] | None = None
 ) -> npt.NDArray[np.float64]:
-    """Returns the max-min fair share of each demand [bit/s], shape (n,): the demand, or an equal part of the remainder.
+    """Returns each demand's max-min fair share [bit/s], shape (n,): the demand, or an equal part of what is left.
 
     `routes` contains the links of each flow, as indices into `capacities_bps`; without it, all flows share one link.
     All shares increase together until a flow's demand is satisfied or a link on its route is full (Bertsekas and
@@ -53,7 +53,7 @@ def relative_throughputs(
     capacities_bps: ArrayLike,
     routes: Sequence[Sequence[int]] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Returns x_i / e_i of flows with demand: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
+    """Returns x_i / e_i for flows with demand: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
     shares = max_min_shares(demands_bps, capacities_bps, routes)
     x = np.asarray(throughputs_bps, dtype=float)
     return x[shares > 0] / shares[shares > 0]
@@ -65,7 +65,7 @@ def of_paths(
     demands: npt.NDArray[np.float64],
     trunk_bps: float | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Returns `relative_throughputs` of TCP over the scenario's links, including the overhead of headers and cells.
+    """Returns `relative_throughputs` of TCP over the scenario's links, accounting for headers and cells.
 
     `trunk_bps` is the available capacity of a dumbbell's trunk [bit/s], if that is less than its rate. Delivered
     datagrams, without their headers, are first subtracted from the capacities of their links.

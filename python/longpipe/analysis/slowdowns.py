@@ -1,4 +1,4 @@
-"""Completion times and slowdowns of arriving flows, by their size."""
+"""Completion times and slowdowns of arriving flows, by flow size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUANTILES: Final = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 COLUMNS: Final = ("flow", "size", "flows", "completed", "mean_time_s", "mean", "low", "high", *QUANTILES)
 # Columns of `Result.completions`.
 COMPLETIONS: Final = ("flow", "size_bytes", "arrival_s", "completion_s", "slowdown")
-# Bounds of the size classes [bytes], and the name of the class of all sizes.
+# Bounds of the size classes [bytes], and the name of the class that contains all sizes.
 BOUNDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 ALL: Final = "all"
 # Number of batches of consecutive flows whose means give an interval, and minimum number of flows per batch.
@@ -31,17 +31,18 @@ _T: Final = 2.093
 
 
 def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Floats) -> Floats:
-    """Returns the time that data of these sizes take to cross an idle path if all packets are sent at once [s].
+    """Returns the time [s] that data of each size takes to cross an idle path if all packets are sent at once.
 
-    All packets except the last are full. Each link sends them one after another, without handshake and windows.
+    All packets except the last are full. Each link sends them one after another, without a handshake and without limits
+    by windows.
     """
     import numpy as np
 
     mss, headers = flow["tcp"]["mss_bytes"], packet_bytes(0, flow["tcp"]["timer"].get("timestamps", False))
     full = np.ceil(size_bytes / mss) - 1
     last = size_bytes - full * mss + headers
-    # Times at which the last and the first packet have passed a link; full packets leave it at the lowest rate of the
-    # links so far.
+    # Times at which the last and the first packet have passed a link; full packets leave it at the lowest rate among
+    # the links up to this one.
     last_s, first_s, slowest = np.zeros(len(full)), 0.0, math.inf
     for link in (resolved["links"][k] for k in flow["route"]):
         rate, delay_s = link["rate_bps"], link["delay_ps"] / 1e12
@@ -54,12 +55,12 @@ def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Fl
 
 
 def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:
-    """Returns by flow and class of sizes the number of flows, their mean completion time, and their slowdown.
+    """Returns, by flow and size class, the number of flows, their mean completion time, and their slowdown.
 
     `completions` is `Result.completions`. `mean`, the bounds `low` and `high` of its 95 % confidence interval, and the
-    quantiles are those of the slowdown. The interval follows from means of 20 batches of flows in the order of arrival,
-    because consecutive flows compete with each other and so are correlated; it is nan for fewer than 200 flows. Flows
-    that are not complete at the end of the run count in `flows` alone.
+    quantiles are those of the slowdown. The interval is computed from the means of 20 batches of flows in the order of
+    arrival, because consecutive flows compete with each other and so are correlated; it is NaN for fewer than 200
+    flows. Flows that are not complete at the end of the run are included only in `flows`.
     """
     import pandas as pd
 
@@ -69,7 +70,7 @@ def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_size(completions: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yields the name and the rows of each class of sizes that has any, by size, and all rows at the end."""
+    """Yields the name and the rows of each size class that has any, in order of size, and finally all rows."""
     import numpy as np
 
     classes = np.searchsorted(BOUNDS, completions["size_bytes"].to_numpy(), side="right")
@@ -79,7 +80,7 @@ def by_size(completions: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _label(level: int) -> str:
-    """Returns the name of a class of sizes."""
+    """Returns the name of a size class."""
     low, high = (_size(BOUNDS[k]) if 0 <= k < len(BOUNDS) else "" for k in (level - 1, level))
     return f"{low} to {high}" if low and high else f"below {high}" if high else f"from {low}"
 
@@ -107,7 +108,7 @@ def _row(own: pd.DataFrame) -> dict[str, Any]:
 
 
 def _interval(values: Floats) -> tuple[float, float]:
-    """Returns the bounds of a mean of correlated values with 95 % confidence, by the method of batch means."""
+    """Returns the bounds of the 95 % confidence interval of a mean of correlated values, by batch means."""
     size = len(values) // BATCHES
     if size < _LEAST:
         return math.nan, math.nan

@@ -9,7 +9,7 @@ _BLOCK: Final = 128
 
 
 def total(values: Sequence[float]) -> float:
-    """Returns the sum of float64 values, bit-identical to `numpy.sum`, which adds pairwise.
+    """Returns the sum of float64 values, bit-identical to that of `numpy.sum`, which adds pairwise.
 
     Up to `_BLOCK` values are added in `_LANES` interleaved partial sums; more values are halved first, recursively
     (NumPy, `pairwise_sum` in loops_utils.h.src).

@@ -1,7 +1,7 @@
-"""Results without the initial part of a run: counters and means from a given time on.
+"""Results without the initial part of a run: counters and means that start at a given time.
 
-A run that ends at this time has the counters of the longer run at this time, because runs are exact and deterministic.
-The difference of the two is therefore exact, with any engine, and the longer run is unchanged.
+A run that ends at this time has the counters that the longer run has at this time, because runs are exact and
+deterministic. The difference between the two is therefore exact, with any engine, and the longer run is unchanged.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Any]
 
-# Traces from which an automatic warm-up is chosen.
+# Traces from which an automatic warm-up is computed.
 TRACES: Final = ("arrivals", "cwnd", "control")
-# Number of observations of the series in a run.
+# Number of observations into which a run's series is divided.
 OBSERVATIONS: Final = 1000
 SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 
-# Columns that are not counters: names, states, and extremes of the whole run.
+# Columns that keep their values because they are not counters: names, states, and extremes of the whole run.
 _KEPT: Final = (
     "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
     "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes", "jitter_s", "startup_s",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
 _KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
-# Shares of the quantiles of datagrams' delays, by column.
+# Quantile levels of datagrams' delays, by column.
 _QUANTILES: Final = {"median_delay_s": 0.5, "p95_delay_s": 0.95, "p99_delay_s": 0.99}
 # Counters whose differences are the weights of means that are not time averages.
 _WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received", "videos": "received"}
-# Number of the last BBR state among stages; startup is 0, and higher numbers are phases of Careful Resume.
+# Number of the last stage that is a BBR state; BBR's startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
 _TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "arrived", "videos")
 
@@ -49,11 +49,11 @@ def begin_s(columns: Columns) -> float:
 def since(
     resolved: Mapping[str, Any], whole: Columns, before: Columns, instant_ps: int, chosen: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the columns of a run for the time from an instant on; `before` are those of a run that ends then.
+    """Returns a run's columns for the time after an instant; `before` are those of a run that ends at the instant.
 
-    Extremes, times, window reductions and jitter remain those of the whole run; files and chunks count by the time of
-    their request, and arriving flows by the time of their arrival. Both runs contain statistics of the delays of
-    datagrams. `chosen` contains additional columns for the table `warm_up`.
+    Extremes, times, window reductions and jitter remain those of the whole run; files and chunks are included if they
+    were requested after the instant, and arriving flows if they arrived after it. Both runs contain statistics of the
+    delays of datagrams. `chosen` contains additional columns for the table `warm_up`.
     """
     found = {name: columns for name, columns in whole.items() if name != "delays"}
     for table in _TABLES:
@@ -65,7 +65,7 @@ def since(
     for table, time in (("files", "requested_s"), ("chunks", "requested_s"), ("completions", "arrival_s")):
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
         found[table] = {name: _at(column, late) for name, column in whole[table].items()}
-    # There is at least one row, for runs that have only VBR.
+    # At least one row is needed for runs that have only VBR traffic.
     flows = [*map(str, before["flows"]["flow"])] or [""]
     found["warm_up"] = {
         "flow": flows,
@@ -100,17 +100,17 @@ def _difference(
             rows = zip(column, of_whole, before[name], of_before, *_extremes(name, whole), strict=True)
             found[name] = [_mean(*row) for row in rows]
         else:
-            # Counters decrease if the wire loses packets that had already left, or if a datagram that counted as lost
+            # A counter can decrease, if the wire loses packets that had already left, or if a datagram counted as lost
             # arrives late.
             found[name] = [max(0, late - early) for late, early in zip(column, before[name], strict=True)]
     return found
 
 
 def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_ps: int, duration_ps: int) -> float:
-    """Returns the share of a link's capacity that it used after an instant; 0 if it could send nothing.
+    """Returns the share of a link's capacity that was used after an instant; 0 if it could send nothing.
 
-    A packet counts at the end of its transmission. The transmission of one packet may have begun before the instant, so
-    the share is limited to 1.
+    A packet is counted when its transmission ends. One transmission may have begun before the instant, so the share is
+    limited to 1.
     """
     late, early = (capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
     if late <= early:
@@ -119,7 +119,7 @@ def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_p
 
 
 def capacity(link: Mapping[str, Any], until_ps: int) -> float:
-    """Returns the amount that a link could have sent by a time without outages [bit ps/s]."""
+    """Returns the amount [bit ps/s] that a link could have sent by a given time if it had no outages."""
     service = link.get("motion", {}).get("service")
     if service is None:
         return float(link["rate_bps"] * until_ps)
@@ -127,14 +127,14 @@ def capacity(link: Mapping[str, Any], until_ps: int) -> float:
 
 
 def _extremes(name: str, columns: Columns) -> tuple[Sequence[float], Sequence[float]]:
-    """Returns the columns between which a mean lies in the whole run."""
+    """Returns the columns with the lower and upper bounds of a mean over the whole run."""
     rows, quantity = len(columns[name]), name.removeprefix("mean_")
     lowest = columns.get(f"min_{quantity}", [0.0] * rows)
     return lowest, columns.get(f"max_{quantity}", columns.get(f"peak_{quantity}", [math.inf] * rows))
 
 
 def _mean(whole: float, weight: float, before: float, weight_before: float, lowest: float, highest: float) -> float:
-    """Returns the mean of a run without its first part, from the means and weights of the run and of that part."""
+    """Returns the mean over a run without its first part, from the means and weights of the run and of that part."""
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0
@@ -144,10 +144,10 @@ def _mean(whole: float, weight: float, before: float, weight_before: float, lowe
 
 
 def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[str, Any]]:
-    """Returns the warm-up that MSER-5 chooses [ps], and the columns that describe the choice.
+    """Returns the warm-up [ps] that MSER-5 chooses, and the columns that describe the choice.
 
-    It is never before the end of the first slow start, or of BBR's startup, of any greedy flow. If it would exceed half
-    of the run, it is half of the run, and `stationary` is false.
+    It does not end before every greedy flow has left its first slow start, or BBR's startup. It is limited to half of
+    the run; if it would be longer, `stationary` is false.
     """
     import numpy as np
 
@@ -183,7 +183,7 @@ def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[fl
         if of_bbr.any():
             yield _first(np.asarray(control["time_s"])[of_stage == i], of_bbr & (stages > 0))
             continue
-        # Without a loss, slow start ends when the receiver's window limits the flow.
+        # If there is no loss, slow start ends when the receiver's window limits the flow.
         yield _first(times, window >= np.minimum(threshold, flow["tcp"]["receiver_window_bytes"]))
 
 

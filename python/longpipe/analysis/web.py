@@ -17,10 +17,10 @@ COLUMNS: Final = ("class", *WAITING)
 def response_times(files: pd.DataFrame, duration_s: float) -> pd.DataFrame:
     """Returns response times (request to last byte) by class: `files`, `completed`, `median_s`, `p95_s`, `p99_s`.
 
-    `files` is `Result.files`. A file still being transferred at the end is a censored observation (Kaplan and Meier
-    1958). A quantile beyond the end of the run is nan.
+    `files` is `Result.files`. A file that is still being transferred at the end of the run is a censored observation
+    (Kaplan and Meier 1958). A quantile beyond the end of the run is NaN.
     """
-    # Return early, because most runs have no web traffic and then need no pandas.
+    # Return early, because most runs have no web traffic and so do not need pandas.
     import pandas as pd
 
     rows = [{"class": level, **waiting(group, duration_s)} for level, group in files.groupby("class")]

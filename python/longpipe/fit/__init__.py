@@ -1,4 +1,4 @@
-"""Fit of a path and a congestion control to a capture at the sender.
+"""Fits a path and a congestion control to a capture taken at the sender.
 
 `observe(file)` reads a flow, `fit(observation)` estimates its path in closed form and simulates every congestion
 control over it, and `path_file.write(fit, path)` writes the result as a scenario.

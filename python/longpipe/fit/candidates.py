@@ -1,4 +1,4 @@
-"""Simulation of a hypothesis about a path: the scenario of a rate, RTT, queue, losses and congestion control."""
+"""Simulation of a hypothesis about a path: a scenario with given rate, RTT, queue, losses and congestion control."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROFILE: Final = "linux-6"
-# Packets in transmission, which `switch.buffer` counts in addition to those that wait.
+# Number of packets in transmission, which `switch.buffer` counts in addition to the waiting packets.
 IN_TRANSMISSION: Final = 1
-# Limit of a growing window [bytes]. The data read per RTT limit it earlier.
+# Upper limit [bytes] of a growing window; the amount of data read per RTT limits the window earlier.
 _GROWN_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A path with its sender: rate of the bottleneck for IP packets, RTT of a full segment on the empty path."""
+    """A path and its sender.
+
+    The rate is the bottleneck's for IP packets; the RTT is a full segment's on an idle path.
+    """
 
     rate_bps: float
     base_rtt_s: float
-    # Limit of the queue, excluding the packet in transmission.
+    # Limit of the queue [packets], excluding the packet in transmission.
     buffer_packets: int
-    # `switch.policy` of the bottleneck.
+    # The bottleneck's `switch.policy`.
     policy: Mapping[str, Any]
     # `network.trunk_loss`.
     loss: Mapping[str, Any] | str
@@ -37,7 +40,7 @@ class Hypothesis:
     timestamps: bool
     duration_s: float
     initial_window: int = 10
-    # Receiver window [bytes]; None if it never limits.
+    # Receiver window [bytes]; None if it never limits the flow.
     window: int | None = None
     ecn: bool = False
     # Whether the receiver's window grows from its initial value.
@@ -52,7 +55,8 @@ class Hypothesis:
     @property
     def fields(self) -> dict[str, Any]:
         """Returns the scenario of the hypothesis as nested fields."""
-        # Scenarios have IPv4 headers; with longer headers, packets with the same payload take longer to transmit.
+        # Scenarios have IPv4 headers, but the captured flow's headers may be longer, so that its packets take longer to
+        # transmit.
         packet = packet_bytes(self.mss, timestamps=self.timestamps)
         share = packet / (self.mss + self.headers)
         links: dict[str, Any] = dict(
@@ -92,7 +96,7 @@ class Hypothesis:
         }
 
     def scenario(self, **changes: object) -> Scenario:
-        """Returns the scenario of the hypothesis with changed dotted fields."""
+        """Returns the scenario of the hypothesis; `changes` are dotted fields."""
         return Scenario(**self.fields).with_(**changes)
 
 

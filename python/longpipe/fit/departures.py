@@ -1,6 +1,6 @@
-"""Departures from the bottleneck as inferred from ACKs, and intervals in which it was busy.
+"""Departures from the bottleneck, inferred from ACKs, and the intervals in which the bottleneck was busy.
 
-All times are arrival times of ACKs: the departure plus the delay from the bottleneck to the sender.
+All times are arrival times of ACKs: the departure time plus the delay from the bottleneck back to the sender.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-# Standard deviation of the time by which Linux delays a SACK: .1 to 1.1 ms (tcp_comp_sack_delay_ns and its slack).
+# Standard deviation of the time by which Linux delays a SACK: 0.1 to 1.1 ms (tcp_comp_sack_delay_ns and its slack).
 _HELD_S: Final = 0.4e-3
 
 
 @dataclass(frozen=True, eq=False)
 class BusyIntervals:
-    """Intervals between two ACKs in which the bottleneck sent without a pause: begin [s], length [s] and bits.
+    """Intervals between two ACKs in which the bottleneck sent without pause: begin [s], length [s] and bits sent.
 
-    `run` is the number of a run of consecutive intervals. `jitter_s` is the standard deviation of the length due to
-    SACKs that the receiver delayed [s].
+    `run` is the number of a run of consecutive intervals. `jitter_s` is the standard deviation [s] of the length due to
+    SACKs that the receiver delayed.
     """
 
     begin_s: Numbers
@@ -41,10 +41,10 @@ class BusyIntervals:
 
 
 def departures(seen: ObservedFlow, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
-    """Returns departure times of transmissions that arrived, and the index of the last one that each ACK reports.
+    """Returns departure times of transmissions that arrived, and for each ACK the index of the last one it reports.
 
-    The receiver may delay an ACK until more packets arrive. Only the last packet of an ACK has an RTT without this
-    delay, so the departures of its other packets are computed backwards from that one.
+    The receiver may delay an ACK until more packets arrive. Only the last packet that an ACK reports has an RTT without
+    this delay, so the departures of the other packets are computed backwards from its departure.
     """
     acked = seen.sent_acked_s[arrived]
     bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
@@ -57,16 +57,17 @@ def departures(seen: ObservedFlow, arrived: Counts, rate_bps: float) -> tuple[Nu
 def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIntervals:
     """Returns the intervals in which packets left back to back.
 
-    The packets of an ACK left back to back, and directly after the last packet of the previous ACK, if each of them
-    arrived before its predecessor had left. The first interval of a run is left out, because a shaper may have saved
-    tokens for its first packets. `rate_bps` is an approximate rate.
+    The packets that an ACK reports left back to back, directly after the last packet that the previous ACK reports, if
+    each of them arrived before its predecessor had left. The first interval of each run is omitted, because a shaper
+    may have saved tokens for its first packets. `rate_bps` is an approximate rate.
     """
     arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
     left, lasts = departures(seen, arrived, rate_bps)
     bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
     acked = seen.sent_acked_s[arrived][lasts]
     follows = np.append(False, seen.sent_s[arrived][1:] + base_s < left[:-1])
-    # The last packets i and i + 1 belong to one run if all packets of ACK i + 1 follow their predecessors.
+    # The last packets of ACKs i and i + 1 belong to the same run if all packets of ACK i + 1 directly follow their
+    # predecessors.
     idle = np.add.reduceat(~follows, np.append(0, lasts[:-1] + 1))
     busy = (idle[1:] == 0) & (np.diff(acked) > 0)
     run = np.cumsum(~busy)
@@ -79,7 +80,7 @@ def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIn
 
 
 def in_pieces(busy: BusyIntervals, least_bits: float) -> BusyIntervals:
-    """Returns the intervals joined into pieces of at least `least_bits` within each run, without remainders."""
+    """Returns the intervals of each run joined into pieces of at least `least_bits`; remainders are omitted."""
     starts: list[int] = []
     ends: list[int] = []
     total, begin, previous = 0.0, 0, -1

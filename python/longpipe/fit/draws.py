@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from longpipe.scenario import Scenario
 
-# Standard deviations in half of an interval of 95 %.
+# Half-width of a 95 % interval in standard deviations.
 _NORMAL: Final = 1.96
-# Prior of the loss probability: 0 with the probability _LOSSLESS, otherwise uniform in its logarithm over this range.
+# Prior of the loss probability: it is 0 with the probability _LOSSLESS, and otherwise log-uniform over this range.
 _LOSSLESS: Final = 0.5
 _LOSS_RANGE: Final = (1e-6, 0.5)
 _LOSS_POINTS: Final = 1000
 
 
 def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
-    """Returns changes of a fitted scenario that make it one of the paths that the estimates `fitted` allow.
+    """Returns changes to a fitted scenario that turn it into a random path that the estimates `fitted` allow.
 
     1. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
     2. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
@@ -39,7 +39,7 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
         changes["network.trunk_rate"] = _scaled(network.trunk_rate, 1 + rate)
     if delay:
         changes["network.trunk_delay"] = _shifted(network.trunk_delay, longer_ps)
-    # Over time, the delays and rates of the series replace those of the trunk.
+    # If the path varies over time, the delays and rates of its series replace those of the trunk.
     if getattr(network.path, "kind", "") == "moving" and (rate or delay):
         path = network.path.model_dump(exclude_unset=True)
         if network.path.rate:
@@ -57,7 +57,7 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
 
 
 def _buffer(row: Mapping[str, Any] | None, random: np.random.Generator) -> int | None:
-    """Returns a buffer [packets]; None for that of the scenario."""
+    """Returns a buffer [packets]; None to keep that of the scenario."""
     if row and row.get("prior_high") is not None:
         return round(float(np.exp(random.uniform(np.log(row["value"]), np.log(row["prior_high"])))))
     off = _near(row, random)
@@ -75,7 +75,7 @@ def _loss(now: Any, row: Mapping[str, Any] | None, random: np.random.Generator) 
 
 
 def loss_probability(count: int, packets: int, random: np.random.Generator) -> float:
-    """Draws the probability of a loss per packet, of which `packets` had `count`."""
+    """Draws a loss probability per packet from its posterior, given `count` losses among `packets`."""
     grid = np.geomspace(*_LOSS_RANGE, _LOSS_POINTS)
     logarithm = count * np.log(grid) - packets * grid
     weights = np.exp(logarithm - (logarithm.max() if count else 0.0))
@@ -94,7 +94,7 @@ def _shifted(delay: str, by_ps: float) -> str:
 
 
 def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
-    """Returns a relative deviation drawn from an estimate's interval; 0 where the estimate has none."""
+    """Returns a relative deviation drawn from an estimate's interval; 0 if the estimate has no interval."""
     if not row or row.get("low") is None or row.get("high") is None or not row["value"]:
         return 0.0
     deviation = (row["high"] - row["low"]) / (2 * _NORMAL) / row["value"]

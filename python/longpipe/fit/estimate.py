@@ -14,7 +14,7 @@ class FitEstimate:
     high: float
 
     def shifted(self, by: float) -> FitEstimate:
-        """Returns the estimate of a quantity that is larger by a known number."""
+        """Returns the estimate of a quantity that is larger by the known number `by`."""
         return FitEstimate(self.value + by, self.low + by, self.high + by)
 
     def __contains__(self, truth: float) -> bool:

@@ -1,4 +1,4 @@
-"""Estimates in closed form from one flow: base RTT, bottleneck rate and its steps, queue, losses by cause, buffer.
+"""Closed-form estimates from one flow: base RTT, bottleneck rate and its steps, queue, losses by cause, buffer.
 
 While segments wait, the bottleneck is busy, and the departures of two successive segments are one transmission time
 apart (`departures`, `rates`). The waiting time of a segment is the time from its arrival to its departure.
@@ -24,42 +24,46 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-# Quantile of the queue lengths that is used as the maximum, and the smallest maximum at which a queue can overflow
-# [packets].
+# Quantile of the queue lengths that is used as the maximum, and the smallest maximum [packets] with which a queue may
+# have overflowed.
 _HIGHEST: Final = 0.9995
 _LEAST_QUEUE: Final = 2.0
-# A loss may be due to a full queue if the queue has at least the share _FULL of its maximum length. Queue lengths at
-# overflow vary by _SLACK packets and the share _SPREAD, because they are observed by packets sent near the lost ones.
+# A loss may be due to a full queue if the queue has at least the share _FULL of its maximum length. The queue lengths
+# found at overflows vary by _SLACK packets plus the share _SPREAD, because they are measured with packets that were
+# sent shortly before or after the lost ones.
 _FULL: Final = 0.85
 _SLACK: Final = 1.25
 _SPREAD: Final = 0.01
-# A queue overflowed if the probability that the losses near its maximum are random is below this.
+# A queue is assumed to have overflowed if the losses near its maximum would be random with a probability below this.
 _CHANCE: Final = 1e-3
 # Share by which the rate may be too high when waiting times are computed from it.
 _RATE_SLACK: Final = 3e-4
-# Candidate limits, as distances from the queue at the median loss [packets].
+# Candidate limits, as distances [packets] from the queue length at the median loss.
 _LIMITS: Final = range(-2, 4)
 
 
 @dataclass(frozen=True, eq=False)
 class PathFeatures:
-    """Features of a path that follow from a capture without simulation. Rates are of IP packets, queues in packets."""
+    """Features of a path that are computed from a capture without simulation.
+
+    Rates are of IP packets, queues in packets.
+    """
 
     base_rtt_s: FitEstimate
-    # Rate, the median if it varies; None if the bottleneck was never busy for long enough, in which case `fastest_bps`
-    # is a lower bound.
+    # The rate, or the median rate if it varies; None if the bottleneck was never busy for long enough, in which case
+    # `fastest_bps` is a lower bound.
     rate_bps: FitEstimate | None
     fastest_bps: float
     # Rates over time; empty if the rate is constant.
     steps: tuple[RateStep, ...]
-    # Waiting time of each transmission, and the queue that it found on arrival [s]; NaN if unknown. A lost transmission
+    # Waiting time [s] of each transmission, and the queue that it found on arrival; NaN if unknown. A lost transmission
     # has no waiting time.
     wait_s: Numbers
     found_s: Numbers
-    # Transmissions lost at a full queue, and transmissions lost elsewhere.
+    # Whether each transmission was lost at a full queue, and whether it was lost elsewhere.
     overflow: Flags
     elsewhere: Flags
-    # Longest queue [packets], excluding the packet in transmission.
+    # Length of the longest queue [packets], excluding the packet in transmission.
     longest: float
     # Limit of the queue; None if it never overflowed.
     buffer: FitEstimate | None
@@ -130,7 +134,7 @@ def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]
         own = rates == rate
         left[own] = departures(seen, arrived, rate)[0][own]
     own_wait = np.clip(left - seen.sent_s[arrived] - base, 0.0, None)
-    # Near a step the slower rate is used, because the time of the step is not exact.
+    # Near a step, the lower rate is used, because the time of the step is not exact.
     slowest = np.min([_rates_at(over_time, left + off) for off in (-base, 0.0, base)], axis=0)
     own_wait = _without_held_sacks(seen, own_wait, arrived, slowest)
     wait = np.full(len(seen.sent_s), np.nan)
@@ -141,8 +145,8 @@ def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]
 def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
     """Returns the queue that each transmission found.
 
-    It is the queue before the last transmission that was not lost, plus that transmission, minus the packets that left
-    in between.
+    This is the queue that the last earlier transmission that was not lost found, plus that transmission, minus the
+    packets that left in between.
     """
     places = np.maximum.accumulate(np.where(np.isnan(wait), -1, np.arange(len(wait))))
     behind = np.append(-1, places[:-1])
@@ -155,7 +159,7 @@ def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple
 
 
 def _without_held_sacks(seen: ObservedFlow, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
-    """Returns the waiting times, with those of SACKed packets limited to the wait behind their predecessors."""
+    """Returns the waiting times; those of SACKed packets are limited to the wait behind their predecessors."""
     shorter = wait.copy()
     gap = np.diff(seen.sent_s[arrived], prepend=0.0)
     own = (seen.sent_bytes[arrived] + seen.headers) * 8.0 / (rates * (1 - _RATE_SLACK))
@@ -173,7 +177,7 @@ def _packets(wait: Numbers, arrival_s: Numbers, over_time: list[tuple[float, flo
 
 
 def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
-    """Returns the longest queue that was observed [packets], and the losses at a full queue.
+    """Returns the length [packets] of the longest observed queue, and which losses occurred at a full queue.
 
     A queue with a limit drops packets when its length is within a packet or two of its maximum. Random losses would
     rarely occur there.
@@ -182,7 +186,7 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
     known = ~np.isnan(queue)
     if not (known & ~lost).any():
         return 0.0, full
-    # Delayed ACKs increase a few samples.
+    # A quantile is used instead of the maximum, because delayed ACKs increase a few samples.
     longest = float(np.quantile(queue[known & ~lost], _HIGHEST))
     candidates = queue[lost & known]
     candidates = candidates[candidates >= _FULL * longest - 1]
@@ -200,8 +204,8 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
 def _limit(at_loss: Numbers, kept: Numbers) -> FitEstimate:
     """Returns the number of packets that the queue holds in addition to the one in transmission.
 
-    A part of the packet in transmission has already left. Lost packets therefore find a queue of `limit` packets at
-    more than `limit` and at most `limit + 1` packets, and other packets at no more than `limit`.
+    The packet in transmission has partly left already. A lost packet therefore finds more than `limit` and at most
+    `limit + 1` packets, and a packet that is not lost finds at most `limit`.
     """
     low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
     longest = np.sort(kept[kept <= np.quantile(kept, _HIGHEST)])[-len(at_loss) :]
@@ -217,7 +221,7 @@ def _limit(at_loss: Numbers, kept: Numbers) -> FitEstimate:
 
 
 def _poisson_tail(count: int, mean: float) -> float:
-    """Returns the probability of `count` or more events."""
+    """Returns the probability of at least `count` events of a Poisson distribution."""
     from scipy.stats import poisson
 
     return float(poisson.sf(count - 1, mean))

@@ -1,4 +1,4 @@
-"""Queues with AQM: whether losses or marks suggest one, and the disciplines that are simulated."""
+"""Queues with AQM: whether losses or marks suggest AQM, and the disciplines that are simulated."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-# Probability that losses do not depend on the queue, above which a queue with AQM is not considered.
+# If losses are independent of the queue with a probability above this, a queue with AQM is not considered.
 _UNRELATED: Final = 0.05
-# Minimum number of losses whose relation to the queue can be tested, and minimum number of reductions due to marks that
-# indicates AQM.
+# Minimum number of losses for a test of their relation to the queue, and minimum number of reductions due to marks that
+# indicate AQM.
 _LEAST_LOSSES: Final = 3
 _LEAST_REDUCTIONS: Final = 1
 # With few exceptions, a queue with AQM drops only packets that found more than this number of packets.
 _QUEUED: Final = 1.5
 _MOSTLY: Final = 0.9
 # Candidates for RED: minimum thresholds as shares of the queue that lost packets found, and drop probabilities at the
-# maximum threshold, which is three times as large (Floyd).
+# maximum threshold, which is three times the minimum (Floyd).
 _RED_SHARES: Final = (0.25, 0.4, 0.65, 1.0)
 _RED_MOST: Final = (0.02, 0.1)
 _LEAST_THRESHOLD: Final = 2.0
@@ -85,9 +85,9 @@ def marked(seen: ObservedFlow) -> Counts:
 
 
 def _red(minimum: float, maximum: float) -> dict[str, Any]:
-    """Returns RED as tc configures it: bursts of (2 min + max) / 3, and no gentle increase above the maximum.
+    """Returns RED as tc configures it: a burst of (2 min + max) / 3, and no gentle mode above the maximum threshold.
 
-    The weight of the average follows from the burst (tc-red(8); Floyd and Jacobson 1993).
+    The weight of the average is computed from the burst (tc-red(8); Floyd and Jacobson 1993).
     """
     burst = 5 * minimum / 3
     shifts = (n for n in range(1, _MOST_SHIFT) if burst + 1 - minimum <= (1 - (1 - 2.0**-n) ** burst) * 2**n)

@@ -1,4 +1,4 @@
-"""Observation of one TCP flow in a capture at the sender: its transmissions, deliveries and RTT samples."""
+"""Observation of one TCP flow in a capture taken at the sender: its transmissions, deliveries and RTT samples."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-# Maximum length of the text of an IPv4 address with a port.
+# Length [bytes] of an endpoint that consists of an IPv4 address and a port.
 _V4_ENDPOINT: Final = 6
 # Minimum number of RTT samples and of full segments for a fit.
 LEAST_SAMPLES: Final = 200
-# A retransmission was unnecessary if it was acknowledged within less than this share of the minimum RTT.
+# A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
 _SOONEST: Final = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedFlow:
-    """One flow: all arrays of transmissions have the same length n, those of ACKs the same length m.
+    """One flow. All arrays of transmissions have the same length n, and all arrays of ACKs the same length m.
 
     Times are seconds of the capture's clock since the flow's first data packet.
     """
@@ -48,22 +48,24 @@ class ObservedFlow:
     headers: int
     timestamps: bool
     duration_s: float
-    # Transmissions of segments, in order: time [s], first byte from 0, payload [bytes], whether the network lost it.
+    # Transmissions of segments, in order: time [s], first byte from 0, payload [bytes], and whether the network lost
+    # it.
     sent_s: Numbers
     sent_byte: Counts
     sent_bytes: Counts
     sent_lost: Flags
-    # Time at which the ACK or SACK of a transmission arrived [s]; NaN if lost or not acknowledged.
+    # Time [s] at which the ACK or SACK of a transmission arrived; NaN if lost or not acknowledged.
     sent_acked_s: Numbers
     # Whether a SACK block reported it first; Linux holds SACKs back for up to a millisecond (tcp_comp_sack_delay_ns).
     sent_sacked: Flags
-    # ACKs that report new data: time [s], and total payload delivered, by ACK or SACK [bytes].
+    # ACKs that report new data: time [s], and total payload [bytes] acknowledged or SACKed so far.
     ack_s: Numbers
     ack_delivered: Counts
-    # RTT samples of segments that were sent once: time of the ACK and RTT [s].
+    # RTT samples of segments that were sent only once: time of the ACK [s], and RTT [s].
     rtt_s: Numbers
     rtt: Numbers
-    # Largest advertised window [bytes], None if its scale is unknown, and share of ACKs after which it was full.
+    # Largest advertised window [bytes] (None if its scale is unknown), and share of ACKs after which the window was
+    # full.
     window: int | None
     window_full: float
     # Whether the packets are ECN-capable, and times of reductions due to marks (CWR) [s].
@@ -82,9 +84,9 @@ class ObservedFlow:
 
 
 def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
-    """Returns one flow of a capture: number `flow`, from 0, in descending order of payload.
+    """Returns one flow of a capture; `flow` is its number, from 0, in descending order of payload.
 
-    Raises ScenarioError, in one line, if the file is not a capture or lacks data that a fit needs.
+    Raises a one-line ScenarioError if the file is not a capture or lacks data that a fit needs.
     """
     content = Content.of(file)
     if not is_capture(content.data):
@@ -115,8 +117,8 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
 def _at_sender(source: CaptureFile, recording: Recording, flow: int) -> Callable[[Packet, Segment], bool] | None:
     """Returns which packets a capture at the sender would contain; None if it would contain all.
 
-    A capture of `longpipe live`, or of a router, contains each packet at its entry to the path and at its exit. The
-    sender's data enter, and its ACKs leave, at the same interface.
+    A capture of `longpipe live`, or of a router, contains each packet when it enters the path and when it leaves it.
+    The sender's data enters, and its ACKs leave, at the same interface.
     """
     if not 0 <= flow < len(recording.subjects):
         return None
@@ -201,7 +203,7 @@ class _Replay:
         return near + (seq - near + (1 << 31)) % (1 << 32) - (1 << 31)
 
     def send(self, now: int, segment: Segment) -> None:
-        """Processes a packet of the sender."""
+        """Processes a packet that the sender sent."""
         if segment.flags & SYN:
             if self._sent:
                 self.is_over = True
@@ -240,7 +242,7 @@ class _Replay:
             self._sent.append((now, place, end - begin))
 
     def on_ack(self, now: int, segment: Segment) -> None:
-        """Processes a packet of the receiver."""
+        """Processes a packet that the receiver sent."""
         if segment.flags & SYN:
             self._scale = segment.scale or 0
             return
@@ -258,7 +260,7 @@ class _Replay:
                 self._samples.append((now, now - self._sent[self._tries[latest][0]][0]))
 
     def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        """Records the segments that an ACK reports. Returns the last newly reported one, and the number of new ones."""
+        """Records the segments that an ACK reports. Returns the last newly reported segment, and their number."""
         while self._una < len(self._starts) and self._ends[self._una] <= ack:
             self._deliver(self._una, now, sacked=False)
             self._una += 1
@@ -307,7 +309,7 @@ class _Replay:
                 arrived = max((one for one in tries if at - self._sent[one][0] >= soonest), default=tries[0])
                 acked[arrived] = (at - begin) / 1e9
                 sacked[arrived] = self._sacked[place]
-                # Later transmissions were unnecessary, and their fate is unknown.
+                # Later transmissions of the segment were unnecessary, and it is unknown whether they arrived.
                 lost[[one for one in tries if one < arrived]] = True
             else:
                 lost[tries[:-1]] = True

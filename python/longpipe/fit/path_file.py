@@ -1,4 +1,4 @@
-"""Files of a fit: the scenario of the path, and next to it the estimates with the observed series."""
+"""Files of a fit: the path's scenario, and next to it a file with the estimates and the observed series."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longpipe.fit.report import FitReport
 
 SUFFIX: Final = ".fit.json"
-# Format 2 counts the packet in transmission as part of the buffer, 3 has the number of random losses.
+# Format 2 counts the packet in transmission as part of the buffer; format 3 adds the number of random losses.
 FORMAT: Final = 3
 
 
@@ -41,7 +41,7 @@ def as_json(found: FitReport) -> dict[str, Any]:
 
 
 def write(found: FitReport, path: Path) -> Path:
-    """Writes the scenario to `path` and the estimates next to it; returns the second file."""
+    """Writes the scenario to `path` and the estimates next to it; returns the path of the second file."""
     import orjson
 
     head = [f"# Fitted by longpipe to {found.head}. Rates count IP packets."]
@@ -57,7 +57,7 @@ def write(found: FitReport, path: Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Returns the estimates next to a fitted scenario; None if there are none.
+    """Returns the estimates stored next to a fitted scenario; None if there are none.
 
     Raises ScenarioError if the file is damaged.
     """

@@ -18,21 +18,22 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Number of pieces of a flow for the bootstrap of the rate, and number of resamples.
+# Number of blocks into which a flow is divided for the bootstrap of its rate, and number of resamples.
 _BLOCKS: Final = 40
 _RESAMPLES: Final = 400
 _CONFIDENCE: Final = (0.025, 0.975)
-# Minimum number of packets in a piece, in a short piece of a flow with few packets, and in all pieces together.
+# Minimum numbers of packets in a piece: the first that leaves enough pieces is used. Minimum number of packets in all
+# pieces together.
 _PIECE: Final = (8, 4, 2)
 _FEWEST_PACKETS: Final = 48
-# Maximum number of pieces in which steps are searched, and minimum number of pieces of each rate.
+# Maximum number of pieces in which steps are searched, and minimum number of pieces for each rate.
 _MOST_PIECES: Final = 2000
 _LEAST_PIECES: Final = 3
 # Two rates of a flow count as one rate if they differ by less than this share, or by less than this number of standard
 # deviations.
 _LEAST_STEP: Final = 0.03
 _DEVIATIONS: Final = 5.0
-# Minimum standard deviation of the logarithm of a piece's rate, and the penalty of a step in units of its variance
+# Minimum standard deviation of the logarithm of a piece's rate, and the penalty of a step, in units of the variance
 # times the logarithm of the number of pieces.
 _LEAST_NOISE: Final = 0.003
 _PENALTY: Final = 6.0
@@ -40,7 +41,7 @@ _PENALTY: Final = 6.0
 
 @dataclass(frozen=True)
 class RateStep:
-    """A rate of the bottleneck from a given time on [s after the first data packet, at the bottleneck].
+    """A rate of the bottleneck from the time `at_s` [s after the first data packet, at the bottleneck].
 
     The step occurred between `earliest_s`, when the previous rate was last observed, and `at_s`. The first step begins
     at 0.
@@ -64,12 +65,12 @@ def constant_rate(busy: BusyIntervals, packet_bits: float) -> FitEstimate | None
 
 
 def _estimate(pieces: BusyIntervals, packet_bits: float) -> FitEstimate:
-    """Returns the median of the pieces' rates, weighted by bits, with the interval of a bootstrap."""
+    """Returns the median of the pieces' rates, weighted by bits, with a bootstrap interval."""
     rates = pieces.bits / pieces.length_s
     draw = np.random.default_rng(0).integers(0, len(rates), (_RESAMPLES, len(rates)))
     low, high = np.quantile([_middle(rates[one], pieces.bits[one]) for one in draw], _CONFIDENCE)
     rate = _middle(rates, pieces.bits)
-    # The times of the ACKs at both ends of a run are exact to about a packet.
+    # The times of the ACKs at both ends of a run are exact to within about one packet.
     slack = rate * packet_bits / float(pieces.bits.sum())
     return FitEstimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
 
@@ -82,7 +83,7 @@ def _middle(values: Numbers, weights: Numbers) -> float:
 
 
 def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tuple[RateStep, ...]:
-    """Returns the rates over time; none if there is only one.
+    """Returns the rates over time; an empty tuple if there is only one rate.
 
     The times of the steps are those of ACKs minus `half_rtt_s`, the delay from the bottleneck to the sender.
     """
@@ -104,7 +105,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
             found.append(RateStep(0.0, 0.0, rate))
             continue
         before = found[-1].rate_bps.value
-        # The step is between the middles of the pieces on both sides of the edge.
+        # The step lies between the centres of the pieces on both sides of the edge.
         begin, end = pieces.begin_s[edges[place] - 1], pieces.begin_s[first] + pieces.length_s[first]
         seen_s, new_s = _edge(busy, begin, end, before, rate.value)
         found.append(RateStep(max(0.0, new_s - half_rtt_s), max(0.0, seen_s - half_rtt_s), rate))
@@ -112,7 +113,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
 
 
 def _edge(busy: BusyIntervals, begin_s: float, end_s: float, before: float, after: float) -> tuple[float, float]:
-    """Returns the last time at which the previous rate is observed, and the first time of the next rate."""
+    """Returns the last time at which the previous rate is observed, and the first time of the next one."""
     inside = np.flatnonzero((busy.begin_s >= begin_s) & (busy.begin_s + busy.length_s <= end_s + 1e-9))
     misfit = [np.abs(np.log(busy.bits[inside] / busy.length_s[inside] / rate)) for rate in (before, after)]
     costs = np.append(0.0, np.cumsum(misfit[0])) + np.append(np.cumsum(misfit[1][::-1])[::-1], 0.0)
@@ -145,7 +146,7 @@ def _segments(values: Numbers, weights: Numbers, penalty: float) -> list[int]:
 
 
 def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
-    """Returns the edges without those between indistinguishable rates, removed in order of increasing difference."""
+    """Removes edges between indistinguishable rates, in order of increasing difference, and returns the rest."""
     kept = list(edges)
     while len(kept) > 2:
         pieces = list(pairwise(kept))
@@ -166,9 +167,9 @@ def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
 def _long_enough(
     pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], least_s: float
 ) -> list[int]:
-    """Returns the edges without rates that last less than `least_s`: such a rate is joined with its closer neighbour.
+    """Removes rates that last less than `least_s`: such a rate is joined with the closer of its neighbours.
 
-    Within an RTT, a burst of ACKs that were held back looks like a higher rate.
+    Such a short rate can be an artefact: within an RTT, a burst of delayed ACKs looks like a higher rate.
     """
     kept = list(edges)
     while len(kept) > 2:

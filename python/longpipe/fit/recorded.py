@@ -1,4 +1,4 @@
-"""Fit of a path to a flow that a tool sampled at intervals: `ss -tin`, iperf3, flent, qlog, ndt7.
+"""Fits a path to a flow that a tool sampled at intervals: `ss -tin`, iperf3, flent, qlog, ndt7.
 
 Such a file contains no packets. It contains the rate while there was a queue, the RTT, the loss, and often the name of
 the sender's congestion control. The buffer and the queue's drop policy cannot be inferred from it, because they need
@@ -31,31 +31,33 @@ if TYPE_CHECKING:
 
 # Formats whose flows can be fitted.
 FORMATS: Final = ("ss -tin", "iperf3 JSON", "flent", "qlog", "ndt7")
-# Names of the minimum RTT among the counters of a flow.
+# Names that a flow's counters use for the minimum RTT.
 _LEAST_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
-# Linux's names of controls that differ in longpipe.
+# longpipe's names of controls that have a different name in Linux.
 _NAMES: Final = {"reno": "linux-reno"}
-# Payload of full segments if the file does not contain it: over Ethernet, with timestamps.
+# Payload of full segments if the file does not contain it: that of Ethernet with timestamps.
 _MSS: Final = 1448
-# There was a queue during an interval if the smoothed RTT at its end exceeds the minimum by this share and this time.
+# There was a queue during an interval if the smoothed RTT at its end exceeds the minimum by both this share and this
+# time [s].
 _QUEUED, _QUEUED_S = 0.1, 1e-3
 # Formats that count the data written by the application.
 _WRITTEN: Final = ("iperf3 JSON", "flent")
 # IPv4 and UDP headers, and the minimum length of a full QUIC packet [bytes].
 _UDP_BYTES, _QUIC_BYTES = 28, 1200
-# Minimum number of intervals with a queue for a rate, and number of bootstrap resamples for its interval.
+# Minimum number of intervals with a queue that a rate estimate needs, and number of bootstrap resamples for its
+# interval.
 _LEAST_INTERVALS: Final = 3
 _RESAMPLES: Final = 400
-# Minimum buffer of the scenario, used even if the RTT shows no queue [packets].
+# Minimum buffer [packets] of the scenario, used even if the RTT shows no queue.
 _LEAST_BUFFER: Final = 10
 # Number of lost packets above which the file must be damaged; their times are written one by one.
 _MOST_LOST: Final = 10_000_000
 
 
 def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object] | None = None) -> FitReport:
-    """Returns the fit of flow number `flow` of a recording; `fixed` contains known scenario fields by dotted name.
+    """Returns the fit to flow number `flow` of a recording; `fixed` contains known scenario fields by dotted name.
 
-    Raises ScenarioError, in one line, if the file lacks rates or RTTs of a flow.
+    Raises a one-line ScenarioError if the file lacks a flow's rates or RTTs.
     """
     subject = _subject(recording, flow)
     rate, rtt = subject.of("rate"), _rtt(subject)
@@ -150,7 +152,7 @@ def _lacking(is_rate: bool) -> str:
 
 
 def _needed(recording: Recording) -> str:
-    """Returns what to record instead."""
+    """Returns advice on what to record instead."""
     return {
         "ss -tin": "needs snapshots of a transfer, each after a line with the time (docs/measured.md)",
         "iperf3 JSON": "needs the sender's file on Linux: run iperf3 without -R",
@@ -179,8 +181,8 @@ def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str,
 def _settled(recording: Recording, times: Numbers, rates: Numbers) -> tuple[Numbers, Numbers]:
     """Returns the rates that the network carried.
 
-    iperf3 and flent count the data written by the application, which is ahead of the network until the socket's buffer
-    is full; of their rates only the second half is used.
+    iperf3 and flent count the data written by the application, and the application is ahead of the network until the
+    socket's buffer is full; only the second half of their rates is used.
     """
     half = len(rates) // 2 if recording.format in _WRITTEN else 0
     return times[half:], rates[half:]
@@ -190,12 +192,12 @@ def _wire_share(recording: Recording, mss: int) -> float:
     """Returns the length of IP packets as a multiple of the bytes that the file counts."""
     if recording.format != "qlog":
         return packet_bytes(mss, timestamps=True) / mss
-    # A full packet of QUIC has 1200 bytes or more (RFC 9000, section 14.1).
+    # A full QUIC packet is at least 1200 bytes long (RFC 9000, section 14.1).
     return 1 + _UDP_BYTES / _QUIC_BYTES
 
 
 def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbers]:
-    """Returns mean rates over at least a base RTT each, because shorter intervals have few packets."""
+    """Returns mean rates, each over at least one base RTT, because shorter intervals contain few packets."""
     ends: list[float] = []
     found: list[float] = []
     begin, moved = float(times[0] - (times[1] - times[0] if len(times) > 1 else 0.0)), 0.0
@@ -211,7 +213,7 @@ def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbe
 
 
 def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: float) -> dict[str, Any]:
-    """Returns the estimate of the bottleneck's rate: the rate of the intervals with a queue at both ends."""
+    """Returns the estimate of the bottleneck's rate, from the intervals that begin and end with a queue."""
     at_end = np.interp(times, rtt.time_s, rtt.numbers)
     at_begin = np.interp(np.append(times[:1], times[:-1]), rtt.time_s, rtt.numbers)
     stood = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
@@ -234,7 +236,7 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
 def _loss(
     file: str, subject: Subject, times: Numbers, rates: Numbers, mss: int
 ) -> tuple[dict[str, Any] | None, list[float]]:
-    """Returns the share of packets retransmitted or lost, which bounds random losses from above, and their times.
+    """Returns the share of packets retransmitted or lost, an upper bound on random losses, and their times.
 
     The share is None if the file counts neither. Raises ScenarioError for an impossible number of packets.
     """

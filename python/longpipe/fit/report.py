@@ -1,4 +1,4 @@
-"""Result of a fit in the form that is shown and written, for every kind of file."""
+"""Result of a fit in the form in which it is shown and written, for all kinds of files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FitReport:
     """A fitted path: its scenario, its estimates, and the unknowns that the file does not determine.
 
     An estimate has `value`, 95 % interval `low` to `high`, `unit`, and `known`, which states its origin. `low` is None
-    for an upper bound, `high` for a lower one.
+    if the value is an upper bound; `high` is None if it is a lower bound.
     """
 
     file: str
@@ -29,12 +29,12 @@ class FitReport:
     mss: int
     scenario: Scenario
     estimates: Mapping[str, Mapping[str, Any]]
-    # Rates over time, empty if the rate is constant: `at_s`, `earliest_s`, `rate_bps`, `low`, `high`.
+    # Rates over time; empty if the rate is constant: `at_s`, `earliest_s`, `rate_bps`, `low`, `high`.
     rate_steps: Sequence[Mapping[str, float]]
     # Probabilities of the sender's controls and of the queue's disciplines; empty where unknown.
     controls: Mapping[str, float]
     queues: Mapping[str, float]
-    # Distance of the best simulation; None if nothing was simulated.
+    # Distance of the best simulation from the observed flow; None if nothing was simulated.
     distance: float | None
     undetermined: Sequence[str]
     notes: Sequence[str]
@@ -43,11 +43,11 @@ class FitReport:
 
     @property
     def head(self) -> str:
-        """Returns the flow and its file, for a head line."""
+        """Returns a head line that names the flow and its file."""
         return f"{self.flow} in {self.file}, {self.duration_s:.4g} s".replace("\n", " ")
 
     def step_lines(self) -> list[str]:
-        """Returns the rates over time, a line each."""
+        """Returns a line for each rate over time."""
         return [
             f"rate from {row['at_s']:.4g} s on: {with_interval({**row, 'value': row['rate_bps'], 'unit': 'bit/s'})}"
             for row in self.rate_steps
@@ -55,7 +55,7 @@ class FitReport:
 
 
 def listed(shares: Mapping[str, float]) -> str:
-    """Returns names with their probabilities, without the improbable ones."""
+    """Returns names with their probabilities, except the improbable ones."""
     return ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share >= LISTED)
 
 

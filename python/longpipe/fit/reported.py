@@ -1,4 +1,4 @@
-"""Report of a fit to a capture: its scenario, estimates, and the unknowns that the capture does not determine."""
+"""Report on a fit to a capture: scenario, estimates, and the unknowns that the capture does not determine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real programs through a simulated path in real time; needs Linux and the extra `longpipe[live]`.
+"""Runs real programs over a simulated path in real time; needs Linux and the extra `longpipe[live]`.
 
 For example::
 
@@ -24,7 +24,7 @@ __all__ = ["Certificate", "LiveRun", "Plan", "Replay", "Settings", "plan", "repl
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 
-    # Imported on demand, because each end of a path is a process that needs none of them.
+    # Imported on demand, because the process at each end of a path needs none of these names.
     __getattr__, __dir__ = deferred(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Timing accuracy of the machine itself, measured with a thread that carries no packets."""
+"""Measurement of the machine's own timing accuracy, by a thread that carries no packets."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from longpipe.live.stolen import shown, stolen_s, stolen_since
 
 @dataclass(frozen=True)
 class Alone:
-    """Quantiles of the lateness [s], and the measures that the machine permitted."""
+    """Quantiles of the lateness [s], and the timing measures (priority, no halting) that the machine permitted."""
 
     lateness_s: dict[str, float | None]
     said: str
 
 
 def alone(settings: Settings, seconds: float) -> Alone:
-    """Measures for `seconds` how late a thread that only reads the clock notices deadlines every 10 µs."""
+    """Measures, for `seconds`, how late a thread that only reads the clock notices deadlines that are 10 µs apart."""
 
     def look() -> tuple[dict[str, float | None], str]:
         priority = hurry(wanted=settings.real_time)

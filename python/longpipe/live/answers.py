@@ -1,4 +1,4 @@
-"""Output of the programs of `longpipe.live.programs` at the ends of a path."""
+"""Runs programs of `longpipe.live.programs` at the ends of a path, and captures their output."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def answer(
 ) -> tuple[str, LiveRun]:
     """Runs one program at each host. Returns the output of the first program and the result of the run.
 
-    Raises RunError if the first one fails.
+    Raises RunError if the first program fails.
     """
     with tempfile.TemporaryFile() as said:
         with _standard_output(said.fileno()):

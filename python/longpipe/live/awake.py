@@ -1,4 +1,4 @@
-"""Keeps idle processors awake, because halted processors wake up late, especially in virtual machines."""
+"""Keeps idle processors awake, because processors that were halted wake up late, especially in virtual machines."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ _AT_ONCE: Final = bytes(4)
 
 
 class Awake:
-    """Context in which idle processors do not halt, if that is permitted; `said` contains the result."""
+    """Context manager that keeps idle processors from halting, if that is permitted; `said` describes the result."""
 
     def __init__(self, *, wanted: bool, device: Path = DEVICE, driver: Path = DRIVER) -> None:
         self.said = "idle processors may halt, as requested"

@@ -1,4 +1,4 @@
-"""Carries packets between two interfaces of this network namespace: a router with a simulated path inside."""
+"""Carries packets between two interfaces of this network namespace: acts as a router that contains a simulated path."""
 
 import contextlib
 import socket
@@ -27,7 +27,7 @@ def between(
     seed: int = 1,
     settings: Settings = USUAL,
 ) -> Certificate:
-    """Carries packets between the hosts of a plan, at these addresses beyond these interfaces, until it is stopped.
+    """Carries packets between a plan's hosts, which are reached through these interfaces and have these addresses.
 
     The hosts use this machine as their router. Raises RunError if it is not permitted, or if no host answers.
     """
@@ -55,7 +55,7 @@ def _socket_errors_of(interface: str) -> Iterator[None]:
 
 
 def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
-    """Returns the Ethernet address that answers for one of these addresses beyond an interface."""
+    """Returns the Ethernet address of the host, reached through an interface, that has one of these IP addresses."""
     from pyroute2 import IPRoute
 
     until = time.monotonic() + LONGEST_S
@@ -63,7 +63,7 @@ def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
         (index,) = route.link_lookup(ifname=interface)
         while time.monotonic() < until:
             for address in addresses:
-                # A datagram makes the kernel resolve the address.
+                # Sending a datagram makes the kernel resolve the address.
                 with contextlib.suppress(OSError), _datagram(address) as asking:
                     asking.sendto(b"", (address, _DISCARD))
                 for found in route.get_neighbours(ifindex=index, dst=address):

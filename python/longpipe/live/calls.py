@@ -1,4 +1,4 @@
-"""Linux system calls that Python 3.11 lacks: namespaces, mounts, and the signal at a parent's death."""
+"""Linux system calls that Python 3.11 lacks: namespaces, mounts, and a signal when the parent process dies."""
 
 import ctypes
 import os
@@ -35,18 +35,18 @@ def unshare(flags: int) -> None:
 
 
 def enter(descriptor: int, kind: int) -> None:
-    """Moves this process into the namespace of a descriptor. Raises OSError."""
+    """Moves this process into the namespace that a descriptor refers to. Raises OSError."""
     _done(_libc().setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0) -> None:
-    """Mounts a file system, or a file over another one. Raises OSError with the target."""
+    """Mounts a file system, or mounts a file over another file. Raises an OSError that names the target."""
     texts = [text.encode() for text in (source, target, kind)]
     _done(_libc().mount(*texts, ctypes.c_ulong(flags), None), target)
 
 
 def unmount(target: str) -> None:
-    """Unmounts lazily: detached at once, and freed when no longer in use. Raises OSError with the target."""
+    """Unmounts lazily: detaches at once, and frees when no longer in use. Raises an OSError that names the target."""
     _done(_libc().umount2(target.encode(), DETACH), target)
 
 

@@ -1,4 +1,4 @@
-"""Thread that carries packets between devices in real time."""
+"""Carries packets between devices in real time, in a separate thread."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ Way = Literal["any", "tun", "packet"]
 class Settings:
     """Settings of the thread."""
 
-    # "tun", "packet" (AF_PACKET over a veth pair), or the first that works.
+    # "tun", "packet" (AF_PACKET over a veth pair), or "any" for the first that works.
     device: Way = "any"
     # Use a user namespace even as root.
     as_user: bool = False
@@ -38,7 +38,7 @@ class Settings:
     real_time: bool = True
     # Keep processors from halting if it is permitted.
     awake: bool = True
-    # Delay of all commands except the first [s].
+    # Head start [s] of the other commands over the first one.
     head_start_s: float = 0.5
 
 
@@ -47,7 +47,7 @@ USUAL: Final = Settings()
 
 @dataclass(frozen=True)
 class Attached:
-    """A host's device: addresses, "tun" or "packet", descriptor, and the Ethernet address at its far end."""
+    """A host's device: its addresses, kind ("tun" or "packet"), descriptor, and the Ethernet address at its far end."""
 
     addresses: Sequence[str]
     kind: str
@@ -56,7 +56,7 @@ class Attached:
 
 
 class Carrier:
-    """Context in which a thread carries packets."""
+    """Context manager that runs a thread that carries packets."""
 
     def __init__(
         self,
@@ -78,13 +78,13 @@ class Carrier:
         register_classes(plan.scenario)
         record, capture = files
         self._record = None if record is None else str(record)
-        # A capture has an interface for each host.
+        # A capture contains one interface per host.
         self._capture = None if capture is None else (str(capture), [host.name for host in plan.hosts])
         self._result: dict[str, Any] | None = None
         self._error: BaseException | None = None
-        # Kept to query the drops of packet sockets.
+        # Kept to query the number of packets that the packet sockets dropped.
         self._sockets = [socket.socket(fileno=os.dup(one.descriptor)) for one in attached if one.kind == "packet"]
-        # Packets to unknown addresses go to the last host.
+        # If `to_outside`, packets to unknown addresses go to the last host.
         self._outside = len(attached) - 1 if to_outside else None
         self._hosts = [(one.addresses, one.descriptor, one.ethernet) for one in attached]
         self._stop, self._stopped = os.pipe()
@@ -112,7 +112,7 @@ class Carrier:
     def certificate(
         self, overrun: int, devices: tuple[str, ...], limit_s: float, flows: tuple[RealFlow, ...] = ()
     ) -> Certificate:
-        """Returns the counters of the ended thread, with the packets that devices dropped before they were read."""
+        """Returns the counters of the ended thread, and the packets that devices dropped before they were read."""
         machine: dict[str, Any] = {
             "overrun": overrun + self.overrun,
             "priority": self._priority,

@@ -1,4 +1,4 @@
-"""Certificate of a live run: lateness of its packets, and restrictions of the machine."""
+"""Certificate of a live run: how late its packets were, and the machine's restrictions."""
 
 import json
 from collections.abc import Iterable
@@ -21,13 +21,14 @@ class Certificate:
     delivered: int
     marked: int
     on_path: int
-    # Packets that the path lost, by cause.
+    # Number of packets that the path lost, by cause.
     lost: dict[str, int]
-    # Packets that never entered: unknown destination, not IP, too long, or dropped by a full device.
+    # Packets that did not enter the path: destination unknown, not IP, too long, or dropped because the device was
+    # full.
     no_way: int
     unfit: int
     overrun: int
-    # Packets that a kernel did not accept when they were due.
+    # Number of packets that the kernel did not accept when they were due.
     refused: int
     # Quantiles of the lateness of packets, or None if there were none.
     lateness_s: dict[str, float | None]
@@ -36,7 +37,7 @@ class Certificate:
     late: int
     limit_s: float
     longest_pause_s: float
-    # Hash of all decisions, equal for a replay of the record.
+    # Hash of all decisions about packets; a replay of the record has the same hash.
     decisions: str
     # "SCHED_FIFO", or the reason why the thread has another priority.
     priority: str
@@ -51,7 +52,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Returns whether no packet was late, and only the path lost packets."""
+        """Returns whether no packet was late, and no packet was lost except by the path itself."""
         return self.late == 0 and self.overrun == 0 and self.refused == 0
 
     def to_json(self) -> str:

@@ -15,7 +15,7 @@ from longpipe.live import calls
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-# Counters of all devices of the namespace in which the file is opened.
+# File with the counters of all devices in the namespace of the process that opens it.
 COUNTERS: Final = "/proc/self/net/dev"
 NAME: Final = "eth0"
 WIRE: Final = "wire0"
@@ -27,10 +27,10 @@ LONGEST_QUEUE: Final = 10_000
 _SET_INTERFACE: Final = 0x400454CA
 _TUN: Final = 0x0001
 _NO_INFORMATION: Final = 0x1000
-# Length of the struct virtio_net_hdr before each packet.
+# IFF_VNET_HDR, a struct virtio_net_hdr before each packet, and the length of that header.
 _WITH_WHAT_IS_LEFT: Final = 0x4000
 _SET_OFFLOADS: Final = 0x400454D0
-# Offload flags: TUN_F_CSUM, _TSO4 and _TSO6; and the same with _USO4 and _USO6, available since Linux 6.2.
+# Offload flags: TUN_F_CSUM, _TSO4 and _TSO6; and these flags together with _USO4 and _USO6, available since Linux 6.2.
 _LEFT: Final = (0x67, 0x07)
 _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
@@ -39,13 +39,13 @@ _PACKET_LEVEL: Final = 263
 _STATISTICS: Final = 6
 _IGNORE_OUTGOING: Final = 23
 _ETHTOOL: Final = 0x8946
-# Offloads of ethtool: ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
+# Commands that disable offloads with ethtool: ETHTOOL_STXCSUM, _SSG, _STSO, _SGSO, _SGRO.
 _OFFLOADS: Final = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device: its kind, its descriptor, and the kernel's Ethernet address if it carries frames."""
+    """A device: its kind, its descriptor, and the Ethernet address of the kernel's end if the device carries frames."""
 
     kind: str
     descriptor: int
@@ -53,9 +53,9 @@ class Device:
 
 
 def opened(way: str, mtu: int) -> Device:
-    """Opens the device of this process's network namespace; with AF_PACKET the process moves to a new namespace.
+    """Opens a device in this process's network namespace; with AF_PACKET, the process moves to a new namespace.
 
-    `way` is "tun", "packet", or "any" for the first that works. Raises OSError.
+    `way` is "tun", "packet", or "any" for the first that works. Raises OSError if none works.
     """
     if way in ("tun", "any"):
         try:
@@ -71,7 +71,7 @@ def _tun() -> int:
     try:
         flags = _TUN | _NO_INFORMATION | _WITH_WHAT_IS_LEFT
         fcntl.ioctl(descriptor, _SET_INTERFACE, struct.pack("16sH22x", NAME.encode(), flags))
-        # The carrier splits long packets and computes checksums; without offloads the kernel does.
+        # With offloads, the carrier splits long packets and computes checksums; without them, the kernel does.
         for offloads in _LEFT:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(descriptor, _SET_OFFLOADS, offloads)
@@ -91,7 +91,7 @@ def _veth(mtu: int) -> Device:
         route.link("add", ifname=WIRE, kind="veth", peer={"ifname": NAME, "net_ns_fd": inner})
         _quiet(WIRE)
         (wire,) = route.link_lookup(ifname=WIRE)
-        # Send one packet at a time, without joining packets.
+        # Packets are sent one at a time, and are not joined.
         route.link("set", index=wire, mtu=mtu, state="up")
     packets = listened_to(WIRE)
     # Only the packet socket keeps the outer namespace alive.
@@ -107,7 +107,10 @@ def _veth(mtu: int) -> Device:
 
 
 def listened_to(interface: str) -> socket.socket:
-    """Opens a packet socket for packets that arrive at an interface, not those sent by it. Raises OSError."""
+    """Opens a packet socket for packets that arrive at an interface, but not for those that it sends.
+
+    Raises OSError.
+    """
     packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ALL_PROTOCOLS))
     try:
         packets.setsockopt(_PACKET_LEVEL, _IGNORE_OUTGOING, 1)
@@ -129,7 +132,7 @@ def overrun(packets: socket.socket) -> int:
 
 
 def configure(mtu: int, address: str, address_6: str | None, outside: str | None, others: list[str]) -> None:
-    """Brings up the device and the loopback, with addresses, and routes to the other hosts of the path.
+    """Brings up the device and the loopback, and sets addresses and the routes to the other hosts of the path.
 
     `outside` is the default route: "here" over another interface, or "there" over the path.
     """
@@ -147,7 +150,8 @@ def configure(mtu: int, address: str, address_6: str | None, outside: str | None
         if outside == "there":
             route.route("add", dst="0.0.0.0/0", oif=index, scope="link")
         if address_6 is not None:
-            # No duplicate address detection, because no other host can have the address (RFC 4862 section 5.4).
+            # IFA_F_NODAD disables duplicate address detection, because no other host can have the address (RFC 4862
+            # section 5.4).
             route.addr("add", index=index, address=address_6, prefixlen=64, flags=0x02)
 
 
@@ -158,14 +162,14 @@ def _route() -> "IPRoute":
 
 
 def _quiet(name: str) -> None:
-    """Disables automatic addresses and router solicitations of an interface."""
+    """Disables automatic addresses and router solicitations on an interface."""
     for key, value in (("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_dad", "0")):
         with contextlib.suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{name}/{key}").write_text(value)
 
 
 def without_offloads(interface: str) -> None:
-    """Disables offloads of an interface, so that the kernel itself computes checksums and splits segments."""
+    """Disables the offloads of an interface, so that the kernel itself computes checksums and splits segments."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for command in _OFFLOADS:
             value = ctypes.create_string_buffer(struct.pack("II", command, 0))
@@ -175,7 +179,7 @@ def without_offloads(interface: str) -> None:
 
 
 def dropped(counters: TextIO) -> int:
-    """Returns the number of packets that the device dropped because its queue was full, from the open COUNTERS."""
+    """Returns the number of packets that the device dropped because of a full queue, from the open file COUNTERS."""
     counters.seek(0)
     for line in counters:
         name, _, counts = line.partition(":")

@@ -1,4 +1,4 @@
-"""One end of the path: a process that creates the namespaces of a host, passes on its device, and runs a command there.
+"""One end of the path: a process that creates a host's namespaces, sends its device to the parent, and runs a command.
 
 `longpipe.live.spaces` starts `python -m longpipe.live.end` and controls it over a socket. The namespaces live as long
 as their processes, which the kernel kills when the process that started them ends.
@@ -73,7 +73,7 @@ def _own_namespaces(*, as_user: bool) -> None:
             pass
     user, group = os.geteuid(), os.getegid()
     calls.unshare(_NAMESPACES | calls.NEW_USER)
-    # Only the current user is mapped, to its own number.
+    # Only the current user is mapped, to the same user ID.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -82,7 +82,10 @@ def _own_namespaces(*, as_user: bool) -> None:
 
 @contextlib.contextmanager
 def _in_memory() -> Iterator[Path | None]:
-    """Yields a temporary folder in memory, or None if it cannot be mounted. Mounted files of it persist."""
+    """Yields a temporary folder in memory, or None if it cannot be mounted.
+
+    Files in it that are mounted elsewhere persist.
+    """
     place = next((place for place in PLACES if Path(place).is_dir()), None)
     try:
         calls.mount("longpipe", str(place), "tmpfs")
@@ -94,7 +97,7 @@ def _in_memory() -> Iterator[Path | None]:
 
 
 def _put_over(file: str, place: Path, text: str) -> None:
-    """Mounts a file over one of the machine's files in this namespace; ignores failure, as addresses suffice."""
+    """Mounts a file over one of the machine's files, in this namespace; ignores failure, because names are optional."""
     with contextlib.suppress(OSError):
         made = place / Path(file).name
         made.write_text(text, encoding="utf-8")
@@ -102,7 +105,7 @@ def _put_over(file: str, place: Path, text: str) -> None:
 
 
 def _run(command: list[str], control: socket.socket) -> int:
-    """Runs the command below the first process of the PID namespace, whose end kills all others. Returns its status."""
+    """Runs the command in a PID namespace, where the end of the first process kills all others. Returns its status."""
     # The command mounts the /proc of its own PID namespace, to which this process does not belong.
     with Path(device.COUNTERS).open(encoding="ascii") as counters:
         return _run_in_child(command, control, counters)
@@ -112,7 +115,7 @@ def _run_in_child(command: list[str], control: socket.socket, counters: TextIO) 
     child = os.fork()
     if child == 0:
         control.close()
-        # The parent is in another namespace.
+        # 0, because the parent is in another PID namespace.
         calls.die_with_parent(0)
         with contextlib.suppress(OSError):
             calls.mount("proc", "/proc", "proc")
@@ -134,7 +137,7 @@ def _run_in_child(command: list[str], control: socket.socket, counters: TextIO) 
 def _first_process(command: list[str]) -> int:
     """Runs the command, if any, and reaps orphans. Returns the command's status."""
     if not command:
-        # The kernel delivers only those signals to the first process that it handles or blocks.
+        # The kernel delivers a signal to the first process of a namespace only if the process handles or blocks it.
         signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
         signal.sigwait(FORWARDED)
         return 0
@@ -167,7 +170,7 @@ def _forward(process: int) -> None:
 
 
 def _code(status: int) -> int:
-    """Returns the exit status as in a shell: 128 plus the signal's number if a signal ended the process."""
+    """Returns an exit status as a shell does: 128 plus the signal's number if a signal ended the process."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 

@@ -1,4 +1,4 @@
-"""The limits of the TCP connections of real programs, determined from the counters of their kernels."""
+"""What limited the TCP connections of real programs, determined from their kernels' counters."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,17 +8,18 @@ from longpipe.units import RATE, SIZE
 
 Limit = Literal["application", "receiver's window", "send buffer", "path"]
 
-# Maximum number of connections in the report, and minimum data of a reported connection.
+# Maximum number of connections in the report, and minimum amount of data [bytes] that a reported connection has sent.
 MOST_SHOWN: Final = 5
 LEAST_BYTES: Final = 10_000
 
 
 @dataclass(frozen=True)
 class RealFlow:
-    """A TCP connection of a real program, from the side that sent data; times in seconds.
+    """A TCP connection of a real program, as seen by the side that sent data; times are in seconds.
 
-    `busy_s` is the time with data to send, `window_s` the part of it in which the receiver's window was the limit and
-    `buffer_s` that in which the send buffer was (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
+    `busy_s` is the time in which there was data to send. In a part of it, `window_s`, the receiver's window was the
+    limit, and in another part, `buffer_s`, the send buffer was (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`,
+    `tcpi_sndbuf_limited`).
     """
 
     host: str
@@ -38,12 +39,12 @@ class RealFlow:
 
     @property
     def shares(self) -> dict[Limit, float]:
-        """Returns for each limit the share of the connection's duration in which it was the limit."""
+        """Returns, for each limit, the share of the connection's duration in which it was the limit."""
         whole_s = max(self.lasted_s, self.busy_s, 1e-9)
         path_s = max(0.0, self.busy_s - self.window_s - self.buffer_s)
         window_s, buffer_s = self.window_s, self.buffer_s
-        # The kernel counts only the time in which it notices a limit. A congestion window above another limit is not a
-        # limit.
+        # The kernel counts only the time in which it notices a limit. A congestion window that is larger than another
+        # limit does not limit.
         if buffer_s > 0 and self.cwnd_bytes > self.send_buffer_bytes:
             buffer_s, path_s = buffer_s + path_s, 0.0
         elif window_s > 0 and self.peer_window_bytes is not None and self.cwnd_bytes > self.peer_window_bytes:
@@ -57,13 +58,13 @@ class RealFlow:
 
     @property
     def limited_by(self) -> Limit:
-        """Returns the limit of most of the connection's duration."""
+        """Returns the limit that applied for the largest part of the connection's duration."""
         shares = self.shares
         return max(shares, key=lambda limit: shares[limit])
 
     @property
     def advice(self) -> str:
-        """Returns what the limit was, and the setting that changes it."""
+        """Returns a description of the limit, and the setting that changes it."""
         match self.limited_by:
             case "receiver's window":
                 size = "" if self.peer_window_bytes is None else f" ({SIZE.format(self.peer_window_bytes)} at the end)"
@@ -77,7 +78,7 @@ class RealFlow:
                 return f"; congestion control, {self.retransmitted} segments retransmitted"
 
     def __str__(self) -> str:
-        """Returns ends, rate, limit and advice."""
+        """Returns a line with both ends, the rate, the limit and advice."""
         rate = RATE.format(round(8 * self.acked_bytes / max(self.lasted_s, self.busy_s, 1e-9) / 1e4) * 10_000)
         share = self.shares[self.limited_by]
         return (
@@ -87,7 +88,7 @@ class RealFlow:
 
 
 def real_flows(hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str]) -> tuple[RealFlow, ...]:
-    """Returns the connections that hosts report, most data first; `names` are the hosts' by address."""
+    """Returns the connections that hosts report, by descending amount of data; `names` maps addresses to hosts."""
     found = []
     for host, connections in hosts.items():
         for one in connections:
@@ -97,7 +98,7 @@ def real_flows(hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[
 
 
 def lines(flows: Iterable[RealFlow]) -> Iterator[str]:
-    """Yields a line for each of the connections that sent most."""
+    """Yields a line for each of the connections that sent the most data."""
     shown = [flow for flow in flows if flow.acked_bytes >= LEAST_BYTES]
     yield from map(str, shown[:MOST_SHOWN])
     if len(shown) > MOST_SHOWN:

@@ -12,12 +12,12 @@ from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.warm_up import without_warm_up
 
-# Number of external flows between two hosts that queues can distinguish.
+# Number of external flows between two hosts; queues can distinguish this many.
 FLOWS: Final = 128
 LEAST_MTU: Final = 68
 LARGEST_MTU: Final = 65_535
 LEAST_MTU_6: Final = 1280
-# The maximum duration of the core; a live run ends when its command does.
+# The maximum duration that the core accepts; a live run ends when its command does.
 LONGEST_PS: Final = 100 * 86_400 * 10**12
 _ADDRESSES: Final = IPv4Address("10.0.0.0")
 _ADDRESSES_6: Final = IPv6Address("fd00::")
@@ -25,19 +25,19 @@ _ADDRESSES_6: Final = IPv6Address("fd00::")
 
 @dataclass(frozen=True)
 class RealHost:
-    """A host with real programs, numbered as in captures of simulated runs."""
+    """A host with real programs, with the number that it has in captures of simulated runs."""
 
     name: str
     node: int
 
     @property
     def address(self) -> str:
-        """Returns the IPv4 address: 10.0.0.0 plus the node's number, from 1."""
+        """Returns the IPv4 address: 10.0.0.0 plus the node's number, counted from 1."""
         return str(_ADDRESSES + self.node + 1)
 
     @property
     def address_6(self) -> str:
-        """Returns the IPv6 address: fd00:: plus the node's number, from 1."""
+        """Returns the IPv6 address: fd00:: plus the node's number, counted from 1."""
         return str(_ADDRESSES_6 + self.node + 1)
 
 
@@ -47,7 +47,7 @@ class Plan:
 
     scenario: Scenario
     hosts: tuple[RealHost, ...]
-    # Numbers of both hosts, first external flow, and number of flows.
+    # For each pair of hosts: both hosts' numbers, the first external flow, and the number of flows.
     ways: tuple[tuple[int, int, int, int], ...]
     resolved_json: str
     mtu: int
@@ -56,12 +56,12 @@ class Plan:
 
     @property
     def has_ipv6(self) -> bool:
-        """Returns whether the MTU suffices for IPv6."""
+        """Returns whether the MTU is sufficient for IPv6."""
         return self.mtu >= LEAST_MTU_6
 
 
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
-    """Replaces simulated hosts by real ones: those named, or the first flow's sender. A single host gets a partner.
+    """Replaces simulated hosts by real ones: the named hosts, or the first flow's sender. A single host gets a partner.
 
     Programs replace the flows of real hosts. Other flows are simulated unless `alone`. The default of `mtu` is a full
     packet of the first flow. Raises ScenarioError.
@@ -102,7 +102,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
 
 
 def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
-    """Returns the real hosts, without duplicates."""
+    """Returns the names of the real hosts, without duplicates."""
     kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}
     for name in names:
         if kinds.get(name) != "host":
@@ -120,7 +120,7 @@ def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tup
 
 
 def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
-    """Returns the first flow between each pair of hosts with a flow."""
+    """Returns, for each pair of hosts that has a flow, the number of its first flow."""
     pairs: dict[frozenset[str], int] = {}
     for number, pair in enumerate(ends):
         if set(pair) <= set(wanted) and pair[0] != pair[1]:
@@ -138,7 +138,7 @@ def _ends(resolved: Mapping[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
 
 
 def _tcp(mtu: int) -> dict[str, Any]:
-    """Returns TCP fields that only set the maximum packet length."""
+    """Returns the TCP fields that set only the maximum packet length."""
     mss = max(1, mtu - HEADER_BYTES)
     fields: dict[str, Any] = {
         "mss": f"{mss} B",

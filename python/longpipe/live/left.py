@@ -14,7 +14,7 @@ def _processes() -> Iterator[Path]:
 
 
 def ancestors(process: int) -> list[int]:
-    """Returns the ancestors of a process, its parent first."""
+    """Returns the ancestors of a process, starting with its parent."""
     found = []
     while process > 1:
         process = int((_PROCESSES / str(process) / "stat").read_text().rpartition(")")[2].split()[1])

@@ -1,8 +1,8 @@
-"""Logs of mm-link (`--uplink-log`), created after a run from its capture.
+"""Logs in the format of mm-link (`--uplink-log`), created from a run's capture after the run.
 
 A line contains the time [ms] and an event: `+ BYTES`, the arrival of a packet; `- BYTES DELAY`, the departure of a
-packet DELAY ms after its arrival; `d 1 BYTES`, a drop; or `# BYTES`, an opportunity of the schedule. The format is that
-of mm-throughput-graph and mm-delay-graph.
+packet DELAY ms after its arrival; `d 1 BYTES`, a drop; or `# BYTES`, a delivery opportunity of the schedule.
+mm-throughput-graph and mm-delay-graph read this format.
 """
 
 import math
@@ -14,16 +14,16 @@ from typing import Final, NamedTuple
 
 from longpipe.files import write_text
 
-# Bytes of an opportunity of a schedule.
+# Number of bytes that a schedule's opportunity can deliver.
 _OPPORTUNITY: Final = 1504
 _PACKET_BLOCK, _COMMENT, _FLAGS, _DIRECTION, _OUTBOUND = 6, 1, 2, 3, 2
 
 
 class Entry(NamedTuple):
-    """A captured packet: number of the interface, direction, time [ms], length, content, and comment."""
+    """A captured packet: interface number, direction, time [ms], length, content, and comment."""
 
     interface: int
-    # Whether the host of the interface sent it.
+    # Whether the interface's host sent the packet.
     sent: bool
     at_ms: float
     length: int
@@ -56,9 +56,9 @@ def entries(capture: Path) -> Iterator[Entry]:
 
 
 def write_log(capture: Path, sender: int, before_ms: float, after_ms: float, schedule: Path | None, log: Path) -> None:
-    """Writes the log of a link from a capture with the sender's interface number, the receiver being the other host.
+    """Writes a link's log from a capture; `sender` is the sender's interface number, and the other host receives.
 
-    `before_ms` and `after_ms` are the constant delays of the path before and behind the link.
+    `before_ms` and `after_ms` are the constant delays of the path before and after the link.
     """
     lines: list[tuple[float, str]] = []
     waiting: dict[bytes, deque[float]] = defaultdict(deque)

@@ -20,9 +20,10 @@ MSS: Final = 1460
 _FAST: Final = "10 Gbit/s"
 _WAYS: Final = ("uplink", "downlink")
 _OPTIONS: Final = tuple(f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args", "log"))
-# Options without a value: a schedule that ends the run, constant rates instead of schedules, and meters of a direction.
+# Options without a value: a schedule that ends the run, constant rates instead of schedules, and meters for a
+# direction.
 _FLAGS: Final = ("once", "cbr", *(f"meter-{way}" for way in _WAYS), "meter-all")
-# Meters of mahimahi that need the queue while packets are in it.
+# mahimahi's meters that need access to the queue during the run.
 _DELAY_METERS: Final = tuple(f"meter-{way}-delay" for way in _WAYS)
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG])(?:bps|bit/s|bits?)?")
 # Queues with a limit, each with its arguments in milliseconds and the fields of longpipe's policy that they set.
@@ -31,7 +32,7 @@ _QUEUES: Final[dict[str, dict[str, str]]] = {
     "codel": {"target": "target", "interval": "interval"},
     "pie": {"qdelay_ref": "target", "max_burst": "burst"},
 }
-# Constants of mahimahi's queues: CoDel does not drop while at most a packet of 1504 bytes is queued, and PIE updates
+# Constants of mahimahi's queues: CoDel does not drop while at most one packet of 1504 bytes is queued, and PIE updates
 # every 30 ms.
 _OWN: Final[dict[str, dict[str, str]]] = {
     "codel": {"least_backlog": "1504 B"},
@@ -59,7 +60,7 @@ class Chain:
     """Nested shells, and the command of the innermost one."""
 
     links: list[dict[str, Any]] = field(default_factory=list)
-    # Time at which the shortest schedule of --once ends [s]; directions to meter; files of --uplink-log and
+    # Time at which the shortest schedule of --once ends [s]; directions to meter; and the files of --uplink-log and
     # --downlink-log.
     ends_s: float | None = None
     meters: set[str] = field(default_factory=set)
@@ -69,13 +70,13 @@ class Chain:
     own: dict[str, str] = field(default_factory=dict)
 
     def keep_own(self, name: str, value: str) -> None:
-        """Keeps the value of one of longpipe's options. Raises ScenarioError if it is given twice."""
+        """Stores the value of one of longpipe's own options. Raises ScenarioError if it is given twice."""
         if name in self.own:
             raise ScenarioError(f"--{name}: {shown(value)}, after {shown(self.own[name])}; needs one")
         self.own[name] = value
 
     def without_own(self, words: list[str]) -> list[str]:
-        """Keeps longpipe's options at the beginning of `words`, and returns the other words."""
+        """Stores longpipe's own options at the beginning of `words`, and returns the other words."""
         rest = list(words)
         while rest and rest[0].startswith("--") and rest[0][2:].partition("=")[0] in OWN_OPTIONS:
             name, equals, value = rest.pop(0)[2:].partition("=")
@@ -83,7 +84,7 @@ class Chain:
         return rest
 
     def write_logs(self, capture: Path) -> None:
-        """Writes the logs of the link with a queue, from the capture of the run."""
+        """Writes the logs of the link that has a queue, from the run's capture."""
         number = next(i for i, link in enumerate(self.links) if "policy" in link)
         delays_ms = [TIME.parse(link["delay"]) / 1e9 for link in self.links]
         before_ms, own_ms, after_ms = sum(delays_ms[:number]), delays_ms[number], sum(delays_ms[number + 1 :])
@@ -91,7 +92,7 @@ class Chain:
             path = self.links[number].get("path" if way == "uplink" else "return_path")
             schedule = None if path is None else Path(path["file"])
             first, last = (before_ms, after_ms) if way == "uplink" else (after_ms, before_ms)
-            # The hosts inside and outside are the first and the second interface.
+            # The first interface is that of the host inside the shell, and the second that of the host outside.
             write_log(capture, _WAYS.index(way), first, own_ms + last, schedule, log)
 
     def scenario(self) -> Scenario:
@@ -120,7 +121,7 @@ class Chain:
 
 
 def chain(words: list[str]) -> Chain:
-    """Parses the shells of a command line. Raises ScenarioError for syntax other than mahimahi's."""
+    """Parses the shells of a command line. Raises ScenarioError for syntax that mahimahi does not accept."""
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:
@@ -224,7 +225,7 @@ def _taken(words: list[str], found: Chain) -> tuple[list[str], dict[str, str], l
                     f"mm-link: --{name}; not supported, needs --{name[6:-6]}-log=FILE, which contains delays"
                 )
             if name not in _OPTIONS:
-                # The option is unknown, so the next word may be its value.
+                # The option is unknown, so the next word may be its value or a command.
                 raise ScenarioError(
                     f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in (*_OPTIONS, *_FLAGS)])}"
                 )
@@ -243,7 +244,7 @@ def _constant(text: str) -> str:
 
 
 def _last_ms(schedule: str) -> int:
-    """Returns the last millisecond of a schedule."""
+    """Returns the time [ms] of a schedule's last opportunity."""
     lines = [line for line in read_text(Path(schedule), "a schedule").split("\n") if line.strip()]
     if not lines or not lines[-1].strip().isdecimal():
         raise ScenarioError(f"mm-link: {schedule}: {lines[-1:]}; needs a schedule with a time in milliseconds per line")
@@ -251,7 +252,7 @@ def _last_ms(schedule: str) -> int:
 
 
 def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
-    """Returns buffer and policy of one direction, as link fields without their prefix."""
+    """Returns the buffer and policy of one direction, as link fields without the direction's prefix."""
     kind = options.get(f"{way}-queue", "infinite")
     args = _arguments(way, options.get(f"{way}-queue-args", ""))
     if kind == "infinite":

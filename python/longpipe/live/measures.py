@@ -25,13 +25,13 @@ from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 
 PORT: Final = 5201
 _READY_S: Final = 60.0
-# Load of the simulated flows: four fifths of 100 Mbit/s.
+# Load [bit/s] that the simulated flows produce: four fifths of 100 Mbit/s.
 _CROWD_BPS: Final = 80e6
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measurement: name, value, target if any, whether it is met, and the method."""
+    """A measurement: name, value, target (if there is one), whether the target is met, and the method."""
 
     name: str
     found: str
@@ -55,9 +55,9 @@ def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
 
 
 def crowd(flows: int, seconds: float) -> Scenario:
-    """Returns a dumbbell of 100 Mbit/s and 20 ms with flows of Linux that start at random within `seconds`.
+    """Returns a 100 Mbit/s, 20 ms dumbbell with flows of the Linux profile that start at random within `seconds`.
 
-    Each flow is one transfer; together they use four fifths of the link.
+    Each flow is one transfer; together, the flows use four fifths of the link.
     """
     network = Dumbbell(
         sources=flows,
@@ -87,7 +87,7 @@ def machine(settings: Settings, seconds: float) -> Measured:
 
 
 def echoes(settings: Settings, seconds: float) -> Measured:
-    """Measures echoes through an idle path of 10 ms each way."""
+    """Measures echoes over an idle path with a delay of 10 ms each way."""
     count = max(10, round(seconds / 0.05))
     text, done = answer(plan(path("1 Gbit/s", "10 ms")), ["ping", "b", str(count), "0.02"], ["ignore", "9"], settings)
     median = statistics.median(map(float, text.split()))
@@ -120,18 +120,18 @@ def _bulk(
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
-    """Measures the machine's TCP over 100 Mbit/s and 100 ms."""
+    """Measures the machine's TCP over a 100 Mbit/s path with an RTT of 100 ms."""
     return _bulk("TCP, 100 Mbit/s, 100 ms", path("100 Mbit/s", "50 ms"), settings, seconds, None, 0.0002)
 
 
 def thousand(settings: Settings, seconds: float) -> Measured:
-    """Measures the machine's TCP over 1 Gbit/s; it uses more than nine tenths of the link after slow start."""
+    """Measures the machine's TCP over a 1 Gbit/s path, of which it should use more than 90 % after slow start."""
     scenario = path("1 Gbit/s", "1 ms", "2000 packets")
     return _bulk("TCP, 1 Gbit/s", scenario, settings, seconds, 0.9e9, 0.001)
 
 
 def measure_shared(settings: Settings, seconds: float) -> Measured:
-    """Measures a real flow together with 9999 simulated ones at 100 Mbit/s, which leave a fifth of the link."""
+    """Measures a real flow that shares 100 Mbit/s with 9999 simulated ones, which leave it a fifth of the link."""
     return _bulk("TCP beside 9999 flows", crowd(10_000, seconds), settings, seconds, None, 0.0002)
 
 
@@ -207,7 +207,7 @@ def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
     until = time.monotonic() + _READY_S
     kept = set(spaces)
     while True:
-        # A process number that reappears belongs to another process.
+        # A process ID that is seen again later belongs to another process.
         processes, kept = processes_with(words) - {os.getpid()}, held(kept)
         if not (processes or kept) or time.monotonic() > until:
             return processes, kept

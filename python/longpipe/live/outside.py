@@ -1,6 +1,7 @@
-"""Connection from the far end to the Internet by pasta (Debian package passt), over this machine's sockets.
+"""Connects the far end to the Internet through pasta (Debian package passt), over this machine's sockets.
 
-`python -m longpipe.live.outside` supervises pasta, which changes its credentials and so no longer ends with its parent.
+`python -m longpipe.live.outside` supervises pasta, which changes its credentials and is therefore no longer terminated
+when its parent ends.
 """
 
 import shutil
@@ -69,9 +70,9 @@ def _is_ready(process: int) -> bool:
 
 
 def main(process: str, parent: str) -> NoReturn:
-    """Runs pasta until it is terminated or the parent has ended."""
+    """Runs pasta until this process is terminated or the parent has ended."""
     calls.die_with_parent(int(parent), signal.SIGTERM)
-    # By default pasta changes from root to an unprivileged user, who may not enter the namespaces of root.
+    # By default pasta changes from root to an unprivileged user, who may not enter root's namespaces.
     user = ("--runas", "0") if Path("/proc/self").stat().st_uid == 0 else ()
     words = ["pasta", *_QUIET, *_NO_PORTS, "--ns-ifname", INTERFACE, "--dns-forward", RESOLVER, *user, process]
     with subprocess.Popen(words) as running:  # noqa: S603 - a program of this machine, found by name

@@ -11,14 +11,14 @@ PRIORITY: Final = 10
 
 @dataclass(frozen=True)
 class Priority:
-    """Whether the thread has real-time priority, with an explanation."""
+    """Whether the thread has real-time priority, and an explanation."""
 
     is_real_time: bool
     said: str
 
 
 def hurry(*, wanted: bool) -> Priority:
-    """Sets real-time priority for this thread only, if permitted, and removes its timer slack."""
+    """Sets real-time priority for this thread only, if that is permitted, and removes its timer slack."""
     calls.wake_in_time()
     if not wanted:
         return Priority(is_real_time=False, said="ordinary priority, as requested")

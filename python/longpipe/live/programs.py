@@ -1,4 +1,4 @@
-"""Small programs that measure a path from within: `python -m longpipe.live.programs NAME ...` at one of its hosts.
+"""Small programs that measure a path from its ends: `python -m longpipe.live.programs NAME ...` at one of its hosts.
 
 They need only sockets, and print their results.
 """
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 _ECHO_REQUEST: Final = 8
-# SO_TIMESTAMPNS of socket(7): receive time of a packet in the kernel, as a struct timespec.
+# SO_TIMESTAMPNS of socket(7), which reports the time at which the kernel received a packet, as a struct timespec.
 _TIMESTAMPS: Final = 35
 _CHUNK: Final = 1 << 16
-# Number at the beginning of a datagram.
+# Format of the datagram's number, with which its payload begins.
 _NUMBER: Final = struct.Struct("=I")
 # UDP_SEGMENT of udp(7), and the maximum number of segments that every kernel accepts.
 _UDP_SEGMENT: Final = 103
@@ -26,9 +26,10 @@ _AT_ONCE: Final = 64
 
 
 def ping(host: str, count: str, interval_s: str) -> None:
-    """Prints the RTT of each ICMP echo [s], answered by the kernel at the other end.
+    """Prints the RTT [s] of each ICMP echo request that the kernel at the other end answers.
 
-    As in ping(8), the RTT ends when this kernel receives the answer, and so excludes the wake-up time of a program.
+    As in ping(8), the RTT ends when this host's kernel receives the reply, and so excludes the time until this program
+    wakes up.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as asking:
         asking.settimeout(10)
@@ -46,11 +47,11 @@ def ping(host: str, count: str, interval_s: str) -> None:
 
 
 def receive(port: str) -> None:
-    """Receives data of connections, one after another, until it is terminated."""
+    """Accepts connections and reads their data, one connection after another, until it is terminated."""
     with socket.create_server(("", int(port))) as server:
         while True:
             connection, _ = server.accept()
-            # A sender that is terminated resets its connection.
+            # A sender resets its connection if it is terminated.
             with connection, contextlib.suppress(ConnectionResetError):
                 buffer = bytearray(_CHUNK)
                 while connection.recv_into(buffer):
@@ -64,7 +65,7 @@ def send(host: str, port: str, seconds: str, control: str = "") -> None:
         until = began + float(seconds)
         while time.monotonic() < until:
             connection.send(chunk)
-        # bytes_acked of struct tcp_info.
+        # Field tcpi_bytes_acked of struct tcp_info.
         acked = struct.unpack_from("Q", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 120)[0]
         sys.stdout.write(f"{8 * acked / (time.monotonic() - began):.0f}\n")
         # Discards unsent data.
@@ -101,7 +102,7 @@ def flood(host: str, port: str, seconds: str, length: str) -> None:
             try:
                 sent += sending.send(data) // int(length)
             except OSError:
-                # There is no receiver, or the buffer is full.
+                # There is no receiver yet, or the buffer is full.
                 continue
         sys.stdout.write(f"{sent} {time.monotonic() - began:.6f}\n")
 
@@ -114,7 +115,7 @@ def ignore(port: str) -> None:
 
 
 def talk(host: str, port: str, count: str) -> None:
-    """Sends datagrams of several lengths in small bursts, seeded by the process number."""
+    """Sends datagrams of several lengths in small bursts, with random numbers seeded by the process ID."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
         for number in range(int(count)):
             sending.sendto(bytes(1 + (number * 7919 + os.getpid() * 31) % 1400), (host, int(port)))
@@ -123,9 +124,9 @@ def talk(host: str, port: str, count: str) -> None:
 
 
 def schedule(host: str, port: str, folder: str) -> None:
-    """Sends the datagrams of the file `datagrams`: instant [ns] and length of the payload [bytes] in each line.
+    """Sends the datagrams of the file `datagrams`: each line contains an instant [ns] and a payload length [bytes].
 
-    Each datagram contains its number. Writes the times at which they were sent [ns] to `sent.csv`.
+    Each datagram contains its number. Writes the times [ns] at which they were sent to `sent.csv`.
     """
     planned = [tuple(map(int, line.split())) for line in (Path(folder) / "datagrams").read_text().splitlines()]
     sent = []

@@ -1,4 +1,4 @@
-"""Paths from the scenario strings of quic-network-simulator, with which quic-interop-runner tests QUIC.
+"""Translates scenario strings of quic-network-simulator, with which quic-interop-runner tests QUIC, into paths.
 
 As in its ns-3 programs, the bottleneck is between two routers, and losses occur after it, at the downstream router.
 """
@@ -16,9 +16,9 @@ CLIENT: Final = "client"
 SERVER: Final = "server"
 # Ethernet MTU.
 MSS: Final = 1460
-# ns-3 holds two packets in addition to its queue: one in the device's queue, and the one in transmission.
+# ns-3 holds two packets in addition to its queue: one in the device's queue, and one in transmission.
 BESIDE_QUEUE: Final = 2
-# Number of packets per direction for which losses with a maximum burst are drawn.
+# Number of packets per direction for which losses are drawn if bursts have a maximum length.
 DRAWN: Final = 1 << 16
 _FAST: Final = "10 Gbit/s"
 _LINK: Final = ("delay", "bandwidth", "queue")
@@ -39,7 +39,8 @@ _NUMBER: Final = r"(\d+(?:\.\d+)?)"
 def scenario(text: str, *, seed: int = 1) -> Scenario:
     """Parses a scenario string such as `simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25`. Raises ScenarioError.
 
-    Losses with a maximum burst are drawn from the seed, for the first 65 536 packets per direction.
+    If bursts of losses have a maximum length, losses are drawn from the seed, for the first 65 536 packets per
+    direction.
     """
     kind, options = _read(text)
     rate, delay = _rate(options["bandwidth"]), _time("delay", options["delay"])
@@ -117,7 +118,7 @@ def _packets(numbers: list[int]) -> dict[str, Any]:
 
 
 def _drawn(percent: int, burst: int, seed: str) -> list[int]:
-    """Draws lost packets independently, with at most `burst` losses in a row."""
+    """Draws lost packets independently, with at most `burst` consecutive losses."""
     draws, row, lost = random.Random(seed), 0, []  # noqa: S311 - not used for cryptography
     for number in range(DRAWN):
         strikes = row < burst and draws.randrange(100) < percent
@@ -128,7 +129,7 @@ def _drawn(percent: int, burst: int, seed: str) -> list[int]:
 
 
 def _holes(options: dict[str, str]) -> dict[str, Any]:
-    """Returns periods in which all packets are lost: for `off` after each `on`, repeated."""
+    """Returns periods in which all packets are lost: they last `off`, and follow each period `on`, repeatedly."""
     on_ps, off_ps = (_picoseconds(name, options[name]) for name in ("on", "off"))
     repeat = _integer("repeat", options.get("repeat", "1"))
     if repeat < 1 or on_ps == 0 or off_ps == 0:

@@ -1,4 +1,4 @@
-"""Startup of quic-network-simulator: clients wait for the simulator, and the simulator for the server."""
+"""Startup of quic-network-simulator: clients wait for the simulator, and the simulator waits for the server."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ _SHORTEST_DATAGRAM: Final = 1200
 
 @contextlib.contextmanager
 def ready_to_be_waited_for() -> Iterator[None]:
-    """Accepts connections of waiting clients. Raises RunError if the port is in use."""
+    """Accepts connections from waiting clients. Raises RunError if the port is in use."""
     try:
         listening = socket.create_server(("", PORT), backlog=100)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Records of live runs: entered packets, with everything that a replay needs."""
+"""Records of live runs: the packets that entered the path, and everything else that a replay needs."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from longpipe.scenario import Scenario
 MAGIC: Final = b"longpipe live record "
 VERSION: Final = 1
 _LENGTH: Final = struct.Struct("<Q")
-# Maximum size of a head [byte]; a scenario of 10 000 flows takes 20 MB.
+# Maximum size [bytes] of a record's head; a scenario with 10 000 flows takes 20 MB.
 MOST_HEAD: Final = 256 << 20
 MOST_HOSTS: Final = 10_000
 
@@ -38,12 +38,12 @@ class Record:
     alone: bool
     engine: str
     resolved_json: str
-    # Offset of the arrivals [byte].
+    # Offset [bytes] of the arrivals in the file.
     offset: int
 
 
 def check_places(record: Path | None, capture: Path | None) -> None:
-    """Raises ScenarioError unless the files can be written; it does not create directories."""
+    """Raises ScenarioError unless the files can be written; missing directories are not created."""
     for option, file in (("--record", record), ("--capture", capture)):
         if file is not None and not file.parent.is_dir():
             raise ScenarioError(f"{option}: {file}: {file.parent} does not exist; needs an existing directory")
@@ -68,7 +68,10 @@ def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
 
 
 def read(file: Path) -> Record:
-    """Returns the head of a record. Raises ScenarioError for other files and other versions."""
+    """Returns the head of a record.
+
+    Raises ScenarioError for a file that is not a record and for a record of another version.
+    """
     try:
         with open_regular(file, "a record") as opened:
             first = opened.readline(64)
@@ -103,7 +106,7 @@ def read(file: Path) -> Record:
 
 
 def _checked(file: Path, head: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-    """Checks type and range of each field of a head. Raises ScenarioError with the field."""
+    """Checks the type and range of each field of a head. Raises a ScenarioError that names the field."""
     if not isinstance(head, dict):
         raise ScenarioError(f"{file}: header: {shown(head)}; needs the header of a record")
     for name, (is_fit, needs) in _FIELDS.items():
@@ -143,7 +146,7 @@ def _digest(resolved: str) -> str:
 
 @dataclass(frozen=True)
 class Replay:
-    """Results of a replay in virtual time; times in seconds."""
+    """Results of a replay in virtual time; times are in seconds."""
 
     elapsed_s: float
     entered: int
@@ -154,7 +157,7 @@ class Replay:
     # Quantiles of the time from entry to delivery.
     delay_s: dict[str, float | None]
     decisions: str
-    # Hash of the recorded run; None if it was interrupted.
+    # Hash of the recorded run's decisions; None if it was interrupted.
     recorded_decisions: str | None
     ports: dict[str, Any]
     flows_delivered_bytes: list[int]
@@ -176,7 +179,8 @@ class Replay:
 def replay(file: str | Path, **changes: object) -> Replay:
     """Replays a record in virtual time, over its own scenario or one with changed (dotted) fields.
 
-    Raises ScenarioError for a file that is not a record, and for a record of another engine unless fields are changed.
+    Raises ScenarioError for a file that is not a record, and for a record made by another engine, unless fields are
+    changed.
     """
     record = read(Path(file))
     resolved = record.resolved_json

@@ -1,4 +1,4 @@
-"""A live run: ends with their commands, and the thread that carries packets between them."""
+"""A live run: the hosts at the path's ends with their commands, and the thread that carries packets between them."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
 
 _LOOK_S: Final = 0.02
-# Default of the maximum time that a program may take until it listens, and time after which waiting is reported [s].
+# Default maximum time [s] that a program may take until it listens, and time [s] after which waiting is reported.
 LONGEST_WAIT_S: Final = 60.0
 _SILENT_S: Final = 1.0
 
 
 @dataclass(frozen=True)
 class LiveRun:
-    """Result of a live run: exit status of the first command, and certificate of the path."""
+    """Result of a live run: the first command's exit status, and the path's certificate."""
 
     status: int
     certificate: Certificate
@@ -51,13 +51,13 @@ def run(
 ) -> LiveRun:
     """Runs commands, by host, until the first of them ends; calls `progress` about once a second.
 
-    `progress` receives the counters of the path, with the bytes that each host received in `received_bytes`.
+    `progress` receives the counters of the path; `received_bytes` holds the bytes that each host received.
 
     The first command starts half a second after the others, or once a program at the host of `wait_for` listens on its
-    port, for which the run waits at most `longest_wait_s`; `tell` gets a line if that takes longer than a second, and
-    another one when the program listens. After `longest_s` the first command is terminated.
+    port. The run waits for that at most `longest_wait_s`; `tell` is called with a line if it takes longer than a
+    second, and with another one when the program listens. After `longest_s` the first command is terminated.
 
-    With `to_outside` the last host is connected to the Internet, by pasta and over IPv4.
+    With `to_outside`, pasta connects the last host to the Internet over IPv4.
 
     Raises ScenarioError for invalid input, and RunError if the machine does not permit the run or fails.
     """
@@ -90,7 +90,7 @@ def run(
             for end in ends:
                 end.close()
             if status is None:
-                # Terminated after `longest_s`.
+                # The command was terminated after `longest_s`.
                 status = first.status()
         kinds = tuple(f"{end.host.name}: {end.kind}" for end in ends)
         names = {address: end.host.name for end in ends for address in (end.host.address, end.host.address_6)}
@@ -133,7 +133,7 @@ def _open(
 
 
 def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[str, int]:
-    """Returns host and port of HOST:PORT; ScenarioError unless a command other than the first runs at that host."""
+    """Splits HOST:PORT. Raises ScenarioError unless a command other than the first one runs at that host."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in sink1:5201")
@@ -145,7 +145,7 @@ def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[st
 
 
 def _wait_for(end: End, port: int, carrier: Carrier, longest_s: float, tell: Callable[[str], None]) -> None:
-    """Waits until a program at this host listens; raises RunError if it ends before, or takes too long."""
+    """Waits until a program at this host listens; raises RunError if it ends first or takes too long."""
     began_s = time.monotonic()
     until_s, told = began_s + longest_s, False
     while not sockets.listens(end.process.pid, port):
@@ -184,7 +184,7 @@ def _wait(
 
 @contextlib.contextmanager
 def _signals_passed_on(ends: Sequence[End]) -> Iterator[None]:
-    """Context that forwards the first Ctrl-C or SIGTERM to the commands; a second one kills them."""
+    """Context manager that forwards the first Ctrl-C or SIGTERM to the commands; a second one kills them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""TCP sockets of a namespace as the kernel counts them (sock_diag), sampled during a live run."""
+"""The kernel's counters of a namespace's TCP sockets (sock_diag), sampled during a live run."""
 
 import socket
 import struct
@@ -9,16 +9,16 @@ from typing import Any, Final
 
 # Time between two samples [s].
 APART_S: Final = 0.2
-# Maximum number of connections that a host reports, in descending order of data sent.
+# Maximum number of connections that a host reports; those that sent the most data are reported.
 MOST: Final = 50
 # From <linux/netlink.h>, <linux/sock_diag.h> and <linux/inet_diag.h>.
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST_AND_DUMP, _ERROR, _DONE = 4, 20, 0x301, 2, 3
 _INFO, _MEMORY = 2, 7
-# Established and closing states: all but LISTEN, CLOSE, SYN_SENT, SYN_RECV and TIME_WAIT.
+# Mask of the established and closing states: all except LISTEN, CLOSE, SYN_SENT, SYN_RECV and TIME_WAIT.
 _STATES: Final = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11
 _HEADER: Final = struct.Struct("=IHHII")
 _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
-# Offsets within struct tcp_info; Linux only appends fields.
+# Offsets within struct tcp_info; Linux adds new fields only at the end.
 _MSS, _RTT, _CWND, _RETRANSMITTED, _ACKED = 16, 68, 80, 100, 120
 _BUSY, _WINDOW, _BUFFER, _PEER_WINDOW = 168, 176, 184, 228
 # Index of sk_sndbuf in SK_MEMINFO.
@@ -26,9 +26,10 @@ _SEND_BUFFER: Final = 3
 
 
 class Sampler:
-    """Context with a socket to the kernel; `sample` reads the TCP sockets of this namespace.
+    """Context manager with a netlink socket to the kernel; `sample` reads the TCP sockets of this namespace.
 
-    It is called between waits for the command: a process that has created a PID namespace cannot start threads.
+    It is called while this process waits for the command, because a process that has created a PID namespace cannot
+    start threads.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class Sampler:
         self._asked: socket.socket | None = None
 
     def __enter__(self) -> "Sampler":
-        # Without sock_diag (a kernel without INET_DIAG) nothing is reported.
+        # If the kernel lacks sock_diag (INET_DIAG), nothing is reported.
         with suppress(OSError):
             self._asked = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
             self._asked.settimeout(1.0)
@@ -54,7 +55,7 @@ class Sampler:
                     self._query(self._asked, family)
 
     def connections(self) -> list[dict[str, Any]]:
-        """Returns the connections that sent data, in descending order of data; times in seconds."""
+        """Returns the connections that sent data, in descending order of the amount of data; times are in seconds."""
         sent = [one for one in self._found.values() if one["acked_bytes"] > 0]
         return sorted(sent, key=lambda one: -one["acked_bytes"])[:MOST]
 
@@ -76,7 +77,7 @@ class Sampler:
         found = parsed(content)
         if found is None:
             return
-        # The cookie of a socket is unique.
+        # The cookie identifies a socket uniquely.
         before = self._found.setdefault(content[44:52], {**found, "began_s": now_s - found["busy_s"]})
         before.update({**found, "lasted_s": now_s - before["began_s"]})
 
@@ -113,7 +114,8 @@ def parsed(content: bytes) -> dict[str, Any] | None:
         "cwnd_bytes": word(_CWND) * word(_MSS),
         "peer_window_bytes": word(_PEER_WINDOW) if len(info) >= _PEER_WINDOW + 4 else None,
         "send_buffer_bytes": int(struct.unpack_from("=I", memory, 4 * _SEND_BUFFER)[0]),
-        # Time with data to send; of that, time in which the receiver's window or the send buffer was the limit.
+        # Time in which there was data to send; and the parts of it in which the receiver's window or the send buffer
+        # was the limit.
         "busy_s": long(_BUSY) / 1e6,
         "window_s": long(_WINDOW) / 1e6,
         "buffer_s": long(_BUFFER) / 1e6,
@@ -121,7 +123,7 @@ def parsed(content: bytes) -> dict[str, Any] | None:
 
 
 def listens(process: int, port: int) -> bool:
-    """Returns whether a program of this process's network namespace listens on a TCP port, or has bound a UDP port."""
+    """Returns whether a program in a process's network namespace listens on a TCP port, or has bound a UDP port."""
     for name, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
         with suppress(OSError):
             rows = [line.split() for line in Path(f"/proc/{process}/net/{name}").read_text("ascii").splitlines()]
@@ -131,7 +133,7 @@ def listens(process: int, port: int) -> bool:
 
 
 def received_bytes(process: int) -> int:
-    """Returns the bytes that the devices of this process's network namespace received, without the loopback."""
+    """Returns the number of bytes received by the devices, except the loopback, in a process's network namespace."""
     try:
         rows = Path(f"/proc/{process}/net/dev").read_text("ascii").splitlines()[2:]
     except OSError:

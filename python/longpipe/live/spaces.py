@@ -1,4 +1,4 @@
-"""Ends of a live path, as seen by the process that carries the packets."""
+"""The hosts at the ends of a live path, as seen by the process that carries the packets."""
 
 import contextlib
 import errno
@@ -28,7 +28,7 @@ _WAYS: Final = (
 
 @dataclass
 class End:
-    """Namespaces of a host, with the process that keeps them."""
+    """A host's namespaces, and the process that keeps them open."""
 
     host: RealHost
     process: subprocess.Popen[bytes]
@@ -37,7 +37,7 @@ class End:
     descriptor: int
     ethernet: bytes | None
     dropped: int = 0
-    # TCP connections of its programs: see `live.sockets`.
+    # TCP connections of the host's programs: see `live.sockets`.
     connections: list[dict[str, Any]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -55,7 +55,7 @@ class End:
         return None if code is None else code if code >= 0 else 128 - code
 
     def close(self) -> None:
-        """Terminates all processes, first by SIGTERM; this removes the namespaces."""
+        """Terminates all of the host's processes, first with SIGTERM; this removes the namespaces."""
         self.signal(signal.SIGTERM)
         try:
             self.process.wait(GRACE_S)
@@ -81,7 +81,7 @@ def open_end(
     reads: bool,
     outside: Outside | None = None,
 ) -> End:
-    """Creates the namespaces of a host for `command`, which controls the terminal if it `reads`.
+    """Creates the namespaces of a host, and runs `command` in them, which controls the terminal if it `reads`.
 
     `outside` is the default route: "here", "there", or None. Raises RunError if it is not permitted.
     """

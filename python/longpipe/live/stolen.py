@@ -1,4 +1,4 @@
-"""CPU time that the host of a virtual machine took from it (steal time)."""
+"""CPU time that its host took from a virtual machine (steal time)."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ _STEAL: Final = 8
 
 
 def stolen_s(statistics: Path = STATISTICS) -> float | None:
-    """Returns the steal time of all processors since boot [s]; None if it is not counted."""
+    """Returns the total steal time [s] of all processors since boot; None if it is not counted."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(statistics.read_text().split("\n", 1)[0].split()[_STEAL]) / os.sysconf("SC_CLK_TCK")
     return None

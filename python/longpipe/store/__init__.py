@@ -1,4 +1,4 @@
-"""Finished runs in a database, stored as soon as they end, with traces in Parquet files next to it.
+"""Stores finished runs in a database as soon as they end, with traces in Parquet files next to it.
 
 address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs in flight, studies
              └─ schema, migrations: the tables, and the conversion from older versions
@@ -18,7 +18,7 @@ __all__ = ["Packed", "Store", "StoreError", "default_url", "digest_of", "engine_
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 
-    # Workers only pack runs and need no database.
+    # Imported on demand, because workers only pack runs and need no database.
     __getattr__, __dir__ = deferred(
         __name__,
         {

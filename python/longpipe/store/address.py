@@ -1,4 +1,4 @@
-"""Addresses of stores, a path or a URL of SQLite or PostgreSQL, and how to open them."""
+"""Addresses of stores (a path, or a URL of SQLite or PostgreSQL), and functions that open them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from longpipe.store.rows import is_current
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-# Time limit for a write of another process, and for the answer of a server [s].
+# Time limit [s] for waiting for another process's write, and for a server's answer.
 _LOCK_S: Final = 60
 _CONNECT_S: Final = 10
 # Network file systems, which lack the shared memory that write-ahead logs need.
 _NETWORKS: Final = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p", "afs")
 _KINDS: Final = ("sqlite", "postgresql")
-# Execution option of transactions that write.
+# Execution option that marks write transactions.
 WRITES: Final = "longpipe_writes"
-# The URL of an SQLite file without options, which is read without SQLAlchemy.
+# Matches the URL of an SQLite file without options; such a URL is parsed without SQLAlchemy.
 _FILE: Final = re.compile(r"sqlite:///([^?]+)")
 
 
 class Address:
     """A store's URL without options, its display name, and its directory of traces, if any.
 
-    `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name"), or None for
-    memory. `?traces=DIR` in a URL is the directory of traces; for an SQLite file, the default is FILE.traces. Raises
+    `where` is the path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name"), or None for
+    memory. `?traces=DIR` in a URL sets the directory of traces; for an SQLite file, the default is FILE.traces. Raises
     ScenarioError for any other URL.
     """
 
@@ -81,7 +81,7 @@ class Address:
         )
 
     def has_log(self) -> bool:
-        """Returns whether SQLite's write-ahead log exists: some process uses it, or ended without closing it."""
+        """Returns whether SQLite's write-ahead log exists: a process uses the store, or ended without closing it."""
         if not self.is_sqlite or self.is_memory:
             return False
         logs = (self.path.with_name(f"{self.path.name}-{kind}") for kind in ("wal", "journal"))
@@ -115,7 +115,7 @@ class Address:
     def driver(self, *, readonly: bool) -> sqlite3.Connection | None:
         """Opens an SQLite file with Python's own driver; returns None unless it is an intact store of this version.
 
-        None also if a write-ahead log is missing or left over, which takes further checks.
+        It also returns None if a write-ahead log is missing or left over, because that requires further checks.
         """
         if not self.is_sqlite or self.is_memory or not self.path.is_file() or self.has_log():
             return None
@@ -133,7 +133,7 @@ class Address:
                 found, connection = connection, None
                 return found
         except sqlite3.Error:
-            # SQLAlchemy encounters the same error, which is explained there.
+            # SQLAlchemy encounters the same error, and it is explained there.
             pass
         finally:
             if connection is not None:
@@ -141,10 +141,10 @@ class Address:
         return None
 
     def _target(self, *, readonly: bool) -> tuple[str, dict[str, str]]:
-        """Returns the argument for the driver: a path, or a URI, without its options; and the options."""
+        """Returns the driver's argument, a path or a URI without options, and the options."""
         if not readonly:
             return str(self.path), {}
-        # A read-only file without a log needs no locks; no file could be created for them.
+        # A read-only file without a log needs no locks; the files that locks need could not be created anyway.
         log = self.path.with_name(f"{self.path.name}-wal")
         immutable = not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         return f"file:{self.path.resolve()}", {"mode": "ro", "uri": "true", **({"immutable": "1"} if immutable else {})}
@@ -192,7 +192,7 @@ def _url(where: str | Path | None) -> sa.URL:
 
 
 def _manage_transactions(engine: sa.Engine) -> None:
-    """Makes transactions that write take the write lock at their start, so that they never conflict later."""
+    """Makes write transactions take the write lock when they start, so that they never conflict later."""
     import sqlalchemy as sa
 
     @sa.event.listens_for(engine, "connect")
@@ -206,9 +206,9 @@ def _manage_transactions(engine: sa.Engine) -> None:
 
 
 def _set_up(connection: sqlite3.Connection) -> None:
-    # Otherwise the driver starts transactions itself.
+    # Without this, the driver would start transactions by itself.
     connection.isolation_level = None
-    # With a write-ahead log this is safe against kill -9; a power loss may lose only the last runs.
+    # If there is a write-ahead log, this is safe against kill -9; a power loss may lose only the last runs.
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
 

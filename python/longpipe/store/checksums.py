@@ -22,7 +22,7 @@ VERSION: Final = ("version", "written_by")
 
 
 def of_bytes(content: bytes) -> str:
-    """Returns the checksum of a file or a summary: 64 bits of BLAKE2b, as hexadecimal digits."""
+    """Returns the checksum of a file's or summary's content: 64 bits of BLAKE2b in hexadecimal."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
@@ -32,7 +32,7 @@ def of_values(values: Iterable[Any]) -> str:
 
 
 def of_parts(summary: bytes, traces: Mapping[str, bytes]) -> dict[str, str]:
-    """Returns the checksums of a run's data outside its row: its summary, and its trace files by kind."""
+    """Returns the checksums of the data that a run has outside its row: its summary, and its trace files by kind."""
     return {"summary": of_bytes(summary), **{kind: of_bytes(content) for kind, content in traces.items()}}
 
 
@@ -47,7 +47,7 @@ def of_plan(points: Iterable[Iterable[Any]], runs: Iterable[Iterable[Any]]) -> s
 
 
 def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:
-    """Raises DamagedError, naming `what`, unless the row's `checksum` matches its columns."""
+    """Raises a DamagedError that names `what` unless the row's `checksum` matches its columns."""
     try:
         if of_row(row, columns) == row["checksum"]:
             return
@@ -58,7 +58,7 @@ def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:
 
 
 def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
-    """Raises DamagedError, naming `what`, unless the checksum matches the content."""
+    """Raises a DamagedError that names `what` unless the checksum matches the content."""
     if not isinstance(content, bytes) or of_bytes(content) != expected:
         raise DamagedError(what)
 

@@ -1,4 +1,4 @@
-"""The engine of a stored run: a number, and its names in older builds."""
+"""The engine of a stored run, as a number, and the names that older builds used for engines."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 # Engine 9 changed the receive-window autotuning of Linux's ACKs. Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN,
 # and the scoreboard's inputs to congestion controllers. Engine 7 changed recovery by RACK and RFC 6675, Linux's
 # congestion controllers, four queues, and the definitions of efficiency and limits with datagrams or VBR in addition to
-# TCP. Engine 6 changed BBR only; engine 5 BIC, and RACK's response to marks; engine 4 Vegas only; engine 3 RACK's
-# timers, and slow start as in Linux. Engine 2 changed CUBIC only; since engine 2, efficiency accounts for timestamps
-# and short segments. Builds before engine numbers are named by a hash of their sources. Two of these builds have the
-# results of engine 1, but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
+# TCP. Engine 6 changed only BBR. Engine 5 changed BIC and RACK's response to marks. Engine 4 changed only Vegas. Engine
+# 3 changed RACK's timers and Linux's slow start. Engine 2 changed only CUBIC; since engine 2, efficiency accounts for
+# timestamps and short segments. Builds before engine numbers are named by a hash of their sources. Two of these builds
+# have the results of engine 1, but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
 _NOW: Final = "10"
 _NINTH: Final = "9"
 _EIGHTH: Final = "8"
@@ -32,9 +32,9 @@ _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
-# Matches scenarios with ECN.
+# Matches scenarios that use ECN.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
-# The recovery and the congestion controls that engine 3 changed.
+# The recovery algorithm and the congestion controls that engine 3 changed.
 _CHANGED_BY_3: Final = (
     "rack",
     "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "linux-reno", "scalable", "veno", "westwood",
@@ -49,12 +49,12 @@ _CHANGED_BY_7: Final = (
 _CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
 # Matches ACKs by Linux's rules.
 _ACKS_OF_LINUX: Final = r'"ack": (\{[^{}]*"kind": )?"linux"'
-# Matches a value that engine 8 changed, or ACKs by Linux's rules; DCTCP's kind of ECN has the same name as the
-# congestion control.
+# Matches a kind that engine 8 changed, or ACKs by Linux's rules. DCTCP's ECN is matched, too, because it has the same
+# name as the congestion control.
 _OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LINUX}')
-# Matches a value that engine 10 changed: RACK, CUBIC, or a module; or ACKs by Linux's rules.
+# Matches a kind that engine 10 changed (RACK, CUBIC or a module), or ACKs by Linux's rules.
 _OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module)"|{_ACKS_OF_LINUX}')
-# Matches a value that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
+# Matches a kind that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 
@@ -64,8 +64,8 @@ def _is_web_of_cells(text: str) -> bool:
     return '"kind": "web"' in text and '"framing": "aal5"' in text
 
 
-# Engines, the latest first, each with a function of a scenario's fields as JSON: whether the next engine changed its
-# runs. Vegas' parameters are in every scenario.
+# Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
+# changed its runs. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None),
     (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
@@ -93,7 +93,7 @@ def earlier_names(engine: str) -> tuple[str, ...]:
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
-    """Returns whether runs of a scenario with these fields by an earlier engine are valid for this engine."""
+    """Returns whether an earlier engine's runs of a scenario with these fields are valid for this engine."""
     network, text = fields["network"], json.dumps(fields)
     for before, is_changed in _CHANGES:
         if is_changed(text):
@@ -106,7 +106,7 @@ def holds(name: str, fields: Mapping[str, Any]) -> bool:
 
 
 def adopt(connection: sa.Connection) -> None:
-    """Assigns this engine's number to runs stored under earlier names, if they are valid."""
+    """Assigns this engine's number to runs that are stored under earlier names, if they are valid for it."""
     import sqlalchemy as sa
 
     from longpipe.store.schema import FAILURES, RUNS, STUDIES
@@ -125,7 +125,7 @@ def adopt(connection: sa.Connection) -> None:
 
 
 def _holding(connection: sa.Connection, name: str) -> Iterable[str]:
-    """Returns the digests of the scenarios whose runs by an engine of an earlier name are valid."""
+    """Returns the digests of the scenarios whose runs by the engine with an earlier name are still valid."""
     import sqlalchemy as sa
 
     from longpipe.store.schema import FAILURES, RUNS, SCENARIOS

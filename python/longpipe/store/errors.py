@@ -5,7 +5,7 @@ from typing import Final
 from longpipe.errors import RunError
 
 READ_ONLY: Final = "is read-only; needs a writable store, or a copy of it"
-# Messages of drivers, and their explanation.
+# Messages of drivers, each with an explanation.
 _KNOWN: Final = {
     "attempt to write a readonly database": READ_ONLY,
     "read-only transaction": READ_ONLY,
@@ -13,15 +13,15 @@ _KNOWN: Final = {
     "no space left on device": "the disk is full; needs space",
     "disk i/o error": "the disk failed or is full; needs space",
 }
-# Messages of SQLite about a damaged file. Messages without a name concern a table or column that a store of this
-# version must have.
+# Messages of SQLite about a damaged file. The messages about a missing table or column are included, because a store of
+# this version must have it.
 _DAMAGE: Final = ("malformed", "no such table", "no such column", "could not decode", "utf-8")
 # SQLAlchemy's errors also contain the statement and its values, of any length.
 _LONGEST: Final = 300
 
 
 class StoreError(RunError):
-    """The database failed while in use; its earlier contents are safe."""
+    """The database failed while it was in use; what had been stored before is safe."""
 
 
 class DamagedError(StoreError):
@@ -38,7 +38,7 @@ class DamagedError(StoreError):
 
 
 def reason(error: Exception) -> str:
-    """Returns the first line of a driver's message, or its explanation."""
+    """Returns the explanation of a driver's message, or its first line if there is none."""
     text = error.strerror if isinstance(error, OSError) else str(getattr(error, "orig", None) or error)
     text = (text or str(error)).strip()
     for said, meant in _KNOWN.items():

@@ -1,4 +1,4 @@
-"""Leases of runs, so that no run is executed by two processes, and runs of a dead process are taken over."""
+"""Leases of runs, so that no run is executed by two processes, and so that a dead process's runs are taken over."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -13,13 +13,13 @@ from longpipe.store.errors import DamagedError, StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
 from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS
 
-# Key of a run in addition to the engine: digest of the scenario, and seed as text.
+# Key of a run, apart from the engine: the scenario's digest, and the seed as text.
 Key = tuple[str, str]
 Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
-# Keys per statement; drivers accept about 32 000 values.
+# Maximum number of keys per statement; drivers accept about 32 000 values.
 _CHUNK: Final = 5_000
-# Upper bound on process numbers on all systems.
+# Upper bound on process IDs on all systems.
 _MOST_PROCESSES: Final = 2**31
 
 
@@ -48,22 +48,24 @@ class Leases:
             self._release(connection)
             connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))
             self._bury(connection)
-            # Delete failures of runs that were finished later.
+            # Failures of runs that were finished later are deleted.
             was_finished = sa.exists().where(
                 *(RUNS.c[name] == FAILURES.c[name] for name in ("digest", "seed", "engine"))
             )
             connection.execute(sa.delete(FAILURES).where(was_finished))
 
     def take(self, keys: Sequence[Key], *, fresh: bool = False) -> tuple[set[Key], set[Key]]:
-        """Takes free leases. Returns the runs that are now ours, and the finished ones (none with `fresh`).
+        """Takes the free leases.
 
-        All other runs are leased by other processes at present.
+        Returns the runs leased by this process now, and the finished runs (none with `fresh`).
+
+        All other runs are currently leased by other processes.
         """
         with self._write() as connection:
             taken = self._insert(connection, keys)
             if len(taken) < len(keys) and self._bury(connection):
                 taken |= self._insert(connection, [key for key in keys if key not in taken])
-            # This is checked after taking the leases, so that runs are found that another process has just finished.
+            # This is checked after taking the leases, so that runs that another process has just finished are found.
             done = set() if fresh else finished(connection, keys, self._engine)
             needless = taken & done
             if needless:
@@ -86,7 +88,7 @@ class Leases:
         return {(d, s) for d, s in connection.execute(insert.returning(LEASES.c.digest, LEASES.c.seed))}
 
     def _bury(self, connection: sa.Connection) -> int:
-        """Frees the leases of dead owners. Returns the number of these owners."""
+        """Frees the leases of dead owners. Returns how many owners were dead."""
         alive = {owner.id for owner in living(connection)} | {self.owner.id}
         holders = connection.execute(sa.select(LEASES.c.owner).distinct()).scalars()
         dead = [holder for holder in holders if holder not in alive]
@@ -109,7 +111,7 @@ class Leases:
 
 
 def living(connection: sa.Connection) -> list[Owner]:
-    """Returns the processes with runs in progress."""
+    """Returns the live processes that have runs in progress."""
     now = clock(connection)
     rows = connection.execute(sa.select(OWNERS)).all()
     for row in rows:
@@ -122,7 +124,7 @@ def living(connection: sa.Connection) -> list[Owner]:
 
 
 def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str) -> set[Key]:
-    """Returns the stored ones among the runs. Raises DamagedError for a finished run that is missing."""
+    """Returns those of the given runs that are stored. Raises DamagedError for a finished run that is missing."""
     wanted = list(keys)
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
@@ -145,14 +147,14 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
 
 
 def clock(connection: sa.Connection) -> float:
-    """Returns the database's time, common to all processes [s since 1970]."""
+    """Returns the database's time [s since 1970], which is common to all processes."""
     if connection.dialect.name == "postgresql":
         return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
     return time.time()
 
 
 def inserting(connection: sa.Connection) -> Callable[[sa.Table], Any]:
-    """Returns an insert statement of this database that can handle conflicts."""
+    """Returns an insert statement for this database that can handle conflicts."""
     return insert_of(connection.dialect.name)
 
 
@@ -160,7 +162,7 @@ def insert_of(kind: str) -> Callable[[sa.Table], Any]:
     """Returns the insert function for a database, "sqlite" or "postgresql"."""
     if kind == "sqlite":
         return sqlite.insert
-    # Imported here, because it takes 30 ms and 2 MB.
+    # Imported here because it takes 30 ms and 2 MB.
     from sqlalchemy.dialects import postgresql
 
     return postgresql.insert

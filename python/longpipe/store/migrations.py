@@ -15,7 +15,7 @@ from longpipe.store.rows import VERSION
 FOREIGN: Final = -1
 # First version with checksums.
 CHECKED: Final = 9
-# Versions that can be copied table by table; a read-only store of these versions is read from a copy.
+# Versions that can be copied table by table; a read-only store of such a version is read from a migrated copy.
 COPIED: Final = range(2, CHECKED)
 
 # Rows per copy statement.
@@ -58,7 +58,7 @@ def create(connection: sa.Connection) -> None:
 def migrate(connection: sa.Connection, found: int, of_traces: unchecked.TraceChecksums) -> None:
     """Migrates a store to the current version. Raises DamagedError if its contents are inconsistent."""
     if found >= VERSION:
-        # Another process has already migrated it.
+        # Another process has already migrated the store.
         return
     checksums.check_integrity(connection)
     if found == 1:
@@ -71,7 +71,7 @@ def migrate(connection: sa.Connection, found: int, of_traces: unchecked.TraceChe
 
 
 def copy(read: sa.Connection, write: sa.Connection) -> None:
-    """Copies the rows of a store of a version in `COPIED` into an empty database, for `migrate` to finish."""
+    """Copies a store of a version in `COPIED` into an empty database; `migrate` does the rest."""
     create(write)
     tables = set(sa.inspect(read).get_table_names())
     for table in schema.METADATA.sorted_tables:
@@ -85,12 +85,13 @@ _COLUMNS_1: Final = {"digest", "seed", "engine", "build", "name", "finished_at",
 
 
 def _from_1(connection: sa.Connection) -> None:
-    """Migrates version 1: only scenarios and runs, keyed by engine kind and build, with summaries as text."""
+    """Migrates version 1, which has only scenarios and runs, keyed by engine kind and build, and summaries as text."""
     from longpipe.store.packing import compressed
 
     for name in ("runs", "scenarios"):
         connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO {name}_1")
-    # Renaming a table keeps the name of its primary key's index, and PostgreSQL has one name space for both.
+    # Renaming a table keeps the name of its primary key's index, and in PostgreSQL tables and indices share one
+    # namespace.
     if connection.dialect.name == "postgresql":
         for name in ("runs", "scenarios"):
             connection.exec_driver_sql(f"ALTER INDEX {name}_pkey RENAME TO {name}_1_pkey")
@@ -116,7 +117,7 @@ def _from_1(connection: sa.Connection) -> None:
 
 
 def _add_columns(connection: sa.Connection) -> None:
-    """Migrates versions 2 to 8, which had the tables of version 9 without checksums."""
+    """Migrates versions 2 to 8, which have the tables of version 9 but no checksums."""
     schema.RECEIPTS.create(connection, checkfirst=True)
     for table in schema.METADATA.sorted_tables:
         there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}

@@ -12,13 +12,13 @@ from typing import Final
 
 import psutil
 
-# Time without a heartbeat after which a process is considered dead [s]; heartbeats come every third of it.
+# Time [s] without a heartbeat after which a process is considered dead; a heartbeat is written every third of it.
 LEASE_S: Final = 60.0
 
 
 @cache
 def machine() -> str:
-    """Returns the scope in which process numbers are comparable: host, boot, and on Linux the PID namespace."""
+    """Returns the scope in which process IDs are comparable: host, boot, and on Linux the PID namespace."""
     start, space = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
     linux = [start.read_text(encoding="ascii").strip(), str(space.stat().st_ino)] if space.exists() else []
     return "/".join((platform.node(), *linux))
@@ -39,13 +39,16 @@ _LIVING: Final[set[str]] = set()
 
 
 def is_dead(owner: Owner, heartbeat: float, now: float) -> bool:
-    """Returns whether an owner is dead: at once if its process ran on this machine, otherwise after `LEASE_S`."""
+    """Returns whether an owner is dead.
+
+    On this machine its process is checked; otherwise it is dead after `LEASE_S`.
+    """
     if owner.machine == machine():
         try:
             process = psutil.Process(owner.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 return True
-            # The comparison is tolerant, because start times depend on the clock and reused process numbers are rare.
+            # The comparison is tolerant, because start times depend on the clock, and reused process IDs are rare.
             if abs(process.create_time() - owner.began) < 1.0:
                 return owner.pid == os.getpid() and owner.id not in _LIVING
         except psutil.NoSuchProcess:

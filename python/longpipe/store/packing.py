@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Packed:
     """A run without its files: `summary` (zlib over JSON), `measures` (JSON), and a Parquet file for each trace.
 
-    `seconds` is the duration of the simulation, `machine` where it ran; runs that differ only in these are equal.
+    `seconds` is the duration of the simulation, and `machine` is where it ran; runs that differ only in these are
+    equal.
     """
 
     summary: bytes
@@ -36,7 +37,7 @@ class Packed:
 
 
 def pack(result: Result, seconds: float = math.nan) -> Packed:
-    """Packs a run; `seconds` is its duration."""
+    """Packs a run; `seconds` is the duration of its simulation."""
     waits = {part: result.part(part) for part in ("response_times", "waiting", "slowdowns")}
     columns = {**result.columns, **waits}
     kept = {part: dict(columns.get(part, {})) for part in PARTS if part != "warm_up" or part in columns}
@@ -55,18 +56,18 @@ def measures(result: Result) -> str:
 
 
 def compressed(text: bytes) -> bytes:
-    """Compresses JSON text, to about a tenth of its length."""
+    """Compresses JSON text to about a tenth of its length."""
     return zlib.compress(text, level=1)
 
 
 def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
-    """Returns the run, without traces and files."""
+    """Returns the run that a summary contains, without traces and files."""
     return unpacked(scenario, seed, orjson.loads(zlib.decompress(summary)))
 
 
 def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     """Returns the run from the JSON of its summary."""
-    # Runs from earlier versions lack parts that those did not store.
+    # Runs stored by earlier versions lack the parts that those versions did not store.
     for part in PARTS & columns.keys():
         columns[part] = {
             RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in found] if None in found else found
@@ -76,7 +77,7 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
 
 
 def _json(value: object) -> bytes:
-    """Returns JSON text with null for nan."""
+    """Returns JSON text, with null for NaN."""
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

@@ -1,7 +1,7 @@
-"""Rows of single runs, read and written with SQL text that SQLite and PostgreSQL share.
+"""Reads and writes rows of single runs with SQL text that works in both SQLite and PostgreSQL.
 
-A single run needs no more of a store than this module. SQLAlchemy, which campaigns, studies and migrations use, takes
-longer to load than a short run.
+This module is all that a single run needs from a store. SQLAlchemy, which campaigns, studies and migrations use, takes
+longer to load than a short run takes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SAVE_RUN: Final = _save_run()
 
 
 class Transaction(Protocol):
-    """An open transaction that executes SQL text with named values."""
+    """An open transaction that executes SQL text with named parameters."""
 
     # "sqlite" or "postgresql".
     kind: str
@@ -69,11 +69,11 @@ class Transaction(Protocol):
         """Executes a statement and returns its rows."""
 
     def repeat(self, text: str, values: Sequence[Values]) -> None:
-        """Executes a statement for each of one or more sets of values."""
+        """Executes a statement once for each set of values; there is at least one."""
 
 
 class OfDriver:
-    """A transaction of Python's own driver for SQLite."""
+    """A transaction that uses Python's own driver for SQLite."""
 
     kind = "sqlite"
 
@@ -85,12 +85,12 @@ class OfDriver:
         return self._connection.execute(text, values).fetchall()
 
     def repeat(self, text: str, values: Sequence[Values]) -> None:
-        """Executes a statement for each of one or more sets of values."""
+        """Executes a statement once for each set of values; there is at least one."""
         self._connection.executemany(text, values)
 
 
 class OfSqlAlchemy:
-    """A transaction of SQLAlchemy."""
+    """A transaction that uses SQLAlchemy."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -104,14 +104,14 @@ class OfSqlAlchemy:
         return list(found.all()) if found.returns_rows else []
 
     def repeat(self, text: str, values: Sequence[Values]) -> None:
-        """Executes a statement for each of one or more sets of values."""
+        """Executes a statement once for each set of values; there is at least one."""
         import sqlalchemy as sa
 
         self._connection.execute(sa.text(text), values)
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
-    """Returns whether an SQLite file is an undamaged store of this version. May raise sqlite3.Error."""
+    """Returns whether an SQLite file is an intact store of this version. May raise sqlite3.Error."""
     cursor = connection.execute("SELECT * FROM longpipe")
     names = [column[0] for column in cursor.description]
     found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -125,7 +125,7 @@ def is_current(connection: sqlite3.Connection) -> bool:
 
 
 def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str) -> dict[tuple[str, str], Values]:
-    """Returns the rows of finished runs with their summaries, by digest and seed as text.
+    """Returns the rows of finished runs with their summaries, keyed by digest and by seed as text.
 
     If a finished run is missing, the values of its row are None. Raises DamagedError for an invalid time.
     """
@@ -152,7 +152,7 @@ def save_scenarios(transaction: Transaction, scenarios: Sequence[Values]) -> Non
 
 
 def save(transaction: Transaction, run: Values, summary: bytes) -> None:
-    """Stores a finished run; replaces an earlier one."""
+    """Stores a finished run; replaces an earlier one with the same key."""
     written = dict(run)
     if transaction.kind == "sqlite":
         # Times are converted to text, because SQLite has no type for them.

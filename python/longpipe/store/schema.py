@@ -25,7 +25,7 @@ SCENARIOS: Final = sa.Table(
     "scenarios",
     METADATA,
     sa.Column("digest", sa.String(64), primary_key=True),
-    # The resolved scenario, zlib over JSON.
+    # The resolved scenario as JSON, compressed with zlib.
     sa.Column("resolved", sa.LargeBinary, nullable=False),
     # The scenario's fields as JSON; unknown for runs of version 1.
     sa.Column("fields", sa.Text),
@@ -37,7 +37,7 @@ _RUN: Final = ("digest", "seed", "engine")
 
 
 def _run(*, key: bool) -> tuple[sa.Column[str], ...]:
-    """Returns the key columns of a run, which may be a table's primary key."""
+    """Returns the key columns of a run, as the table's primary key if `key`."""
     # A seed is an unsigned 64-bit number, which SQL integers cannot hold.
     return tuple(
         sa.Column(name, sa.String(size), primary_key=key, nullable=False)
@@ -63,7 +63,7 @@ RUNS: Final = sa.Table(
     sa.UniqueConstraint(*_RUN),
 )
 
-# Summaries are separate from the runs, so that lists of runs need not read them; zlib over JSON.
+# Summaries are separate from the runs, so that listing runs need not read them; JSON compressed with zlib.
 SUMMARIES: Final = sa.Table(
     "summaries",
     METADATA,
@@ -87,7 +87,7 @@ OWNERS: Final = sa.Table(
     sa.Column("heartbeat", sa.Float, nullable=False),
 )
 
-# Runs in progress, each with its process.
+# Runs in progress, each with the process that executes it.
 LEASES: Final = sa.Table(
     "claims",
     METADATA,
@@ -114,7 +114,7 @@ STUDIES: Final = sa.Table(
     sa.Column("engine", sa.String(80), nullable=False),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.Column("changed_at", sa.DateTime, nullable=False),
-    # Number of its runs, and the checksum of its rows in `study_points` and `study_runs`.
+    # Number of the study's runs, and the checksum of its rows in `study_points` and `study_runs`.
     sa.Column("runs", sa.Integer),
     sa.Column("plan", sa.String(16)),
     _checksum(),
@@ -139,5 +139,5 @@ STUDY_RUNS: Final = sa.Table(
     sa.Column("seed", sa.String(20), nullable=False),
 )
 
-# Tables of which some queries only count the rows.
+# Tables for which some queries only count rows.
 COUNTED: Final = (STUDIES, STUDY_POINTS, STUDY_RUNS, RUNS, RECEIPTS, FAILURES, LEASES)

@@ -27,7 +27,8 @@ from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, r
 from longpipe.store.rows import VERSION
 from longpipe.store.traces import Traces
 
-# Commands that only list studies do not need Pydantic, and single runs do not need SQLAlchemy.
+# Imported on demand, because commands that only list studies do not need Pydantic, and single runs do not need
+# SQLAlchemy.
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
     from longpipe.store.leases import Key, Leases
     from longpipe.store.packing import Packed
 
-# Number of the lock for processes that create a store in the same PostgreSQL database; any number that nothing else
-# uses.
+# Number of the lock that serializes processes which create a store in the same PostgreSQL database; any number that
+# nothing else uses would do.
 _TURN = 0x6C6F6E67
-# Number of runs per query: small enough for memory, large enough that the overhead of a query is small.
+# Number of runs per query: small enough to fit in memory, and large enough that a query's overhead is negligible.
 RUNS_AT_ONCE: Final = 100
 
 
@@ -56,7 +57,7 @@ class _Identical:
         return isinstance(other, _Identical) and other.it is self.it
 
 
-# A study needs each scenario's digest several times per seed, and resolving a hundred flows takes 40 ms.
+# Cached because a study needs each scenario's digest several times per seed, and resolving a hundred flows takes 40 ms.
 @lru_cache(maxsize=32_768)
 def _digest(scenario: Scenario) -> str:
     return scenario.digest()
@@ -86,7 +87,8 @@ class Store:
         self._known: set[str] = set()
         self._is_consistent = False
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        # Access through SQLAlchemy, and through Python's own driver, which suffices for single runs in an SQLite file.
+        # The database through SQLAlchemy, and through Python's own driver, which is sufficient for single runs in an
+        # SQLite file.
         self._engine: sa.Engine | None = None
         self._driver: sqlite3.Connection | None = None
         self._lock = threading.RLock()
@@ -94,7 +96,7 @@ class Store:
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
         try:
             if not (readonly or create):
-                # This checks whether there is a store.
+                # Opening checks whether there is a store.
                 self._open(readonly=True)
                 self.close()
             self._open(readonly=readonly)
@@ -115,11 +117,11 @@ class Store:
         return self._address.shown_url
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
-        """Returns the stored run; None if the engine, by default this one, has not finished it."""
+        """Returns the stored run; None if the engine (by default this one) has not finished it."""
         return next(self.load_all([(scenario, seed)], engine=engine))
 
     def load_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result | None]:
-        """Returns the stored runs in the order of the jobs, read by queries of `RUNS_AT_ONCE` runs."""
+        """Returns the stored runs in the order of the jobs, read with queries for `RUNS_AT_ONCE` runs each."""
         from longpipe.store.packing import unpack
 
         engine, left = engine or engine_version(), iter(jobs)
@@ -149,11 +151,11 @@ class Store:
         return [found.get(key) for key in keys]
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
-        """Returns the stored run. Raises if it is missing."""
+        """Returns the stored run. Raises an error if it is missing."""
         return next(self.require_all([(scenario, seed)], engine=engine))
 
     def require_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result]:
-        """Returns the stored runs in the order of the jobs. Raises if one is missing."""
+        """Returns the stored runs in the order of the jobs. Raises an error if one is missing."""
         wanted, asked = tee(jobs)
         for (scenario, seed), result in zip(wanted, self.load_all(asked, engine=engine), strict=True):
             if result is None:
@@ -167,7 +169,7 @@ class Store:
         return bool(self.finished([(scenario, seed)]))
 
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
-        """Returns digest and seed, as text, of those given runs that this engine has finished."""
+        """Returns the digest and the seed, as text, of each given run that this engine has finished."""
         from longpipe.store.leases import finished
 
         keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
@@ -175,7 +177,7 @@ class Store:
             return finished(connection, keys, engine_version())
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
-        """Stores a finished run; replaces an earlier one."""
+        """Stores a finished run; replaces an earlier one with the same key."""
         digest = digest_of(scenario)
         if packed.traces:
             self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
@@ -202,7 +204,7 @@ class Store:
         self.save(result.scenario, result.seed, pack(result, seconds))
 
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
-        """Records the failure of a run, until it succeeds, and releases its lease."""
+        """Records that a run failed, until it succeeds, and releases its lease."""
         import sqlalchemy as sa
 
         from longpipe.store.leases import inserting
@@ -265,9 +267,9 @@ class Store:
             return int(found)
 
     def check_integrity(self, connection: sa.Connection) -> None:
-        """Raises DamagedError if tables whose rows are counted contradict their indices; checked once per open store.
+        """Raises DamagedError if tables whose rows are counted contradict their indices. It checks an open store once.
 
-        A query that only counts reads indices, which have no checksums.
+        A query that only counts rows reads indices, which have no checksums.
         """
         from longpipe.store import schema
 
@@ -276,7 +278,7 @@ class Store:
             self._is_consistent = True
 
     def close(self) -> None:
-        """Closes the file or the connections."""
+        """Closes the database's file or connections."""
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None
@@ -295,7 +297,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Starts a write transaction. Raises StoreError if the database fails."""
-        # Interrupts are deferred, because an open transaction would keep all others waiting for its lock.
+        # Interrupts are deferred, because a transaction that remains open would keep all others waiting for its lock.
         with deferred(), self._explained(), self._writer.begin() as connection:
             yield connection
 
@@ -326,14 +328,14 @@ class Store:
         except Exception as error:
             if not isinstance(error, _database_errors()):
                 raise
-            # After an error, the database lacks the scenarios that this transaction stored.
+            # After an error, the scenarios that this transaction stored are not in the database.
             self._known.clear()
             told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
             raise StoreError(f"store {self.name}: {told}") from None
 
     @property
     def _database(self) -> sa.Engine:
-        # The heartbeats of leases use the connection on another thread.
+        # The heartbeats of leases use the same connection from another thread.
         with self._lock:
             if self._engine is None:
                 self._engine = self._address.engine(readonly=self._readonly)
@@ -341,7 +343,8 @@ class Store:
 
     @property
     def _reader(self) -> sa.Engine:
-        # All statements of a read transaction see the same rows; SQLite guarantees this by default.
+        # All statements of a read transaction see the same rows; SQLite guarantees this by default, but PostgreSQL does
+        # not.
         is_sqlite = self._database.dialect.name == "sqlite"
         return self._database if is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
 
@@ -363,7 +366,7 @@ class Store:
             with self._database.begin() as connection:
                 found = self._version(connection)
                 if found == VERSION:
-                    # The log also exists while another process has runs in progress.
+                    # The log alone is no proof, because it also exists while another process has runs in progress.
                     if interrupted and not living(connection):
                         checksums.check_integrity(connection)
                     return
@@ -375,7 +378,7 @@ class Store:
         except BaseException:
             self.close()
             raise
-        # An older store is migrated even if it is only read; if it cannot be written, a copy is migrated.
+        # An older store is migrated even if it is only read; if it cannot be written, a copy is migrated instead.
         self.close()
         try:
             self._open(readonly=False)
@@ -389,7 +392,7 @@ class Store:
         self._open(readonly=True)
 
     def _open_copy(self, found: int) -> None:
-        """Opens a copy of a store of an earlier version, migrated in a temporary directory."""
+        """Opens a migrated copy, in a temporary directory, of a store of an earlier version."""
         from longpipe.store import migrations
 
         self._copy = tempfile.TemporaryDirectory(prefix="longpipe-store-")
@@ -418,11 +421,11 @@ class Store:
 
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
-                # The driver writes to standard error about a failed batch of rows.
+                # This is checked first, because the driver prints to standard error if a batch of rows fails.
                 if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
                     raise ScenarioError(f"store: {self.name}: {READ_ONLY}")
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
-            # Another process may have created it in the meantime.
+            # Another process may have created the store in the meantime.
             found = self._version(connection)
             if found is None:
                 migrations.create(connection)

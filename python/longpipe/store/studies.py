@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 STATES: Final = ("finished", "running", "failed", "waiting")
-# Columns of `runs` about the execution of a run, not its results.
+# Columns of `runs` that describe the execution of a run, not its results.
 PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "message")
 
-# Columns, except the key, that the checksum of a finished run covers, and that of a failed run.
+# Columns, except the key, covered by the checksum of a finished run, and by that of a failed run.
 _OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
 _OF_FAILURE: Final = ("name", "failed_at", "checksum")
 # State of a finished run that is missing.
@@ -39,13 +39,13 @@ _GONE: Final = "gone"
 # A run of a study: point, replication, seed.
 Row = tuple[int, int, int]
 
-# Maximum number of names in a message.
+# Maximum number of study names in a message.
 _SHOWN: Final = 10
 
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A stored study: its design as JSON, the engine of its runs, and their number.
+    """A stored study: its design as JSON, the engine of its runs, and the number of its runs.
 
     `plan` is the checksum of its points and runs.
     """
@@ -73,13 +73,13 @@ class Overview:
 
 
 def find(store: Store, name: str) -> StudyRecord | None:
-    """Returns the study with this name, if there is one."""
+    """Returns the study with this name; None if there is none."""
     with store.reading() as connection:
         return _record(connection, name)
 
 
 def require(store: Store, name: str) -> StudyRecord:
-    """Returns the study with this name. Raises ScenarioError, which names the existing ones."""
+    """Returns the study with this name. If there is none, raises a ScenarioError that names the existing studies."""
     if (record := find(store, name)) is None:
         with store.reading() as connection:
             names = list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
@@ -91,9 +91,10 @@ def require(store: Store, name: str) -> StudyRecord:
 def put(
     store: Store, name: str, design: str, points: Iterable[tuple[Scenario, Mapping[str, Any]]], runs: Iterable[Row]
 ) -> None:
-    """Stores a study; replaces an earlier one with this name, but not its runs. Its engine is the present one.
+    """Stores a study made with this engine; replaces an earlier study of this name, but not its runs.
 
-    `points` are scenarios and their levels, `runs` the number of a point from 1, the replication from 1, and the seed.
+    `points` are scenarios with their levels; each of `runs` is a point's number from 1, a replication from 1, and a
+    seed.
     """
     now = datetime.now(UTC).replace(tzinfo=None)
     placed = [(digest_of(scenario), scenario, levels) for scenario, levels in points]
@@ -189,10 +190,11 @@ def remove(store: Store, name: str) -> None:
 
 
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:
-    """Returns a row for every run of a study, finished or not, by point and replication, as columns.
+    """Returns, as columns, a row for every run of a study, finished or not, ordered by point and replication.
 
-    These are `point`, the block if there are any, the factors, `replication`, `seed`, the measures, `digest`, `state`
-    (one of `STATES`), `finished_at` (UTC), `seconds` of simulation, `machine`, and `message` of a failure.
+    The columns are `point`, the block if the design has blocks, the factors, `replication`, `seed`, the measures,
+    `digest`, `state` (one of `STATES`), `finished_at` (UTC), `seconds` that the simulation took, `machine`, and the
+    `message` of a failure.
     """
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
     columns = sa.select(
@@ -230,7 +232,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         **heads,
         "replication": found["replication"],
         "seed": list(map(int, found["seed"])),
-        # A factor may have the name of a measure.
+        # A factor may have the same name as a measure; then the factor is kept.
         **{name: values for name, values in measured.items() if name not in heads},
         "digest": found["digest"],
         "state": state,
@@ -239,7 +241,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
 
 
 def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Returns, per engine, the number of a study's runs that only other engines finished and this one did not adopt."""
+    """Returns, per engine, the number of a study's runs that only that engine finished and this one did not adopt."""
     other = RUNS.alias()
     same_run = sa.and_(other.c.digest == STUDY_POINTS.c.digest, other.c.seed == STUDY_RUNS.c.seed)
     query = (
@@ -254,10 +256,10 @@ def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
 
 
 def all_runs(store: Store) -> pd.DataFrame:
-    """Returns a row for every run of a store, of any study and engine, in the order in which they were finished.
+    """Returns a row for every run in a store, of any study and engine, in the order in which the runs were finished.
 
-    Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` of simulation, `machine` and
-    `engine`.
+    Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` that the simulation took,
+    `machine` and `engine`.
     """
     query = sa.select(*RUNS.c).order_by(RUNS.c.id)
     import pandas as pd
@@ -287,7 +289,7 @@ def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
 
 
 def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
-    """Raises DamagedError for a run or a failure that differs from the stored one, and for a missing finished run."""
+    """Raises DamagedError for a row that differs from the one that was stored, and for a missing finished run."""
     for row in _rows(found, found):
         if row["finished_at"] is None and row["receipt"] is None:
             if row["message"] is not None:
@@ -303,7 +305,7 @@ def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
 
 
 def _check_plan(connection: sa.Connection, name: str, plan: str) -> None:
-    """Raises DamagedError unless points and runs of a study match its row."""
+    """Raises DamagedError unless a study's points and runs match the checksum in its row."""
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
     runs = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
     found = checksums.of_plan(
@@ -333,7 +335,7 @@ def _run(name: str, seed: str) -> str:
 
 
 def _measures(texts: list[str | None]) -> dict[str, list[float]]:
-    """Returns the measures of runs, a column each; nan if a run lacks them."""
+    """Returns the measures of runs, one column per measure; NaN if a run lacks the measure."""
     rows = orjson.loads(f"[{','.join(text or '{}' for text in texts)}]")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
@@ -370,5 +372,5 @@ def _is_of(table: sa.Table, engine: str | sa.Column[Any]) -> sa.ColumnElement[bo
 
 
 def _failed(engine: str | sa.Column[Any]) -> sa.ColumnElement[bool]:
-    """Returns a failure of a run that was not finished later."""
+    """Returns the SQL condition for a failure of a run that was not finished later."""
     return sa.and_(_is_of(FAILURES, engine), RUNS.c.id.is_(None))

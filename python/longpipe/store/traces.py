@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Traces:
-    """A directory with a folder per run with traces, which contains a Parquet file per trace.
+    """A directory that has, for each run with traces, a folder with one Parquet file per trace.
 
     `directory` is None if there is none. With `in_memory`, the files are kept in memory.
     """
@@ -29,7 +29,7 @@ class Traces:
         self._files: dict[Path, bytes] | None = {} if in_memory else None
 
     def check(self, wanted: bool) -> None:
-        """Raises StoreError if traces are requested and there is no directory for them."""
+        """Raises StoreError if traces are requested but there is no directory for them."""
         if wanted and self._directory is None and self._files is None:
             raise StoreError(f"store {self._store}: no directory for traces; needs ?traces=DIR in its URL")
 
@@ -50,7 +50,7 @@ class Traces:
         return {file.stem: checksums.of_bytes(file.read_bytes()) for file in files}
 
     def write(self, folder: Path, traces: Mapping[str, bytes]) -> None:
-        """Writes Parquet files, each atomically."""
+        """Writes a Parquet file for each trace, each one atomically."""
         self.check(bool(traces))
         for kind, content in traces.items():
             path = folder / f"{kind}.parquet"
@@ -66,7 +66,7 @@ class Traces:
     def read(
         self, folder: Path, kinds: Mapping[str, str | None], names: Mapping[str, Sequence[str]]
     ) -> dict[str, pd.DataFrame]:
-        """Returns the traces of a run; `kinds` contains their checksums. Columns in `names` become categories."""
+        """Returns the traces of a run; `kinds` contains their checksums. Columns in `names` become categorical."""
         import pandas as pd
 
         found = {}

@@ -1,8 +1,8 @@
 """Migration of stores without checksums: verifies what can be verified, then adds a checksum to each row.
 
 Three things in such a store are redundant: a scenario's digest covers the input of the core, the compression of a
-summary has its own check value, and the rows of a study follow from its design. The measures of a run are computed
-again from its summary, because they had no check value.
+summary has its own check value, and a study's rows are determined by its design. The measures of a run are computed
+again from its summary, because they have no check value.
 """
 
 import hashlib
@@ -41,7 +41,10 @@ def add_checksums(connection: sa.Connection, of_traces: TraceChecksums) -> None:
 
 
 def _add_to_scenario(connection: sa.Connection, digest: str, of_traces: TraceChecksums) -> bool:
-    """Adds checksums to a scenario and its runs. Returns whether its fields still resolve to its digest."""
+    """Adds checksums to a scenario and its runs.
+
+    Returns whether the scenario's fields still resolve to the scenario with its digest.
+    """
     from longpipe.scenario import Scenario
 
     (row,) = _mappings(connection, sa.select(SCENARIOS).where(SCENARIOS.c.digest == digest))
@@ -90,7 +93,7 @@ def _add_to_run(
 
 
 def _measured(scenario: Any, seed: int, columns: Any, stored: str) -> str:  # noqa: ANN401 - as above, and JSON
-    """Returns the measures of a run as JSON; the stored ones if an early summary does not suffice."""
+    """Returns the measures of a run as JSON; the stored ones if a summary of an early version lacks what is needed."""
     from longpipe.store.packing import measures, unpacked
 
     try:

@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class FitCriterion:
-    """Number of cases that meet a criterion, total number, required share, and a phrase for each failing case.
+    """Result of a criterion: numbers of cases that meet it and in all, required share, and a phrase per failing case.
 
     `note` says which cases are not judged.
     """
@@ -53,7 +53,7 @@ class FitCriterion:
 
 
 def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
-    """Judges all fits of a folder."""
+    """Judges all fits in a folder."""
     rows = [_joined({str(name): value for name, value in row.items()}, runs) for row in fits.to_dict("records")]
     paths = [row for row in rows if row["kind"] == "path" and row["control"] == FITTED]
     queues = [row for row in rows if row["kind"] == "queue"]
@@ -101,7 +101,7 @@ def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], sh
 
 
 def _joined(fit: Row, runs: pd.DataFrame) -> Row:
-    """Returns a fit with the values of its path; `loss` is that of the path; the fit's loss has three columns.
+    """Returns a fit joined with its path's true values; `loss` is the path's, and the fit's own loss has three columns.
 
     Raises ScenarioError if the run whose capture was fitted is not among `runs`.
     """
@@ -123,7 +123,7 @@ def _joined(fit: Row, runs: pd.DataFrame) -> Row:
 
 
 def _all_controls(rows: list[Row]) -> set[int]:
-    """Returns the numbers of the paths on which other controls than the fitted one were captured."""
+    """Returns the numbers of the paths on which controls other than the fitted one were captured, too."""
     return {row["number"] for row in rows if row["kind"] == "path" and row["control"] != FITTED}
 
 
@@ -160,7 +160,7 @@ def _queue(row: Row) -> str:
 
 
 def _sender(row: Row, runs: pd.DataFrame) -> str:
-    """Returns an empty text if the most likely control was the sender, or coincides with the sender in Linux."""
+    """Returns an empty text if the most likely control is the sender's, or coincides with it in Linux."""
     truth = longpipe_name(row["control"])
     if row["sender"] == truth:
         return ""
@@ -193,12 +193,12 @@ def _linux(row: Row, runs: pd.DataFrame, control: str) -> pd.DataFrame:
 
 
 def _draws(row: Row, runs: pd.DataFrame) -> int:
-    """Returns the number of Linux's runs of the predicted controls, each with its own losses; 0 if one has none."""
+    """Returns the number of Linux runs of each predicted control, each with its own losses; 0 if a control has none."""
     return min(len(_linux(row, runs, control)) for control in PREDICTED)
 
 
 def _half_of_mean(values: "pd.Series[float]") -> float:
-    """Returns half of the 95 % interval of the mean of independent runs (Student's t)."""
+    """Returns the half-width of the 95 % interval of the mean of independent runs (Student's t)."""
     from scipy.stats import t
 
     return float(t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5)
@@ -220,7 +220,7 @@ def _predicted(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
-    """Compares means over random losses, of which Linux's are known up to the 95 % intervals of its runs."""
+    """Compares means over random losses; Linux's means are known only to within the 95 % intervals of its runs."""
     within: dict[tuple[str, str], float] = {}
     for control in PREDICTED:
         linux = _linux(row, runs, control)
@@ -233,7 +233,7 @@ def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _mean_covered(row: Row, runs: pd.DataFrame) -> str:
-    """Compares the mean of Linux's runs with the predicted interval of the mean, each with its uncertainty."""
+    """Compares the mean of Linux's runs with the interval predicted for it, allowing for both uncertainties."""
     misses = []
     for control in PREDICTED:
         goodput = _linux(row, runs, control)["goodput_mbps"]
@@ -253,7 +253,7 @@ def _beyond(row: Row, runs: pd.DataFrame, within: dict[tuple[str, str], float]) 
 
 
 def _single_runs(paths: list[Row], runs: pd.DataFrame) -> FitCriterion:
-    """Judges whether single runs of Linux with random losses lie within the predicted interval of single runs."""
+    """Judges whether individual Linux runs with random losses lie within the interval predicted for them."""
     met, misses = 0, []
     for row in paths:
         for control in PREDICTED:

@@ -1,4 +1,4 @@
-"""Fits of the captures that `fit_runs` collected, and predictions from them: a row for each capture."""
+"""Fits of the captures that `fit_runs` collected, and predictions from these fits: one row per capture."""
 
 import math
 import time
@@ -22,10 +22,11 @@ from longpipe.validate.row_table import RowTable
 
 FILE: Final = "fits.csv"
 KEY: Final = ["kind", "number", "control"]
-# Columns of each estimate: value, and 95 % interval; empty where unknown.
+# Columns of each estimate: its value and its 95 % interval; empty if unknown.
 QUANTITIES: Final = {"rate": "rate_bps", "base RTT": "base_s", "buffer": "buffer", "loss": "loss"}
 ENDS: Final = ("value", "low", "high")
-# Columns of each prediction: mean, half of the 95 % interval of the path's mean, and 95 % interval of single runs.
+# Columns of each prediction: the mean, the half-width of its 95 % interval over the path's uncertainty, and the 95 %
+# interval of single runs.
 MEASURES: Final = {"goodput": "goodput_mbps", "median RTT": "rtt_ms"}
 _SCALES: Final = {"goodput": 1e-6, "median RTT": 1e3}
 PREDICTION_ENDS: Final = ("mean", "half", "low", "high")
@@ -45,7 +46,7 @@ _TABLE: Final = RowTable(
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """Returns the finished fits of a folder. Raises ScenarioError for a file of other content."""
+    """Returns the finished fits in a folder. Raises ScenarioError if the file has other content."""
     return _TABLE.read(folder / FILE)
 
 
@@ -75,7 +76,7 @@ def _captured(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
 
 
 def _found(found: PathFit) -> dict[str, Any]:
-    """Returns the columns of a fit."""
+    """Returns the columns that a fit fills."""
     rows: dict[str, Any] = {}
     for name, estimate in estimates(found).items():
         # Linux's limits do not count the packet in transmission.
@@ -121,6 +122,6 @@ def _predicted(found: PathFit, seeds: int) -> dict[str, float]:
 
 
 def columns_of(row: Mapping[str, Any], name: str) -> tuple[float, float, float]:
-    """Returns an estimate's value with its interval; NaN where unknown."""
+    """Returns an estimate's value and the ends of its interval; NaN if unknown."""
     value, low, high = (float(row[f"{QUANTITIES[name]}_{end}"]) for end in ENDS)
     return value, low, high

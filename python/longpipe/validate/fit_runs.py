@@ -1,6 +1,6 @@
 """Random paths for the evaluation of `longpipe fit`: draws them, runs them in Linux 6.1 and keeps captures and results.
 
-1. "path": 40 paths of the distribution of `linux_tables.draw_from`. CUBIC's capture is fitted, and BBR's and Reno's
+1. "path": 40 paths from the distribution of `linux_tables.draw_from`. CUBIC's capture is fitted, and BBR's and Reno's
    results are predicted. On the first paths all controls are captured.
 2. "queue": 16 paths with AQM, four of each discipline, of which every second marks ECN.
 """
@@ -31,7 +31,7 @@ CONTROL_PATHS: Final = 10
 # Control whose capture is fitted on every path, and controls that are predicted from it.
 FITTED: Final[LinuxControl] = "cubic"
 PREDICTED: Final[tuple[LinuxControl, ...]] = ("bbr", "reno")
-# Number of runs of each predicted control on paths with random losses, each with its own losses.
+# Number of runs of each predicted control on paths with random losses; the losses differ between the runs.
 LOSS_DRAWS: Final = 20
 # Times at which a control's windows are recorded, to find controls that coincide on a path.
 WINDOWS: Final = 24
@@ -52,14 +52,14 @@ _TABLE: Final = RowTable(
 
 @dataclass(frozen=True)
 class Campaign:
-    """Size of an evaluation: numbers of paths of each kind, of paths for all controls, and of runs with losses."""
+    """Size of an evaluation: numbers of paths of each kind, of paths on which all controls run, and of loss draws."""
 
     seed: int = 0
     paths: int = PATHS
     queues: int = QUEUES
     control_paths: int = CONTROL_PATHS
     loss_draws: int = LOSS_DRAWS
-    # Maximum duration of a run [s]; with None it is drawn, 30 or 60 s.
+    # Maximum duration of a run [s]; if None, 30 or 60 s, drawn for each path.
     most_s: float | None = None
 
     def count(self, kind: Kind) -> int:
@@ -67,7 +67,7 @@ class Campaign:
         return self.paths if kind == "path" else self.queues
 
     def runs(self, kind: Kind, number: int) -> list[tuple[LinuxControl, int]]:
-        """Returns the runs of a path, as (control, draw of the losses); draw 0 is captured."""
+        """Returns a path's runs as pairs of control and loss-draw number; the run of draw 0 is captured."""
         if kind == "queue":
             return [(FITTED, 0)]
         controls = CONTROLS if number < self.control_paths else (FITTED, *PREDICTED)
@@ -112,17 +112,17 @@ def _queue(random: Random, number: int) -> LinuxCase:
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """Returns the finished runs of a folder. Raises ScenarioError for a file of other content."""
+    """Returns the finished runs in a folder. Raises ScenarioError if the file has other content."""
     return _TABLE.read(folder / FILE)
 
 
 def capture_of(folder: Path, kind: str, number: int, control: str) -> Path:
-    """Returns the file of a run's capture."""
+    """Returns the path of the file with a run's capture."""
     return folder / "captures" / f"{kind}-{number}-{control}.pcap.gz"
 
 
 def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int, list[tuple[LinuxControl, int]]]]:
-    """Yields the runs that a folder lacks, one list per path, each for one start of the guest."""
+    """Yields the runs that a folder lacks, as one list per path; each list runs in one start of the guest."""
     done = set(found[KEY].itertuples(index=False, name=None))
     for kind in KINDS:
         for number in range(campaign.count(kind)):
@@ -132,7 +132,7 @@ def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int
 
 
 def check_drawn(folder: Path, found: pd.DataFrame, campaign: Campaign) -> None:
-    """Raises ScenarioError if the finished runs of a folder have other paths than the campaign draws."""
+    """Raises ScenarioError if the finished runs of a folder are over paths other than those that the campaign draws."""
     for row in found.drop_duplicates(["kind", "number"]).to_dict("records"):
         kind, number = row["kind"], int(row["number"])
         if kind not in KINDS or number >= campaign.count(kind):

@@ -1,4 +1,4 @@
-"""TCP of the machine's kernel over a live path, compared with a simulation of the path."""
+"""Comparison of the TCP of the machine's kernel over a live path with a simulation of that path."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ class Both:
 
     @property
     def apart(self) -> float:
-        """Returns the difference relative to the simulated value."""
+        """Returns the difference of the kernel's value from the simulated one, as a fraction of the latter."""
         return (
             self.kernel / self.longpipe - 1 if self.longpipe else 0.0 if self.kernel == self.longpipe else float("inf")
         )
@@ -48,13 +48,13 @@ class KernelComparison:
 
 
 def available() -> tuple[str, ...]:
-    """Returns the congestion controls of the machine's kernel that longpipe has."""
+    """Returns the congestion controls that both the machine's kernel and longpipe have."""
     names = _AVAILABLE.read_text().split() if _AVAILABLE.exists() else []
     return tuple(sorted(name for name in names if longpipe_name(name) is not None))
 
 
 def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration: str, **changes: object) -> Scenario:
-    """Returns a dumbbell with one flow of the profile linux-6; the whole delay is on the trunk."""
+    """Returns a dumbbell with one flow that uses the profile linux-6; the trunk has the whole delay."""
     half_ps = TIME.parse(round_trip) // 2
     fields: dict[str, Any] = {
         "name": f"kernel-{control}",
@@ -74,7 +74,7 @@ def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration:
             "profile": "linux-6",
             "mss": f"{MSS} B",
             "congestion": longpipe_name(control),
-            # The RTT is known, as after a handshake.
+            # The sender knows the RTT, as it would after a handshake.
             "initial_rtt": round_trip,
         },
     }
@@ -91,9 +91,9 @@ def compare(
     seed: int = 1,
     **changes: object,
 ) -> KernelComparison:
-    """Runs both for `duration`, with changed (dotted) fields of the scenario.
+    """Runs the kernel and longpipe for `duration` each; `changes` are dotted fields of the scenario.
 
-    Raises ScenarioError for a control that one of them lacks, RunError if live paths are not possible.
+    Raises ScenarioError for a control that either of them lacks, and RunError if live paths are not possible.
     """
     if control not in available():
         raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, of this kernel")

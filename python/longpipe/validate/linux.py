@@ -1,4 +1,4 @@
-"""TCP of Linux 6.1 over one bottleneck in virtual time: cases and results."""
+"""Cases and results of Linux 6.1's TCP over one bottleneck, in virtual time."""
 
 import json
 import math
@@ -25,17 +25,17 @@ LinuxControl = Literal[
 # Disciplines of tc with a `limit` in packets, and all others that work under the token bucket.
 BY_PACKETS: Final = ("pfifo", "codel", "fq_codel", "pie", "fq", "sfq")
 DISCIPLINES: Final = (*BY_PACKETS, "bfifo", "red", "choke", "cake")
-# Payload of a full segment, and its length at the bottleneck with all headers, including Ethernet's [bytes].
+# Payload [bytes] of a full segment, and its length [bytes] at the bottleneck including all headers (also Ethernet's).
 MSS: Final = 1448
 PACKET_BYTES: Final = 1514
 INTERVAL_S: Final = 0.1
 # Share of a run after which measurements start.
 STEADY: Final = 1 / 3
-# Time limits for the start and per packet [s]; an idle core needs a twentieth of these.
+# Time limits [s] for the guest's start and for each packet; on an idle core, a twentieth of them suffices.
 START_S, PACKET_S = 120.0, 0.002
-# Syntax of the queue for the guest's tc: see `linux_guest.path`.
+# Text in the guest's error if its tc rejects the queue; `linux_guest.path` runs this command.
 QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"
-# Minimum duration, so that a series has ten rows [s].
+# Minimum duration [s], chosen so that a series has at least ten rows.
 LEAST_S: Final = 1.0
 STATES: Final = ("open", "disorder", "cwr", "recovery", "loss")
 
@@ -54,7 +54,7 @@ class LinuxFlow(Model):
 
 
 class LinuxCase(Model):
-    """One or more connections over one bottleneck: a token bucket at its rate, with a queue."""
+    """One or more connections over one bottleneck, which is a token bucket filter with a queue."""
 
     rate: Rate = Field(default="10 Mbit/s", description="Rate of the bottleneck, for packets with Ethernet headers")
     round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
@@ -109,7 +109,7 @@ class LinuxCase(Model):
 
     @property
     def shapes_itself(self) -> bool:
-        """Returns whether the discipline is a bottleneck by itself."""
+        """Returns whether the discipline limits the rate itself, without a token bucket."""
         words = self.discipline.split()
         return words[0] == "cake" and "bandwidth" in words
 
@@ -150,15 +150,15 @@ class LinuxCase(Model):
 class LinuxRun:
     """Results of a case in Linux.
 
-    `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`, `unacked`
+    `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`, and `unacked`
     [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (index in STATES), `bytes_acked`, `delivered` and
     `retransmits` since the start [segments], and for BBR (otherwise 0) `bbr_bw` [byte/s] and `bbr_pacing_gain` [1/256].
-    `queue_drops`, `marks`, `link_losses` and `policed` count packets; `receiver_limited_s` is the time for which the
-    receiver window limited each flow.
+    `queue_drops`, `marks`, `link_losses` and `policed` count packets; `receiver_limited_s` is the time during which the
+    receiver's window limited each flow.
 
     With a capture at the sender's device, `sent` has a row per data segment: `time_s`, `flow` (numbered by start),
-    `byte` (the first one, from 0), `bytes`; `acks` has a row per ACK received: `time_s`, `flow`, `ack` (bytes),
-    `sacked` (blocks, as in 2896-4344). `pcap` is the capture with headers only, its clock starting at 0.
+    `byte` (offset of its first byte, from 0) and `bytes`; `acks` has a row per ACK received: `time_s`, `flow`, `ack`
+    [bytes] and `sacked` (blocks, as in 2896-4344). `pcap` is the capture: headers only, with timestamps from 0.
     """
 
     case: LinuxCase
@@ -195,13 +195,13 @@ def seconds(time: str) -> float:
 
 
 def run(case: LinuxCase) -> LinuxRun:
-    """Runs a case in the guest. Raises ScenarioError if the guest is unavailable, RunError if it fails."""
+    """Runs a case in the guest. Raises ScenarioError if the guest is unavailable, and RunError if the guest fails."""
     (found,) = run_each([case], seed=case.seed)
     return found
 
 
 def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
-    """Runs cases in one start of the guest, one after another; yields each run as soon as it has finished.
+    """Starts the guest once and runs cases in it, one after another; yields each run as soon as it has finished.
 
     `seed` replaces the cases' own seeds: all random numbers depend on it and on the previous cases. All cases must
     agree on ECN and on whether only DCTCP is used, because a listening socket keeps these settings, and on whether
@@ -223,7 +223,7 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
 
 
 def _packets_at_most(case: LinuxCase) -> float:
-    """Returns the maximum number of packets of a case: as many as the bottleneck can send, or twice those of files."""
+    """Returns the maximum number of packets of a case: what the bottleneck can send, or twice that of its files."""
     fastest = max(RATE.parse(rate) for rate in (case.rate, *(rate for _, rate in case.rates)))
     packets = fastest * seconds(case.duration) / 8 / PACKET_BYTES
     sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]
@@ -252,7 +252,7 @@ def _read(case: LinuxCase, share: Path) -> LinuxRun:
 
 
 def _packets(pcap: bytes) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Returns the segments sent and ACKs received in a capture at the sender; bytes count from each flow's first."""
+    """Returns the segments sent and ACKs received in a capture at the sender; byte offsets start at 0 for each flow."""
     sent: list[tuple[float, int, int, int]] = []
     acks: list[tuple[float, int, int, str]] = []
     flows: dict[bytes, tuple[int, int]] = {}

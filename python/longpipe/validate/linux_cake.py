@@ -9,14 +9,14 @@ PATHS: Final = 16
 SEEDS: Final = 3
 MOST_FLOWS: Final = 8
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "cubic", "reno", "bbr")
-# Options for packet lengths: with Ethernet's header, over ADSL with PPPoE and LLC/SNAP, over VDSL with PPPoE.
+# CAKE's overhead options: for Ethernet, for ADSL with PPPoE and LLC/SNAP, and for VDSL with PPPoE.
 FRAMINGS: Final = ("raw", "overhead 40 atm", "overhead 30 ptm")
-# DSCPs of bulk, best effort, video and voice.
+# DSCPs of CAKE's tins for bulk, best effort, video and voice.
 DSCPS: Final = (8, 0, 34, 46)
 
 
 def draw_cake(number: int) -> LinuxCase:
-    """Draws CAKE at 2 to 50 Mbit/s, 10 to 200 ms, one to eight flows of CUBIC, Reno or BBR.
+    """Draws a path with CAKE: 2 to 50 Mbit/s, 10 to 200 ms, and one to eight flows that use CUBIC, Reno or BBR.
 
     Half of the paths have ECN, some have tins.
     """

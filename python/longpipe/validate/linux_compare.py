@@ -31,18 +31,19 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
-# Number of segments in the initial window (TCP_INIT_CWND), plus one.
+# One more than the number of segments in the initial window (TCP_INIT_CWND).
 FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
-# Rate of a device after a shaping discipline, on which a packet takes a microsecond.
+# Rate [bit/s] of the device behind a shaping discipline, at which a packet takes about a microsecond.
 DEVICE_BPS: Final = 10**10
 # Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke", "cake")
 _COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
-# RTT samples of the guest are up to 3 us longer than the path's RTT, because its clock advances at each reading. A
-# controller that rounds up to ticks, such as Westwood, measures one tick more if the RTT is a multiple of 10 ms.
+# RTT samples of the guest are up to 3 us longer than the path's RTT, because the guest's clock advances at each
+# reading. A controller that rounds up to ticks, such as Westwood, measures one tick more if the RTT is a multiple of 10
+# ms.
 LONGER_PS: Final = 1_000_000
-# Half of the guest's largest receive buffer, and its window scale (tcp_select_initial_window).
+# Half of the guest's largest receive buffer [bytes], and the resulting window scale (tcp_select_initial_window).
 WINDOW_BYTES: Final = 32 << 20
 WINDOW_SCALE: Final = 11
 # The guest does not use segmentation offload, and its application fills its buffer at this interval.
@@ -58,13 +59,13 @@ TCP: Final[dict[str, Any]] = {
 
 
 def longpipe_name(control: str) -> str | None:
-    """Returns longpipe's name of a congestion control of Linux; None if longpipe lacks it."""
+    """Returns longpipe's name for one of Linux's congestion controls; None if longpipe lacks it."""
     known = kinds(Congestion)
     return next((name for name in NAMES.get(control, (control,)) if name in known), None)
 
 
 def missing(case: LinuxCase) -> str | None:
-    """Returns a line with the features that longpipe lacks for a case; None if it can run the case."""
+    """Returns a line that lists the features of a case that longpipe lacks; None if it can run the case."""
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
@@ -75,7 +76,8 @@ def missing(case: LinuxCase) -> str | None:
 def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
     """Returns the case as an IP scenario. Raises ScenarioError if longpipe cannot run it.
 
-    The case begins `tick_s` after a tick of the kernel's clock, by default as if it were alone in a start of the guest.
+    The case begins `tick_s` after a tick of the kernel's clock, by default as if it were the only case in its start of
+    the guest.
     """
     lacks = missing(case)
     if lacks is not None:
@@ -146,7 +148,7 @@ def _return_path(case: LinuxCase, longer_ps: int) -> dict[str, object]:
 
 
 def _idle(case: LinuxCase, tick_ps: int, earlier: int = 0, start: str = "0 s") -> str:
-    """Returns the time between the handshake and the start of a flow that connects `earlier` flows before the last one.
+    """Returns the time from handshake to start of a flow that connects `earlier` positions before the last flow.
 
     The time begins with the tick before the handshake, because longpipe counts a sender's ticks from the handshake. The
     last flow's first segment leaves `tick_ps` after a tick.
@@ -158,7 +160,7 @@ def _idle(case: LinuxCase, tick_ps: int, earlier: int = 0, start: str = "0 s") -
 
 
 def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[str, object]:
-    """Returns a flow; `packet_ps` is the transmission time of a packet at its host's link."""
+    """Returns a flow; `packet_ps` is the transmission time of a packet on its host's link."""
     flow = case.flows[number]
     kind = longpipe_name(flow.control)
     congestion = {"kind": kind, "hystart": "none"} if kind == "cubic" and not case.hystart else kind
@@ -179,7 +181,7 @@ def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[s
 
 @dataclass(frozen=True)
 class LinuxComparison:
-    """Results of both; `longpipe` is None if longpipe cannot run the case."""
+    """Results of Linux and of longpipe; the latter is None if longpipe cannot run the case."""
 
     linux: LinuxRun
     longpipe: Result | None
@@ -199,7 +201,7 @@ class LinuxComparison:
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """Returns a row per flow: `control`, then of both `goodput_mbps`, `srtt_ms` (median), `retransmissions`."""
+        """Returns a row per flow: `control`; `goodput_mbps`, median `srtt_ms` and `retransmissions` per simulator."""
         rows = []
         for number, flow in enumerate(self.linux.case.flows):
             begin, end = self.steady_s
@@ -220,7 +222,7 @@ class LinuxComparison:
 
     @property
     def losses(self) -> pd.DataFrame:
-        """Returns packets lost in the queue and on the link, and marked in the queue, a row per simulator."""
+        """Returns a row per simulator: packets lost in the queue, lost on the link, and marked in the queue."""
         linux = self.linux
         rows: dict[str, tuple[int, ...]] = {"linux": (linux.queue_drops, linux.link_losses, linux.marks)}
         if self.longpipe is not None:
@@ -259,7 +261,7 @@ class LinuxComparison:
     def judged(self, tolerances: Tolerances) -> list[Judgement]:
         """Judges goodput, RTT and retransmissions of each flow, and packets lost and marked in the queue.
 
-        The result is empty if longpipe did not run. Retransmissions are omitted with netem's random losses, because
+        The result is empty if longpipe did not run. With netem's random losses, retransmissions are omitted, because
         longpipe draws different ones.
         """
         if self.longpipe is None:
@@ -288,14 +290,14 @@ class LinuxComparison:
 
 
 def _drawn(case: LinuxCase) -> str:
-    """Returns the parts of a case with random numbers, except losses on the link."""
+    """Returns the names of the parts of a case that use random numbers, except losses on the link."""
     discipline = case.discipline.split()[0]
     controls = ["BBR's phase"] if any(flow.control == "bbr" for flow in case.flows) else []
     return " and ".join([*controls, *([f"{discipline}'s drops"] if discipline in DRAWING else [])])
 
 
 def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> LinuxComparison:
-    """Runs a case in both, or in Linux only; `changes` are dotted fields of longpipe's scenario.
+    """Runs a case in Linux and longpipe, or in Linux only; `changes` are dotted fields of longpipe's scenario.
 
     Raises ScenarioError if the guest is unavailable.
     """
@@ -306,7 +308,7 @@ def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> Linux
 
 
 def at(times: Any, trace: pd.DataFrame, flow: str, column: str) -> Any:  # noqa: ANN401 - arrays
-    """Returns the latest value of a flow's column at each time; nan before the first."""
+    """Returns the latest value of a flow's column at each time; NaN before the first value."""
     rows = trace[trace["flow"] == flow]
     place = np.searchsorted(rows["time_s"].to_numpy(), times, side="right") - 1
     values = rows[column].to_numpy(dtype=float)

@@ -1,4 +1,4 @@
-"""Policers and shapers of Linux, packet by packet: datagrams at random instants, and TCP over a policed path."""
+"""Linux's policers and shapers, packet by packet: with datagrams at random instants, and with TCP."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class DatagramCase:
 
     @property
     def datagrams(self) -> list[tuple[int, int]]:
-        """Returns instants [ns] of a Poisson process in whole microseconds, and lengths."""
+        """Returns an instant [ns] and a length for each datagram: a Poisson process, rounded to whole microseconds."""
         random = Random(self.name)  # noqa: S311 - not used for cryptography
         mean_s = 8 * sum(self.lengths) / len(self.lengths) / self.rate_bps
         at_s, drawn = 0.0, []
@@ -73,7 +73,7 @@ SHAPED: Final = (
     DatagramCase("tbf-peak", 9e6, (200, 1486), "tbf rate 8mbit burst 30000 limit 40000 peakrate 12mbit mtu 1514"),
     DatagramCase("tbf-odd", 3e6, (333, 777), "tbf rate 1777kbit burst 2000 limit 10000"),
 )
-# One flow through CAKE, unaffected by randomness or by fairness among hosts; tc measures lengths at the device.
+# One flow through CAKE, unaffected by randomness or by fairness among hosts; tc measures packet lengths at the device.
 CAKED: Final = (
     DatagramCase("cake", 9e6, (1000,), "cake bandwidth 8mbit besteffort raw"),
     DatagramCase("cake-lengths", 12e6, (100, 500, 1000, 1486), "cake bandwidth 10mbit besteffort raw"),
@@ -116,7 +116,7 @@ TCP: Final = tuple(
         )
     )
 )
-# TCP over a token bucket filter with its own queue [bytes].
+# TCP over a token bucket filter with its own queue; sizes in bytes.
 SHAPED_TCP: Final = tuple(
     LinuxCase(
         rate=FAST, round_trip=round_trip, shape=f"rate {rate} burst {burst} limit {limit}", flows=flows, duration="30 s"
@@ -155,7 +155,7 @@ POLICED_BBR: Final = tuple(
 
 
 def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
-    """Runs the cases of netem; yields the result of `distribution` for each."""
+    """Runs the cases for netem; yields the result of `distribution` for each case."""
 
     def read(number: int, share: Path) -> pd.DataFrame:
         sent, arrived = (pd.read_csv(share / name) for name in ("sent.csv", "arrivals.csv"))
@@ -165,7 +165,7 @@ def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
 
 
 def distribution(case: DatagramCase, sent_ns: npt.NDArray[np.int64], arrived: pd.DataFrame) -> pd.DataFrame:
-    """Returns quantiles of the delays [ms], from the number and time of each arrival.
+    """Returns quantiles of the delays [ms], computed from each arrival's datagram number and time.
 
     The row with quantile -1 contains the number of arrivals per datagram.
     """
@@ -177,7 +177,7 @@ def distribution(case: DatagramCase, sent_ns: npt.NDArray[np.int64], arrived: pd
 
 
 def measured(cases: Sequence[DatagramCase], seed: int = 0) -> Iterator[pd.DataFrame]:
-    """Runs cases in one start of the guest; yields a row per datagram: case, sent_ns, bytes, arrived_ns or -1."""
+    """Starts the guest once for all cases; yields rows per datagram: case, sent_ns, bytes, arrived_ns (-1 if lost)."""
 
     def read(number: int, share: Path) -> pd.DataFrame:
         case = cases[number]

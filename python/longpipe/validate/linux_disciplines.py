@@ -2,9 +2,9 @@
 
 1. Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack, so byte counts are lower in
    proportion.
-2. Token bucket and limit: the bucket releases a packet at the time at which longpipe begins to send it. From then on
-   the packet has left Linux's queue (`sch->q.qlen`, `qstats.backlog`), while longpipe counts it until its last bit has
-   left. So longpipe's buffer is larger than tc's `limit` by one packet, for any discipline with a limit.
+2. Token bucket and limit: the bucket releases a packet at the time at which longpipe begins to send it. From that time
+   on, the packet is no longer in Linux's queue (`sch->q.qlen`, `qstats.backlog`), while longpipe counts it until its
+   last bit has left. So longpipe's buffer is larger than tc's `limit` by one packet, for any discipline with a limit.
 3. Token bucket and delay: `tbf_dequeue` peeks at the next packet when it has released one. Disciplines that measure the
    delay when a packet is dequeued (`qdisc_peek_dequeued`) thus measure one packet's transmission time less than
    longpipe, so longpipe's target delays are longer by this time. `fq` has already taken the packet off its flow's
@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from longpipe.units import RATE, SIZE, TIME
 
-# Length of a full segment with headers and timestamps, without and with Ethernet's header [bytes].
+# Length of a full segment with headers and timestamps, first without and then with Ethernet's header [bytes].
 WIRE_BYTES: Final = 1500
 ETHERNET_BYTES: Final = 1514
 # Default limits of tc [packets].
@@ -33,11 +33,11 @@ MOST_SHIFT: Final = 32
 # Clock ticks per second of the guest, and their length [ps].
 GUEST_HZ: Final = 100
 TICK_PS: Final = 10**12 // GUEST_HZ
-# CAKE's memory for rates up to 10 Mbit/s and an RTT of 100 ms, and the memory that a full packet takes [bytes].
+# CAKE's memory limit for rates up to 10 Mbit/s and a 100 ms RTT, and the memory that a full packet takes [bytes].
 CAKE_MEMORY: Final = 4 << 20
 PACKET_MEMORY: Final = 2304
 _RATES: Final = {"bit": "bit/s", "kbit": "kbit/s", "mbit": "Mbit/s", "gbit": "Gbit/s"}
-# Keywords of CAKE by the fields that they set.
+# CAKE's keywords, grouped by the fields that they set.
 _CAKE: Final = {
     "framing": ("atm", "ptm"),
     "tins": ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"),
@@ -50,7 +50,7 @@ Words = dict[str, str]
 
 
 def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
-    """Returns policy and buffer of a switch for a scenario; None if longpipe lacks the discipline.
+    """Returns a scenario's switch (policy and buffer) for a discipline; None if longpipe lacks the discipline.
 
     `discipline` is in the format of `LinuxCase.guest`, with its limit; `rate_bps` is the bucket's rate, for Ethernet
     packets.
@@ -89,7 +89,7 @@ def _settings(words: list[str]) -> Words | None:
     return settings
 
 
-# Defaults of tc and of longpipe.
+# Default target delays, which are the same in tc and in longpipe.
 _TARGETS: Final = {"codel": "5 ms", "fq-codel": "5 ms", "pie": "15 ms"}
 _FLAGS: Final = (
     *("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "bytemode", "nobytemode"),
@@ -98,7 +98,7 @@ _FLAGS: Final = (
 
 
 def _time(text: str) -> str:
-    """Converts a time of tc, whose bare numbers are microseconds."""
+    """Converts a time in tc's syntax; numbers without a unit are microseconds."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     return TIME.canonical(f"{number} {_TIMES[text[len(number) :] or 'us']}")
 
@@ -114,7 +114,7 @@ def _size(count: int) -> str:
 
 
 def _room(limit: int) -> str:
-    """Returns the buffer for a limit of tc [packets], which does not count the packet in transmission."""
+    """Returns the buffer for one of tc's limits [packets], which do not count the packet in transmission."""
     return f"{limit + 1} packets"
 
 
@@ -197,7 +197,7 @@ def _shift(least: int, burst: int, mean: int) -> int:
 
 
 def _cake(words: Words) -> dict[str, Any]:
-    """Returns CAKE as a bottleneck; lengths include Ethernet's header unless an overhead is given."""
+    """Returns the settings of CAKE as the bottleneck; lengths include Ethernet's header unless an overhead is given."""
     bandwidth = words["bandwidth"]
     number = bandwidth.rstrip("abcdefghijklmnopqrstuvwxyz")
     policy: dict[str, Any] = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# Absolute difference always accepted for packet counts: one additional loss in a recovery is not an error.
+# Difference in packet counts that is always accepted, because one additional loss in a recovery is not an error.
 FEW_PACKETS: Final = 2
 # Counters of a run, which share a tolerance.
 COUNTS: Final = ("losses", "marks", "retransmissions")
@@ -32,7 +32,7 @@ class Tolerances:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A quantity in both simulators, and its tolerance."""
+    """A quantity's values in Linux and longpipe, and its tolerance."""
 
     quantity: str
     linux: float
@@ -42,7 +42,7 @@ class Judgement:
 
     @property
     def difference(self) -> float:
-        """Returns the difference relative to Linux's value: 0 if equal, infinite if only Linux's is 0."""
+        """Returns the difference relative to Linux's value: 0 if both are equal, infinite if only Linux's is 0."""
         if self.longpipe == self.linux:
             return 0.0
         return self.longpipe / self.linux - 1 if self.linux else float("inf")

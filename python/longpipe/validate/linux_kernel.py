@@ -1,7 +1,7 @@
-"""User-mode Linux: finds or fetches the kernel, and starts it with cases.
+"""User-mode Linux: finds or fetches the kernel, and runs cases in it.
 
-It is Debian's package `user-mode-linux` (Linux 6.1 in Debian 12): a process that uses the host's file system read-only.
-The kernel is GPL-2.0: longpipe runs it but does not link to it or contain it.
+The kernel is Debian's package `user-mode-linux` (Linux 6.1 in Debian 12): a process that uses the host's file system
+read-only. The kernel is GPL-2.0: longpipe runs it but does not link to it or contain it.
 """
 
 import hashlib
@@ -44,8 +44,8 @@ BOOT: Final = (
     "init=/proc/self/cwd/init.sh",
     "con=null",
     "con0=fd:0,fd:1",
-    # Kernel options that preset the delay loop and skip the choice of a RAID algorithm, because their calibrations wait
-    # for time to pass, and that ignore the host's random numbers.
+    # Kernel options that preset the delay loop and skip the choice of a RAID algorithm, because these calibrations wait
+    # for time to pass; and options that ignore the host's random numbers.
     "lpj=1000000",
     "initcall_blacklist=raid6_select_algo,rng_init",
 )
@@ -55,7 +55,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernel program, and the folder with its modules by version."""
+    """The kernel's program, and the folder that contains its modules in one subfolder per version."""
 
     program: Path
     modules: Path
@@ -64,7 +64,7 @@ class Kernel:
     def version(self) -> str:
         """Returns the kernel's version, as in 6.1.176.
 
-        Raises RunError if there are modules of several versions, and the program does not say which of them it is.
+        Raises RunError if there are modules for several versions and the program does not report its own version.
         """
         found = sorted(folder.name for folder in self.modules.iterdir())
         if len(found) == 1:
@@ -78,7 +78,7 @@ class Kernel:
 
 
 def home() -> Path:
-    """Returns the folder in the user's cache for the unpacked package and the shim."""
+    """Returns the folder, within the user's cache, for the unpacked package and the shim."""
     return user_cache_path("longpipe") / "linux"
 
 
@@ -115,10 +115,10 @@ def boot(
 ) -> Iterator[Read]:
     """Starts the guest once for several cases; yields what `read` returns for each as soon as it has finished.
 
-    `read` gets a case's number and the folder with its results. Cases are in the format of `linux_guest.load`. `seed`
-    seeds the randomness of the whole start, so that a case's draws depend on the cases before it. `timeout_s` limits
-    all cases together, in real time [s]. Raises ScenarioError if the kernel is unavailable, RunError if the guest does
-    not finish.
+    `read` receives a case's number and the folder that contains its results. Cases are in the format of
+    `linux_guest.load`. `seed` seeds all of the guest's random numbers, so that a case's draws also depend on the cases
+    before it. `timeout_s` limits the real time [s] of all cases together. Raises ScenarioError if the kernel is
+    unavailable, and RunError if the guest does not finish.
     """
     kernel = get()
     shim = _shim()
@@ -146,7 +146,7 @@ def boot(
 
 
 def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline: float, timeout_s: float) -> None:
-    """Waits until a case has finished. Raises RunError if the guest ends or time runs out before."""
+    """Waits until a case has finished. Raises RunError if the guest ends or time runs out first."""
     result = share / str(number) / "result.json"
     while not result.exists():
         with suppress(subprocess.TimeoutExpired):
@@ -206,7 +206,7 @@ def _fetch() -> Kernel | None:
     home().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home().parent) as name:
         folder = Path(name)
-        # If apt runs as root, it downloads files as another user.
+        # If apt runs as root, it downloads files as another user, who needs access to the folder.
         folder.chmod(0o755)
         got = subprocess.run(  # noqa: S603 - a fixed command
             ["apt-get", "download", "-qq", PACKAGE],  # noqa: S607
@@ -226,7 +226,7 @@ def _fetch() -> Kernel | None:
 
 
 def _shim() -> Path:
-    """Returns the preloaded library."""
+    """Returns the shim, a library that the guest's kernel preloads."""
     return compiled("shim.so", SHIM, ("-O2", "-shared", "-fPIC"), libraries=("-ldl",))
 
 

@@ -1,7 +1,7 @@
 """Random paths for every congestion control of Linux 6.1: draws them, runs them in Linux and keeps the results.
 
-Results go into a CSV file, a row for each run as soon as it has finished, so an interrupted collection continues where
-it ended.
+Each run's results become a row of a CSV file as soon as the run has finished, so an interrupted collection continues
+where it ended.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ CONTROLS: Final[tuple[LinuxControl, ...]] = (
 # Controls of Linux 6.1 that longpipe does not model.
 NOT_MODELLED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
 PATHS: Final = 40
-# Number of runs of a path in Linux; BBR has several, because it draws its phase, and means are compared.
+# Number of runs of a path in Linux; BBR has several, because it draws its phase at random, so that means are compared.
 DRAWS: Final = {"bbr": PHASES}
 # Marking threshold of DCTCP's queue as a share of the buffer; at least two packets.
 MARKING_SHARE, LEAST_MARKING = 1 / 3, 2
@@ -36,21 +36,21 @@ COLUMNS: Final = (
 _TEXTS: Final = ("control", "rate", "round_trip", "discipline", "duration", "kernel")
 _WHOLE: Final = ("path", "draw", "buffer", "seed")
 _TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe validate linux-paths --collect")
-# Spacing of seeds: the seeds of a path's guest starts begin at its number times this.
+# Spacing of seeds: the first seed of a path's guest starts is the path's number times this.
 SEEDS_APART: Final = 1000
 
 Run = tuple[LinuxControl, int, int]
 
 
 def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
-    """Draws path `number` (from 0) of a control, and its loss probability; `linux_tables.draw` draws other paths."""
+    """Draws a control's path `number` (from 0) and its loss probability; its paths are not `linux_tables.draw`'s."""
     case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - not used for cryptography
     discipline = _marking(case.buffer) if control == "dctcp" else case.discipline
     return case.model_copy(update={"flows": (LinuxFlow(control=control),), "discipline": discipline}), loss
 
 
 def _marking(buffer: int) -> str:
-    """Returns RED as a step, which marks every packet that finds more than MARKING_SHARE of the buffer."""
+    """Returns RED configured as a step, which marks every packet that finds more than MARKING_SHARE of the buffer."""
     packets = max(LEAST_MARKING, round(buffer * MARKING_SHARE))
     # `tc` requires a maximum above the minimum: two bytes in Linux correspond to one byte in longpipe, whose packets
     # are shorter.
@@ -60,7 +60,7 @@ def _marking(buffer: int) -> str:
 
 
 def read(file: Path) -> pd.DataFrame:
-    """Returns the finished runs of a file, if it exists. Raises ScenarioError for a file of other content."""
+    """Returns the finished runs of a file, if the file exists. Raises ScenarioError if it has other content."""
     return _TABLE.read(file)
 
 
@@ -79,9 +79,9 @@ def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -
 
 
 def tick(control: LinuxControl, number: int, one: int, seed: int) -> float:
-    """Returns how long after a tick of the guest's clock a run began [s].
+    """Returns the time [s] from a tick of the guest's clock to the start of a run.
 
-    `seed` encodes how many runs of the path were finished when the guest started.
+    `seed` encodes the number of the path's runs that were finished when the guest started.
     """
     finished = seed % SEEDS_APART
     runs = [(each, number, which) for each in CONTROLS for which in range(DRAWS.get(each, 1))]

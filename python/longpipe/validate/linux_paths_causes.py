@@ -1,4 +1,4 @@
-"""Causes of the differences between longpipe and Linux over the random paths of `linux_paths`, where they are known."""
+"""Causes of the differences between longpipe and Linux over the random paths of `linux_paths`, if they are known."""
 
 from typing import Final
 

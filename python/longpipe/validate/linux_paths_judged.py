@@ -1,4 +1,4 @@
-"""Runs random paths in longpipe, and judges them by recorded results of Linux."""
+"""Runs random paths in longpipe, and judges them against recorded results of Linux."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -14,7 +14,7 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 from longpipe.validate.linux_paths import DRAWN, draw, tick
 
 TOLERANCES: Final = Tolerances(goodput=0.03, round_trip=0.05, counts=0.15)
-# Required shares of a control's paths on which goodput and RTT agree, and on which packet counts agree.
+# Required shares of a control's paths on which goodput and RTT must agree, and on which packet counts must agree.
 STEADY_SHARE, COUNTS_SHARE = 0.9, 0.8
 TIMES: Final = ("goodput_mbps", "srtt_ms")
 # Columns of Linux's results by judged quantity.
@@ -28,7 +28,7 @@ COLUMNS: Final = {
 
 
 class PathJudgement:
-    """A path of a control: means over all draws of Linux and equally many of longpipe."""
+    """Judgement of a control's path: means over all of Linux's draws and as many of longpipe's."""
 
     def __init__(self, control: str, path: int, judgements: list[Judgement]) -> None:
         self.control, self.path, self.judgements = control, path, judgements
@@ -44,7 +44,7 @@ class PathJudgement:
 
 
 def judged(found: pd.DataFrame) -> list[PathJudgement]:
-    """Judges every path in a table of `linux_paths.read`, control by control."""
+    """Judges every path in a table that `linux_paths.read` returns, control by control."""
     return [_judged(str(control), int(str(path)), rows) for (control, path), rows in found.groupby(["control", "path"])]
 
 

@@ -1,4 +1,4 @@
-"""Random paths whose rate varies over time, over queue disciplines: draws them and measures Linux's runs."""
+"""Random paths with time-varying rates and various queue disciplines: draws them and measures Linux's runs."""
 
 from random import Random
 from typing import Final
@@ -18,14 +18,14 @@ DISCIPLINES: Final = (
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno")
 ROOM: Final = 1000
 DURATION_S: Final = 40
-# Range of rates [bit/s] and of the time between two changes [s], and the time step in which the guest can change its
-# token bucket.
+# Range of rates [bit/s] and of the time between two changes [s], and the guest's time step for changes of its token
+# bucket.
 RATES: Final = (4e6, 40e6)
 LEAST_S, MOST_S, STEP_S = 1.0, 5.0, 0.02
 
 
 def draw_varying(number: int) -> LinuxCase:
-    """Draws a path of 20 to 100 ms, a new rate every 1 to 5 s, 1 to 3 flows of CUBIC or Reno, and a discipline."""
+    """Draws a path of 20 to 100 ms, a new rate every 1 to 5 s, 1 to 3 CUBIC or Reno flows, and a discipline."""
     random = Random(f"varying path {number}")  # noqa: S311 - not used for cryptography
     discipline = DISCIPLINES[number % len(DISCIPLINES)]
     flows = tuple(

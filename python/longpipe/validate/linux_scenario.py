@@ -1,6 +1,6 @@
-"""Translates a scenario with one bottleneck into a case of `linux`, and compares its goodput with that of Linux's TCP.
+"""Translates a scenario with one bottleneck into a case of `linux`, and compares its goodput with that of TCP in Linux.
 
-The path has the scenario's rate, minimum RTT, buffer, queue, losses, jitter and their changes over time.
+The path has the scenario's rate, minimum RTT, buffer, queue, losses, jitter and the changes of these over time.
 `docs/linux.md` lists the differences between the kernel's TCP and the scenario's, for example its clock of 100 ticks
 per second.
 """
@@ -31,17 +31,17 @@ PS_PER_S: Final = 10**12
 STEP_PS: Final = round(WRITE_S * PS_PER_S)
 # Length of a pure ACK [bytes]: IP 20, TCP 20, timestamps 12.
 ACK_BYTES: Final = 52
-# Minimum rate of the return path, as a share of the trunk's: below it ACKs queue, for which the guest has no
-# bottleneck.
+# Minimum rate of the return path, as a share of the trunk's: below this share, ACKs would queue, and the guest has no
+# bottleneck on the return path.
 LEAST_RETURN: Final = 0.1
-# Number of packets that represents an unlimited buffer.
+# Number of packets that stands for an unlimited buffer.
 UNLIMITED: Final = 1_000_000
 _LINK: Final = {"from", "to", "rate_bps", "delay_ps", "buffer", "policy", "loss", "scheduler", "motion", "conditioners"}
 
 
 @dataclass(frozen=True)
 class LinuxReplay:
-    """Goodput of each flow with each seed, in Linux and in longpipe [bit/s]: lists over seeds for each flow."""
+    """Goodput [bit/s] in Linux and in longpipe: for each flow, a list with one value per seed."""
 
     controls: tuple[str, ...]
     linux: tuple[tuple[float, ...], ...]
@@ -51,8 +51,8 @@ class LinuxReplay:
     def frame(self) -> pd.DataFrame:
         """Returns a row per flow: `control`, mean goodputs [Mbit/s], their minima and maxima, and `difference`.
 
-        The difference of the means and half of its 95 % interval, `margin`, are relative to Linux's mean; the margin of
-        one seed is nan.
+        The difference of the means and `margin`, the half-width of its 95 % interval, are relative to Linux's mean;
+        with only one seed, the margin is NaN.
         """
         rows = []
         for control, linux, longpipe in zip(self.controls, self.linux, self.longpipe, strict=True):
@@ -67,9 +67,9 @@ class LinuxReplay:
 
 
 def _margin(linux: Sequence[float], longpipe: Sequence[float]) -> float:
-    """Returns half of the interval of the difference of two means with independent seeds, relative to Linux's mean.
+    """Returns the half-width of the interval of the difference of two means, relative to Linux's mean.
 
-    The degrees of freedom are those of one of the samples, the minimum of Welch's t.
+    The seeds are independent. The degrees of freedom are those of one sample, which is the minimum for Welch's t.
     """
     count, mean = len(linux), statistics.fmean(linux)
     if count < 2 or not mean:
@@ -97,7 +97,10 @@ def replay(scenario: Scenario, seeds: Sequence[int]) -> LinuxReplay:
 
 
 def case_of(scenario: Scenario) -> LinuxCase:
-    """Returns the case of a scenario; raises ScenarioError that names the first field that Linux's path lacks."""
+    """Converts a scenario to a case.
+
+    Raises a ScenarioError that names the first field that Linux's path cannot represent.
+    """
     if not isinstance(scenario.network, Dumbbell):
         raise ScenarioError(f"network.kind: {scenario.network.kind}; Linux's path needs a dumbbell")
     if scenario.framing != "ip":
@@ -111,7 +114,7 @@ def case_of(scenario: Scenario) -> LinuxCase:
     motion = trunk.get("motion", {})
     rates = _rates(trunk)
     rounds = _round_trips(links, first, rates, motion, back.get("motion", {}))
-    # Without a handshake the setting is absent, and `_flow` rejects the flow.
+    # If a flow has no handshake, this setting is absent, and `_flow` later rejects the flow.
     handshake_ps = max(one["tcp"].get("handshake", False) * rounds[0] for one in flows)
     return LinuxCase(
         rate=rates[0],
@@ -130,7 +133,7 @@ def case_of(scenario: Scenario) -> LinuxCase:
 
 
 def _check_network(scenario: Scenario, resolved: Mapping[str, Any]) -> None:
-    """Raises ScenarioError for parts other than links that Linux's path lacks."""
+    """Raises ScenarioError for parts, other than links, that Linux's path cannot represent."""
     network = scenario.network
     for name in ("pep", "vbr"):
         if getattr(network, name) is not None:
@@ -150,7 +153,7 @@ def _check_network(scenario: Scenario, resolved: Mapping[str, Any]) -> None:
 def _check_links(
     trunk: Mapping[str, Any], back: Mapping[str, Any], links: Sequence[Mapping[str, Any]], flow: Mapping[str, Any]
 ) -> None:
-    """Raises ScenarioError for features of links that Linux's path lacks."""
+    """Raises ScenarioError for features of links that Linux's path cannot represent."""
     slowest = min(rate for _, rate in _steps(back))
     fastest = max(rate for _, rate in _steps(trunk))
     if slowest < LEAST_RETURN * fastest:
@@ -187,13 +190,13 @@ def _check_motion(motion: Mapping[str, Any], field: str) -> None:
 
 
 def _steps(link: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Returns instants [ps] and rates of a link [bit/s] from instant 0 on."""
+    """Returns a link's rates [bit/s], each with the instant [ps] from which it applies; the first is at 0."""
     steps = [(int(at), int(rate)) for at, rate in link.get("motion", {}).get("service", {}).get("steps", ())]
     return steps if steps and steps[0][0] == 0 else [(0, int(link["rate_bps"])), *steps]
 
 
 def _rates(trunk: Mapping[str, Any]) -> dict[int, str]:
-    """Returns the bucket's rate by instant [ps], which counts Ethernet's headers."""
+    """Returns the token bucket's rate, including Ethernet's headers, by instant [ps]."""
     found = {}
     for at, rate in _steps(trunk):
         if rate == 0:
@@ -209,7 +212,7 @@ def _round_trips(
     forth: Mapping[str, Any],
     back: Mapping[str, Any],
 ) -> dict[int, int]:
-    """Returns the minimum RTT by instant, both in ps: delays of all links, and the transmission times of a packet."""
+    """Returns the minimum RTT [ps] by instant [ps]: the delays of all links plus a packet's transmission times."""
     fixed = sum(transmission_ps(WIRE_BYTES, links[place]["rate_bps"]) for place in (flow["route"][0], flow["route"][2]))
     fixed += sum(transmission_ps(ACK_BYTES, links[place]["rate_bps"]) for place in flow["return_route"])
     fixed += sum(links[way[end]]["delay_ps"] for way in (flow["route"], flow["return_route"]) for end in (0, 2))
@@ -225,7 +228,7 @@ def _round_trips(
 
 
 def _delays(link: Mapping[str, Any], motion: Mapping[str, Any]) -> dict[int, int]:
-    """Returns a link's delay by instant, both in ps."""
+    """Returns a link's delay [ps] by instant [ps]."""
     knots = [(int(at), int(delay)) for at, delay in motion.get("delay", {}).get("knots_ps", ())]
     # The first delay applies from the beginning.
     first = knots[0][1] if knots else int(link["delay_ps"])
@@ -233,7 +236,7 @@ def _delays(link: Mapping[str, Any], motion: Mapping[str, Any]) -> dict[int, int
 
 
 def _rounded(at_ps: int) -> int:
-    """Returns the nearest instant at which the guest can change its path."""
+    """Returns the nearest instant [ps] at which the guest can change its path."""
     return round(at_ps / STEP_PS) * STEP_PS
 
 
@@ -281,7 +284,7 @@ def _jitter(trunk: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _hystart(flows: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns whether CUBIC has HyStart, which all of Linux's CUBIC flows share."""
+    """Returns whether CUBIC uses HyStart, a setting that all of Linux's CUBIC flows share."""
     found = {flow["tcp"]["congestion"]["hystart"] for flow in flows if _kind(flow["tcp"]["congestion"]) == "cubic"}
     if not found <= {"linux", "none"} or len(found) > 1:
         raise ScenarioError(
@@ -291,7 +294,7 @@ def _hystart(flows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _flow(scenario: Scenario, number: int, handshake_ps: int) -> LinuxFlow:
-    """Returns a flow, which sends after the time of its handshake: Linux's connections exist at the start."""
+    """Returns a flow, which starts later by its handshake, because Linux's connections exist from the start."""
     flow = scenario.resolved["flows"][number]
     if flow["traffic"]["kind"] != "greedy":
         raise ScenarioError(f"traffic: {flow['traffic']['kind']}; needs greedy")
@@ -309,7 +312,7 @@ def _flow(scenario: Scenario, number: int, handshake_ps: int) -> LinuxFlow:
 
 
 def _unlike_linux(scenario: Scenario, flow: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the fields of a flow's TCP that differ from those of the profile of Linux with the same control."""
+    """Yields the fields of a flow's TCP that differ from those in Linux's profile with the same control."""
     congestion = flow["tcp"]["congestion"]
     bare: Any = _kind(congestion)
     if bare == "cubic" and congestion["hystart"] == "none":

@@ -1,4 +1,4 @@
-"""Random paths with AQM that several connections share, in Linux."""
+"""Random paths with AQM, in Linux, each shared by several connections."""
 
 from collections.abc import Sequence
 from random import Random
@@ -10,7 +10,8 @@ import numpy.typing as npt
 from longpipe.validate.linux import PACKET_BYTES, STEADY, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, seconds
 
 SHARED: Final = 20
-# Seeds per path, because some results depend on single packets, and differences must be systematic.
+# Number of seeds per path: several, because some results depend on single packets, and only systematic differences
+# count.
 SEEDS: Final = 6
 MOST_FLOWS: Final = 8
 DISCIPLINES: Final = ("codel", "fq_codel", "pie", "red")
@@ -19,14 +20,14 @@ CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "bbr")
 ROOM: Final = 1000
 # Interval between the starts of connections [s].
 APART_S: Final = 0.5
-# RED's minimum threshold: packets, or the data of this time [s] (Floyd, Gummadi and Shenker 2001).
+# RED's minimum threshold: the larger of 5 packets and the data sent in this time [s] (Floyd, Gummadi and Shenker 2001).
 RED_LEAST, RED_TARGET_S = 5, 0.0025
-# Rate above which half the duration suffices [bit/s].
+# Rate [bit/s] above which half of the duration is sufficient.
 FAST: Final = 25e6
 
 
 def draw_shared(number: int) -> LinuxCase:
-    """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM, and one to eight connections of CUBIC, Reno or BBR."""
+    """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM, and 1 to 8 connections that use CUBIC, Reno or BBR."""
     random = Random(f"shared path {number}")  # noqa: S311 - not used for cryptography
     rate, round_trip = between(random, 5e6, 50e6), between(random, 0.010, 0.200)
     words = [random.choice(DISCIPLINES)]
@@ -51,7 +52,7 @@ def draw_shared(number: int) -> LinuxCase:
 
 
 def shared_measures(found: LinuxRun) -> dict[str, float | int]:
-    """Returns goodput, fairness and median delay after the first third, and losses and marks of the whole run."""
+    """Returns goodput, fairness and median delay after the first third, and losses and marks over the whole run."""
     end = seconds(found.case.duration)
     begin = round(end * STEADY, 1)
     flows = range(len(found.case.flows))

@@ -1,4 +1,4 @@
-"""Stored results of Linux 6.1 on given paths, in tests/data/linux, for tests without Linux.
+"""Stored results of Linux 6.1 on given paths, in tests/data/linux, for tests that run without Linux.
 
 `longpipe validate linux-tables tests/data/linux` writes them.
 """
@@ -32,9 +32,9 @@ from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared, shared_me
 CONTROLS: Final[tuple[LinuxControl, ...]] = tuple(
     name for name in get_args(LinuxControl) if name not in ("dctcp", "yeah", "cdg", "nv", "lp")
 )
-# Columns of the series that the tables keep.
+# Columns of a run's series that are stored in the tables.
 KEPT: Final = ("cwnd", "ssthresh", "srtt_us", "rttvar_us", "ca_state", "bytes_acked", "delivered", "retransmits")
-# Length of the start over which goodput is measured separately [s].
+# Length [s] of the initial period over which goodput is measured separately.
 FIRST_S: Final = 5.0
 # Lists of data packets to lose in `losses`, by number of arrival.
 LISTS: Final[dict[str, tuple[int, ...]]] = {
@@ -45,7 +45,7 @@ LISTS: Final[dict[str, tuple[int, ...]]] = {
     "every-10000": tuple(range(10000, 500000, 10000)),
     "every-1000": tuple(range(1000, 500000, 1000)),
 }
-# Data packets to lose in a transfer of SEGMENTS; ("again", n) is the latest retransmission of the data of packet n.
+# Data packets to lose in a transfer of SEGMENTS; ("again", n) is the latest retransmission of packet n's data.
 Lost = int | tuple[str, int]
 SEGMENTS: Final = 200
 TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
@@ -70,14 +70,15 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
 )
-# Number of seeds for BBR, whose phase is random, and its paths: the path of `controls`, and the path in the commit
-# message of Linux's BBR.
+# Number of seeds for BBR, whose phase is random; and its paths: that of `controls`, and the one in the commit message
+# that added BBR to Linux.
 PHASES: Final = 6
 PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
     {"round_trip": "100 ms", "buffer": 100},
     {"round_trip": "40 ms", "buffer": 1000},
 )
-# Disciplines with a limit of 1000 packets, each with its number of seeds; random disciplines have several.
+# Disciplines with a limit of 1000 packets, each with its number of seeds; disciplines that use random numbers have
+# several.
 QUEUES: Final = {
     "codel": 1,
     "codel ecn": 1,
@@ -85,15 +86,15 @@ QUEUES: Final = {
     "pie": 16,
     "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 16,
 }
-# Controls that longpipe only has as modules of Linux, and Vegas, on which YeAH is based; and the number of seeds of
+# Controls that longpipe has only as Linux modules, and Vegas, on which YeAH is based; and the number of seeds of
 # controls that draw random numbers.
 MODULES: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "vegas", "yeah")
 DRAWS: Final = {"cdg": 8}
 # Step marking at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
 PATHS: Final = 40
-# Number of packets for which losses are drawn, relative to those that the rate allows; retransmissions after queue
-# drops add packets.
+# Number of packets for which losses are drawn, as a multiple of the number that the rate allows; retransmissions after
+# queue drops add packets.
 COPIES: Final = 1.25
 # Maximum amount of data in a path and its buffer [bytes]: half of the receiver's largest window.
 MOST_BYTES: Final = 16e6
@@ -103,7 +104,7 @@ Tell = Callable[[str], None]
 
 
 def controls(tell: Tell) -> Files:
-    """Runs one greedy flow of each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
+    """Runs one greedy flow with each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
     found = [_run_and_report(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
     return {
         "controls.csv": pd.DataFrame([{"control": one.case.flows[0].control, **measures(one)} for one in found]),
@@ -112,7 +113,7 @@ def controls(tell: Tell) -> Files:
 
 
 def modules(tell: Tell) -> Files:
-    """Runs the controls that longpipe has only as modules, over the path of `controls`; DCTCP over step marking.
+    """Runs the controls that longpipe has only as modules, over the path of `controls`; and DCTCP over step marking.
 
     CDG backs off at random and therefore has eight seeds.
     """
@@ -144,7 +145,7 @@ def losses(tell: Tell) -> Files:
 
 
 def transfers(tell: Tell) -> Files:
-    """Captures transfers of 200 segments with lists of lost packets: 10 Mbit/s, 100 ms; each segment and each ACK."""
+    """Captures transfers of 200 segments with lists of lost packets: 10 Mbit/s, 100 ms; stores segments and ACKs."""
     rows, sent, acks = [], [], []
     for control in ("cubic", "reno"):
         for number, found in enumerate(_transfers(control)):
@@ -168,7 +169,7 @@ def transfers(tell: Tell) -> Files:
 
 
 def module_transfers(tell: Tell) -> Files:
-    """Runs the lists of `transfers` for every control; returns the segments sent, in order."""
+    """Runs the loss lists of `transfers` with every control; returns the segments sent, in order."""
     rows = []
     for control in CONTROLS:
         for number, found in enumerate(_transfers(control)):
@@ -194,7 +195,7 @@ def phases(tell: Tell) -> Files:
 
 
 def queues(tell: Tell) -> Files:
-    """Runs CUBIC, Reno and BBR over each AQM, and DCTCP over step marking: 10 Mbit/s, 100 ms, 60 s."""
+    """Runs CUBIC, Reno and BBR over each AQM, and DCTCP over a step-marking queue: 10 Mbit/s, 100 ms, 60 s."""
     draws: list[tuple[LinuxControl, str, int]] = [
         (control, discipline, seed)
         for discipline, seeds in QUEUES.items()
@@ -237,7 +238,7 @@ def varying_paths(tell: Tell) -> Files:
 
 
 def policers(tell: Tell) -> Files:
-    """Measures each datagram through policers, and TCP over policed paths."""
+    """Measures each datagram that passes a policer, and TCP over policed paths."""
     datagrams = []
     for frame in linux_conditioners.measured(linux_conditioners.POLICED):
         tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
@@ -259,7 +260,7 @@ def policers(tell: Tell) -> Files:
 
 
 def shapers(tell: Tell) -> Files:
-    """Measures each datagram through token bucket filters."""
+    """Measures each datagram that passes a token bucket filter."""
     datagrams = []
     for frame in linux_conditioners.measured(linux_conditioners.SHAPED):
         tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
@@ -274,7 +275,7 @@ def shapers(tell: Tell) -> Files:
 
 
 def cake(tell: Tell) -> Files:
-    """Measures each datagram through CAKE, and TCP over random paths whose bottleneck is CAKE."""
+    """Measures each datagram that passes CAKE, and TCP over random paths whose bottleneck is CAKE."""
     datagrams = []
     for frame in linux_conditioners.measured(linux_conditioners.CAKED):
         tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
@@ -303,7 +304,7 @@ def delays(tell: Tell) -> Files:
 
 
 def paths(tell: Tell, count: int = PATHS) -> Files:
-    """Runs CUBIC, BBR and Reno over random paths with lists of lost packets: 60 s, or 30 s above 25 Mbit/s."""
+    """Runs CUBIC, BBR and Reno over random paths with lists of lost packets, for 60 s, or for 30 s above 25 Mbit/s."""
     draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
     rows = []
     for number, (control, seeds) in product(range(count), draws):
@@ -345,7 +346,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
 
 
 def draw(number: int) -> tuple[LinuxCase, float]:
-    """Draws a path: 5 to 100 Mbit/s, 10 to 600 ms, a buffer of 1/4 to 4 BDP, no loss or a probability of 1e-5 to 1e-2.
+    """Draws a path: 5 to 100 Mbit/s, 10 to 600 ms, a buffer of 1/4 to 4 BDP, and loss (none, or 1e-5 to 1e-2).
 
     Returns the case, which lists the lost packets by number, and the loss probability from which the list was drawn.
     """
@@ -375,7 +376,7 @@ def draw_from(random: Random) -> tuple[LinuxCase, float]:
 
 
 def measures(found: LinuxRun) -> dict[str, float | int]:
-    """Returns the measures of a run of one flow: goodput after the first third and before, median SRTT, counts."""
+    """Returns the measures of a run with one flow: goodput before and after its first third, median SRTT, counts."""
     end = seconds(found.case.duration)
     steady = round(end * STEADY, 1)
     return {
@@ -407,9 +408,9 @@ def _series(found: LinuxRun, **about: str) -> pd.DataFrame:
 
 
 def _transfers(control: LinuxControl) -> list[LinuxRun]:
-    """Runs the transfer with each of TRANSFERS, repeated for each retransmission to lose.
+    """Runs the transfer with each of TRANSFERS, and repeats it once for each retransmission to be lost.
 
-    The packet number of a retransmission is only known from a run.
+    The packet number of a retransmission is known only after a run.
     """
     numbers = [[one for one in lost if isinstance(one, int)] for lost in TRANSFERS]
     again = [[one[1] for one in lost if not isinstance(one, int)] for lost in TRANSFERS]

@@ -1,4 +1,4 @@
-"""Datagrams over a live path, compared with `netem` of a Linux guest whose clock is virtual."""
+"""Datagrams over a live path, compared with `netem` in a Linux guest with a virtual clock."""
 
 import math
 import tempfile
@@ -22,12 +22,12 @@ from longpipe.validate.linux_conditioners import ETHERNET_BYTES, HEADERS_BYTES, 
 PORT: Final = 5202
 LENGTH: Final = 1000
 DATAGRAMS: Final = 10_000
-# Delays that differ by less count as equal [ms]: the time that the machine takes to send and to deliver a packet.
+# Delays that differ by less than this [ms] count as equal; the machine takes this time to send and deliver a packet.
 WITHIN_MS: Final = 0.2
-# Two samples of n and m from one distribution have a Kolmogorov-Smirnov distance above this times sqrt(1/n + 1/m) with
-# a probability below 1e-6.
+# The Kolmogorov-Smirnov distance of two samples of sizes n and m from one distribution exceeds this times sqrt(1/n +
+# 1/m) with a probability below 1e-6.
 DISTANCE: Final = 2.7
-# Accepted difference of the loss shares, in standard deviations.
+# Accepted difference between the shares of lost datagrams, in standard deviations.
 DEVIATIONS: Final = 4.0
 BATCHES: Final = 50
 TIMEOUT_S: Final = 1800.0
@@ -37,7 +37,7 @@ Delays = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NetemCase:
-    """A path, as netem's arguments and as fields of a dumbbell, and the mean rate of datagrams at random times."""
+    """A path (as netem's arguments and as a dumbbell's fields) and the mean rate of datagrams sent at random times."""
 
     name: str
     words: str
@@ -102,7 +102,7 @@ CASES: Final = {
 
 @dataclass(frozen=True)
 class NetemComparison:
-    """Delays of one case in the order of sending [ms], NaN for lost datagrams."""
+    """Delays [ms] of one case's datagrams in the order in which they were sent; NaN for lost ones."""
 
     case: NetemCase
     netem: Delays
@@ -110,7 +110,7 @@ class NetemComparison:
     certificate: Certificate
 
     def distance(self, within_ms: float = WITHIN_MS) -> float:
-        """Returns the Kolmogorov-Smirnov distance of the delays; delays closer than `within_ms` count as equal."""
+        """Returns the Kolmogorov-Smirnov distance between the delays; those closer than `within_ms` count as equal."""
         netem, live = (np.sort(delays[~np.isnan(delays)]) for delays in (self.netem, self.live))
         at = np.concatenate([netem, live])
         apart = 0.0
@@ -122,7 +122,7 @@ class NetemComparison:
 
     @property
     def loss_difference(self) -> float:
-        """Returns the difference of the loss shares in standard deviations, which include bursts of losses."""
+        """Returns the difference of the loss shares in standard deviations, which account for losses in bursts."""
         shares = [np.isnan(delays).astype(float) for delays in (self.netem, self.live)]
         variance = sum(
             np.var([part.mean() for part in np.array_split(share, BATCHES)], ddof=1) / BATCHES for share in shares
@@ -133,7 +133,7 @@ class NetemComparison:
         return float(difference / variance**0.5) if variance else math.inf
 
     def agrees(self, within_ms: float = WITHIN_MS) -> bool:
-        """Returns whether delays and losses differ by no more than chance."""
+        """Returns whether delays and losses differ by no more than chance explains."""
         arrived = [max(1, int(np.sum(~np.isnan(delays)))) for delays in (self.netem, self.live)]
         largest = DISTANCE * (1 / arrived[0] + 1 / arrived[1]) ** 0.5
         return self.distance(within_ms) <= largest and self.loss_difference <= DEVIATIONS
@@ -145,7 +145,7 @@ def lost_share(delays: Delays) -> float:
 
 
 def spread_ms(delays: Delays) -> tuple[float, ...]:
-    """Returns mean, 1 %, 50 % and 99 % of the delays [ms]; NaN if every datagram was lost."""
+    """Returns the mean and the 1 %, 50 % and 99 % quantiles of the delays [ms]; NaN if every datagram was lost."""
     arrived = delays[~np.isnan(delays)]
     if not len(arrived):
         return (math.nan,) * 4
@@ -153,7 +153,7 @@ def spread_ms(delays: Delays) -> tuple[float, ...]:
 
 
 def compare(cases: Sequence[NetemCase], count: int = DATAGRAMS, settings: Settings = USUAL) -> list[NetemComparison]:
-    """Sends `count` datagrams over a live path, and through netem with the sending times of the live path.
+    """Sends `count` datagrams over a live path, and through netem with the same sending times.
 
     Raises ScenarioError if user-mode Linux is unavailable, and RunError if live paths are not possible.
     """
@@ -173,7 +173,7 @@ def compare(cases: Sequence[NetemCase], count: int = DATAGRAMS, settings: Settin
 def over_live(
     case: NetemCase, count: int, settings: Settings = USUAL
 ) -> tuple[npt.NDArray[np.int64], Delays, Certificate]:
-    """Sends datagrams over a live path, about `case.rate_bps`; returns sending times [ns] and delays [ms]."""
+    """Sends datagrams over a live path at about `case.rate_bps`; returns sending times [ns] and delays [ms]."""
     made = plan(case.scenario, ("source1", "sink1"))
     planned = DatagramCase(case.name, case.rate_bps, (LENGTH,), case.words, count).datagrams
     with tempfile.TemporaryDirectory(prefix="longpipe-netem-") as name:
@@ -184,7 +184,7 @@ def over_live(
 
 
 def _read(folder: Path) -> tuple[npt.NDArray[np.int64], Delays]:
-    """Returns sending times relative to the first [ns], and delays [ms]."""
+    """Returns sending times [ns] relative to the first one, and delays [ms]."""
     sent = pd.read_csv(folder / "sent.csv")["sent_ns"].to_numpy()
     arrived = pd.read_csv(folder / "arrivals.csv")
     number = arrived["number"].to_numpy()

@@ -1,4 +1,4 @@
-"""ns-2 with the settings of 2000: one TCP connection over one bottleneck.
+"""ns-2 with settings that were usual in 2000: one TCP connection over one bottleneck.
 
 The settings are coarse ticks, an initial window of 1, no SYN, no limited transmit, and windows halved to whole
 segments.
@@ -37,7 +37,7 @@ VARIABLE_FIELDS: Final = 7
 
 @dataclass(frozen=True)
 class Ns2Run:
-    """Results of ns-2: frames of `s` and `segment` in order of time, and the sender's counters."""
+    """Results of ns-2: data frames with `s` and `segment` in order of time, and the sender's counters."""
 
     sent: pd.DataFrame
     lost: pd.DataFrame
@@ -47,7 +47,7 @@ class Ns2Run:
 
 
 class Step(NamedTuple):
-    """A step of ns-2's sender: a segment sent (`send`), the next expected (`ack`), or a variable and its new value."""
+    """A step of ns-2's sender: a segment sent (`send`), a cumulative ACK (`ack`), or a variable and its new value."""
 
     s: float
     kind: str
@@ -60,7 +60,7 @@ def available() -> bool:
 
 
 def run(arguments: Sequence[object]) -> Ns2Run:
-    """Runs ns2.tcl, which documents its arguments. Raises ScenarioError if ns-2 is missing."""
+    """Runs ns2.tcl; that script documents its arguments. Raises ScenarioError if ns-2 is missing."""
     *before, end = lines(arguments)
     data = [line for line in before if line[4] == "tcp"]
     events = {
@@ -87,7 +87,7 @@ def watch(arguments: Sequence[object]) -> list[Step]:
 
 
 def lines(arguments: Sequence[object], name: str = SCRIPT) -> list[list[str]]:
-    """Returns the fields of each line that a script prints, by default ns2.tcl; the last line is its "end".
+    """Returns the fields of each line that a script prints, by default ns2.tcl; the last line is "end".
 
     In a trace, packets have event, time, from, to, type, bytes, flags, flow, source, destination, number, packet;
     variables have time, source, port, destination, port, name, value.

@@ -1,7 +1,7 @@
-"""Runs the same injected drops in longpipe and in ns-2, and compares order and times of segments.
+"""Runs the same injected drops in longpipe and in ns-2, and compares the order and times of the segments.
 
-One connection sends a file over an IP bottleneck, because cells would round times. The other links are a thousand times
-faster and have no delay.
+One connection sends a file over an IP bottleneck, because cells would round times. All other links are a thousand times
+faster than the bottleneck and have no delay.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def _sorted(value: object) -> object:
 
 
 class DropCase(Model):
-    """A connection and its lost packets; options select rules of longpipe in ns-2, and vice versa."""
+    """A connection and its lost packets; options select longpipe's rules in ns-2, and vice versa."""
 
     tcp: Flavor = Field(default="reno", description="Loss recovery")
     drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
@@ -141,7 +141,7 @@ class DropCase(Model):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Both simulators' segments in order of transmission: longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
+    """Both simulators' segments in order of transmission; columns: longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
 
     case: DropCase
     sent: pd.DataFrame
@@ -174,13 +174,13 @@ class Comparison:
 
     @property
     def largest_lag_s(self) -> float:
-        """Returns the largest difference in send times of equal segments, up to the first difference in order [s]."""
+        """Returns the largest difference [s] between send times of equal segments before the order first differs."""
         alike = self.sent.iloc[: self.first_difference]
         return float((alike["longpipe_s"] - alike["ns2_s"]).abs().max())
 
 
 def compare(case: DropCase) -> Comparison:
-    """Runs the case in both. Raises ScenarioError if ns-2 is missing."""
+    """Runs the case in longpipe and in ns-2. Raises ScenarioError if ns-2 is missing."""
     result = simulate(case.scenario())
     ours, theirs = _longpipe(case, result), ns2.run(case.arguments()).sent
     sent = pd.concat([ours.add_prefix("longpipe_"), theirs.add_prefix("ns2_")], axis=1)

@@ -11,13 +11,13 @@ from longpipe.validate.ns2_drops import Comparison
 from longpipe.validate.ns2_transfers import TransferComparison
 
 LONGPIPE, NS2, LOST = BLUE, ORANGE, VERMILION
-# Length of the detail, which starts shortly before the first loss, or at the start without losses.
+# Length of the detail, which starts shortly before the first loss, or at the transfer's start if there are no losses.
 BEFORE_S: Final = 0.15
 DETAIL_S: Final = 1.2
 
 
 def sequences(found: TransferComparison) -> pd.DataFrame:
-    """Returns the segments that both sent and lost: `simulator`, `event` (sent, lost), `s`, `segment`."""
+    """Returns the segments sent and lost in each simulator: `simulator`, `event` (sent or lost), `s`, `segment`."""
     frames = {
         ("ns-2", "sent"): found.ns2_sent,
         ("longpipe", "sent"): found.longpipe_sent,
@@ -30,7 +30,7 @@ def sequences(found: TransferComparison) -> pd.DataFrame:
 
 
 def sequence(found: TransferComparison) -> Figure:
-    """Draws the segments sent over time in both simulators: the whole transfer, and a detail from its first loss on."""
+    """Draws the segments sent over time in both simulators: the whole transfer, and a detail around its first loss."""
     points = sequences(found)
     lost = found.longpipe_lost
     begin = max(0.0, float(lost["s"].iloc[0]) - BEFORE_S) if len(lost) else 0.0

@@ -1,4 +1,4 @@
-"""Arriving flows over one bottleneck in longpipe and in ns-2: completion time of each flow."""
+"""Compares completion times of flows that arrive over time at one bottleneck, in longpipe and in ns-2."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from longpipe.validate import ns2
 from longpipe.validate.ns2_transfers import ACK_BYTES, TICK_S, agent_options, path_arguments
 
 SCRIPT: Final = "ns2_flows.tcl"
-# Time after the last arrival within which all flows are complete.
+# Time [s] after the last arrival within which all flows complete.
 _REST_S: Final = 1000
-# Maximum number of flows at one time.
+# Maximum number of simultaneous flows.
 _MOST: Final = 2000
 
 
 @dataclass(frozen=True)
 class FlowsComparison:
-    """A row per flow: arrival_s, segments, and the completion times longpipe_s and ns2_s, from arrival on."""
+    """A row per flow: arrival_s, segments, and the completion times longpipe_s and ns2_s, counted from the arrival."""
 
     flows: pd.DataFrame
 

@@ -26,7 +26,7 @@ DROPS, SPANS, STARTS = (1, 2, 3, 4, 5, 6, 8), (8, 20, 60, 150), 150
 
 
 def draw(tcp: Flavor, seed: int) -> DropCase:
-    """Draws a case: 1 to 8 drops, and every option of the flavor."""
+    """Draws a case: 1 to 8 drops, and a value of every option of the flavor."""
     random = Random(f"{tcp} {seed}")  # noqa: S311 - not used for cryptography
     first, span = random.randrange(STARTS), random.choice(SPANS)
     drop = [random.randrange(first, first + span) for _ in range(random.choice(DROPS))]

@@ -12,14 +12,14 @@ from longpipe.validate.ns2_drops import Comparison, DropCase
 DUPLICATES: Final = 3
 # Minimum ssthresh [segments].
 SMALLEST_WINDOW: Final = 2
-# ns-2 clears srtt when the backoff exceeds 8, like 4.4BSD, but backs off beyond 4.4BSD's limit of 64.
+# ns-2 clears srtt when the backoff exceeds 8, like 4.4BSD, but its backoff exceeds 4.4BSD's limit of 64.
 FORGETFUL_BACKOFF, LARGEST_BACKOFF = 8, 64
 # Tolerance for times in ns-2's trace, whose resolution is a microsecond.
 INSTANT_S: Final = 2e-6
 
 
 class Rule(Enum):
-    """A rule that only ns-2 follows; `remedy` contains options with which both programs agree."""
+    """A rule that only ns-2 follows; `remedy` contains the options that make both programs agree."""
 
     SMALL_WINDOW = "a fast retransmit halves the window even below two segments", "--guard"
     BEYOND_WINDOW = "the flywheel sends beyond the receiver's window", "--no-hoe, or a larger --window"
@@ -47,7 +47,7 @@ class Rule(Enum):
 
 
 def explain(comparison: Comparison) -> Rule | None:
-    """Returns the first rule that ns-2 followed before the first difference, or at any time if there is none."""
+    """Returns the first rule that ns-2 followed before the first difference, or at any time if the runs agree."""
     last = len(comparison.sent) if comparison.first_difference is None else comparison.first_difference
     sender = _Sender(comparison.case)
     followed = [found for step in ns2.watch(comparison.case.arguments()) for found in sender.follow(step)]
@@ -81,7 +81,7 @@ class _Sender:
     expired_sent: int = 0
 
     def follow(self, step: Step) -> Iterator[tuple[int, Rule]]:
-        """Yields the rules that a step shows, each with the number of segments sent so far."""
+        """Yields the rules that a step reveals, each with the number of segments sent so far."""
         if step.s - self.expired_s < INSTANT_S and step.kind == "ack":
             yield self.expired_sent, Rule.RACE
         reaction = {

@@ -18,7 +18,7 @@ QUANTITIES: Final = ("completion_time_s", "losses", "first_losses", "timeouts", 
 
 @dataclass(frozen=True)
 class TransferComparison:
-    """Results of both: the QUANTITIES of each, and frames of `s` and `segment` of sent and lost packets.
+    """Results of both simulators: QUANTITIES, and data frames with `s` and `segment` of sent and lost packets.
 
     `first_losses` counts the losses of the first overflow, which ends slow start.
     """
@@ -32,7 +32,7 @@ class TransferComparison:
     ns2_lost: pd.DataFrame
 
     def _repr_html_(self) -> str:
-        """Returns each quantity of both, for notebooks."""
+        """Returns HTML with each quantity in both simulators, for notebooks."""
         from longpipe.notebook import paragraph, table
 
         rows = [(name, f"{self.longpipe[name]:.6g}", f"{self.ns2[name]:.6g}") for name in QUANTITIES]
@@ -45,13 +45,13 @@ class TransferComparison:
         return self.longpipe["completion_time_s"] / self.ns2["completion_time_s"] - 1
 
     def row(self) -> dict[str, Any]:
-        """Returns factors, each quantity of both, and `difference`."""
+        """Returns the factors, each quantity in both simulators, and `difference`."""
         pairs = [(f"{name}_{kind}", getattr(self, kind)[name]) for name in QUANTITIES for kind in ("longpipe", "ns2")]
         return {**vars(self.transfer), **dict(pairs), "difference": self.difference}
 
 
 def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
-    """Runs a transfer in both, with or without the guard against repeated fast retransmits (`bugFix_`).
+    """Runs a transfer in longpipe and ns-2, with or without the guard against repeated fast retransmits (`bugFix_`).
 
     Raises ScenarioError if ns-2 is missing.
     """
@@ -102,7 +102,7 @@ def path_arguments(transfer: Transfer) -> list[Any]:
 
 
 def agent_options(transfer: Transfer, *, guard: bool) -> str:
-    """Returns the options of ns-2's sender of a transfer, as names and values."""
+    """Returns the options of ns-2's sender for a transfer, as names and values."""
     options = {"bugFix_": int(guard or transfer.tcp == "sack")}
     if transfer.tcp == "newreno":
         options |= {"newreno_changes_": 1, "newreno_changes1_": 0, "partial_window_deflation_": 0}

@@ -1,4 +1,4 @@
-"""CSV files that get a row as soon as a run has finished, so an interrupted campaign continues where it ended."""
+"""CSV files that get a row when a run finishes, so that an interrupted campaign continues where it ended."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from longpipe.inputs.frame import read_frame
 
 @dataclass(frozen=True)
 class RowTable:
-    """Columns of such a file: with text, whole numbers, or other numbers. `needs` describes the file in errors."""
+    """Columns of such a file with text, whole numbers and other numbers; `needs` describes the file in errors."""
 
     columns: Sequence[str]
     texts: Sequence[str]
@@ -23,7 +23,7 @@ class RowTable:
     needs: str
 
     def read(self, file: Path) -> pd.DataFrame:
-        """Returns the rows of a file, if it exists, without an incomplete row that a killed process left.
+        """Returns the rows of a file, if it exists, without an incomplete last row left by a killed process.
 
         Raises ScenarioError for a file of other content.
         """
@@ -46,7 +46,7 @@ class RowTable:
         return found
 
     def append(self, file: Path, row: Mapping[str, object]) -> None:
-        """Appends a row, after a header if the file is empty; returns once the row is on the disk."""
+        """Appends a row, after a header if the file is empty; returns when the row is on disk."""
         new = not file.exists() or file.stat().st_size == 0
         text = pd.DataFrame([row], columns=list(self.columns)).to_csv(index=False, header=new, lineterminator="\n")
         with file.open("a") as opened:

@@ -1,4 +1,4 @@
-"""CUBIC of longpipe, quinn and noq over random paths: which implementation deviates from the others."""
+"""Compares CUBIC in longpipe, quinn and noq over random paths, and finds implementations that deviate."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
@@ -8,8 +8,8 @@ from typing import Any, Final
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
 
-# The implementations, and the fields of their flows. Linux's profile uses RACK (RFC 8985), which has a time threshold
-# for losses like QUIC (RFC 9002).
+# The implementations, and the fields of their flows. Linux's profile uses RACK (RFC 8985), which like QUIC (RFC 9002)
+# has a time threshold for losses.
 IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "longpipe": {"traffic": "greedy", "tcp": {"profile": "linux-6", "congestion": "cubic", "mss": "1440 B"}},
     **{
@@ -20,12 +20,12 @@ IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 RATES_MBITS: Final = (2, 5, 10, 20, 50)
 ROUND_TRIPS_MS: Final = (10, 20, 40, 80, 150, 300)
 BUFFERS_BDP: Final = (0.3, 0.5, 1, 2)
-# Share of the median goodput by which an implementation deviates.
+# Difference from the median goodput, as a share of it, above which an implementation deviates.
 WITHIN: Final = 0.05
 
 
 def draw(seed: int) -> dict[str, float]:
-    """Draws a path: rate, round trip and buffer."""
+    """Draws a path: rate, round-trip time and buffer."""
     random = Random(f"stacks {seed}")  # noqa: S311 - not used for cryptography
     return {
         "rate_mbits": random.choice(RATES_MBITS),
@@ -60,7 +60,7 @@ def deviating(goodputs: Mapping[str, float]) -> list[str]:
 
 
 def run(seeds: Sequence[int], duration_s: float) -> Iterator[dict[str, Any]]:
-    """Yields rows: the path, goodput [Mbit/s] and share of lost packets of each implementation, and the deviating."""
+    """Yields rows: path, each implementation's goodput [Mbit/s] and share of lost packets, and those that deviate."""
     for seed in seeds:
         path = draw(seed)
         goodputs: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""A capture by AF_PACKET in the guest, as pcap with nanoseconds; time 0 is the start of the flows."""
+"""Captures packets in the guest with AF_PACKET, as a pcap file in nanoseconds; time 0 is the start of the flows."""
 
 import socket
 import struct
@@ -45,7 +45,7 @@ class Capture:
         self._file.close()
 
     def _next(self) -> tuple[int, int, bytes] | None:
-        """Returns time [ns], length on the wire [bytes] and headers of the next packet."""
+        """Returns the time [ns], the length on the wire [bytes] and the headers of the next packet."""
         try:
             packet, told, _, _ = self._socket.recvmsg(1 << 16, 64)
         except BlockingIOError:

@@ -1,6 +1,6 @@
-"""Datagrams through one device of the guest whose queueing disciplines and filters are under test.
+"""Sends datagrams through a device of the guest whose queueing disciplines and filters are under test.
 
-    sender, t0 --- t1, receiver in the namespace t
+sender, t0 --- t1, receiver in the namespace t
 
 The sender sends at given instants and writes each datagram's number into it. The receiver's socket timestamps arrivals
 after the filters of t1.
@@ -27,7 +27,7 @@ NUMBER: Final = struct.Struct("=I")
 
 
 def build() -> None:
-    """Creates the two devices; neighbours are known, so that no datagram waits for address resolution."""
+    """Creates the two devices; neighbour entries are set, so that no datagram waits for address resolution."""
     _lines("ip", "", ["netns add t", "link add t0 type veth peer t1 netns t"])
     for space, device, other in (("", "t0", "t1"), ("t", "t1", "t0")):
         mac = f"02:00:00:00:09:0{other[1]}"
@@ -44,7 +44,7 @@ def build() -> None:
 
 
 def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
-    """Sends `datagrams` [ns after the begin, bytes of the IP packet]; writes numbers and instants of arrivals [ns]."""
+    """Sends `datagrams` (time from the start [ns], IP length [bytes]); records numbers and times [ns] of arrivals."""
     for space, commands in case["commands"].items():
         _lines("tc", space, commands)
     receiving = _socket_in("t")

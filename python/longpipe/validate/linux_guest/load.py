@@ -1,6 +1,6 @@
-"""The load inside the guest: flows over one path, their TCP_INFO every 100 ms, and a capture at the sender's device.
+"""Runs the load inside the guest: flows over one path, with TCP_INFO every 100 ms and a capture at the sender.
 
-    python -S -m longpipe.validate.linux_guest.load MODULES SHARE
+python -S -m longpipe.validate.linux_guest.load MODULES SHARE
 
 runs one case after another, because a start of the guest takes longer than most cases. It reads SHARE/N/case.json for N
 = 0, 1, ..., and writes SHARE/N/series.csv, SHARE/N/sender.pcap if requested and, last, SHARE/N/result.json.
@@ -26,7 +26,7 @@ TCP_CONGESTION: Final = 13
 PR_SET_TIMERSLACK: Final = 29
 # Interval at which the application fills its buffer [s].
 WRITE_S: Final = 0.02
-# Time between the last connection and the first write, in seconds and in round trips.
+# Minimum time between the last connection and the first write, in seconds and in round trips.
 IDLE_S: Final = 1.0
 IDLE_ROUND_TRIPS: Final = 2
 MOST_FLOWS: Final = 16
@@ -55,7 +55,7 @@ class Flow:
         self.socket.setblocking(False)
 
     def write(self, now: float) -> None:
-        """Writes until the buffer is full or all data are written; writes nothing before the start."""
+        """Writes until the buffer is full or all data is written; writes nothing before the flow's start."""
         if now < self.start:
             return
         try:
@@ -71,13 +71,13 @@ class Flow:
         return tcpinfo.read(self.socket, bbr=self.is_bbr)
 
     def abort(self) -> None:
-        """Resets the connection, so that none of its data remain in the kernel."""
+        """Resets the connection, so that none of its data remains in the kernel."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
         self.socket.close()
 
 
 def receive() -> None:
-    """Runs the receiving application in its own process: reads everything at once, until the end or SIGUSR1."""
+    """Runs the receiving application in its own process; it reads data immediately, until SIGUSR1 or the end."""
     children: dict[int, socket.socket] = {}
 
     def end(*_: object) -> None:
@@ -171,7 +171,7 @@ def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") 
 
 
 def _leave(told: dict[str, Any], share: Path) -> None:
-    """Writes the result of a case into its folder."""
+    """Writes a case's result into its folder, under its final name only once complete."""
     told["kernel"] = os.uname().release
     # The host waits for the file's name, and must not find an incomplete file.
     (share / "written").write_text(json.dumps(told))

@@ -1,4 +1,4 @@
-"""Losses by packet number: a classifier that counts data packets and drops those of a list.
+"""Losses by packet number: a classifier that counts data packets and drops those in a list.
 
 It counts packets with more than 8 bytes of payload, and so excludes SYNs, ACKs and window probes.
 """
@@ -86,7 +86,7 @@ class Losses:
 
     @property
     def lost(self) -> int:
-        """Returns the number of packets of the list that were dropped."""
+        """Returns the number of packets in the list that were dropped."""
         return sum(_get(self._listed, struct.pack("=Q", number)) for number in self._numbers)
 
 

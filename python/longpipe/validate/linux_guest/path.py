@@ -1,11 +1,11 @@
-"""The path inside the guest: sender, delay, router, receiver, each in a network namespace; the sender's is the first.
+"""The path inside the guest: sender, delay, router, receiver, each in a network namespace; the first is the sender's.
 
-    sender a0 --- d0 delay d1 --- r0 router r1 --- b0 receiver
+sender a0 --- d0 delay d1 --- r0 router r1 --- b0 receiver
 
 Delays and losses are before the queue and on a separate node, so that the sender's device neither delays nor queues.
-Jitter is after the queue, where it bunches packets, and has its own node:
+Jitter has its own node after the queue, where it bunches packets:
 
-    router r1 --- w0 jitter w1 --- b0 receiver
+router r1 --- w0 jitter w1 --- b0 receiver
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from typing import Any, Final
 SYS_FINIT_MODULE: Final = 313
 SENDER, RECEIVER, PORT = "10.0.1.2", "10.0.3.2", 5001
 # Depth of a token bucket: more than one packet and less than two, so that packets leave one by one; above 640 Mbit/s it
-# is 20 us, because the kernel's own work delays its timer.
+# holds 20 us of traffic, because the kernel's own work delays its timer.
 BURST_BYTES: Final = 1600
 BURST_S: Final = 20e-6
 # Limit of a token bucket's own queue, larger than any buffer in packets [byte].
@@ -34,7 +34,7 @@ SETTINGS: Final = (
 )
 # Parameter of CUBIC's module, which exists while the module is loaded.
 HYSTART: Final = Path("/sys/module/tcp_cubic/parameters/hystart")
-# Makes netem keep the order of packets: with a rate, each packet leaves after the previous one (sch_netem.c).
+# Makes netem keep the order of packets: if a rate is set, each packet leaves after the previous one (sch_netem.c).
 IN_ORDER: Final = "rate 100gbit"
 _Link = tuple[str, str, str, str]
 _LINKS: Final[tuple[_Link, ...]] = (("a0", "", "d0", "d"), ("d1", "d", "r0", "r"), ("r1", "r", "b0", "b"))
@@ -47,7 +47,7 @@ _ADDRESSES: Final = {
     "r1": "10.0.3.1/24",
     "b0": f"{RECEIVER}/24",
 }
-# Addresses of the routers around the jitter, of which the last one replaces r1.
+# Addresses of the routers around the jitter, of which w1 takes over the address of r1.
 _JITTERED_ADDRESSES: Final = _ADDRESSES | {"r1": "10.0.4.1/24", "w0": "10.0.4.2/24", "w1": _ADDRESSES["r1"]}
 _ROUTES: Final = {
     "": "default via 10.0.1.1",
@@ -61,7 +61,7 @@ _loaded: set[str] = set()
 
 
 def load_modules(home: Path, names: list[str]) -> None:
-    """Loads the modules that exist and are not loaded yet; built-in ones need no loading."""
+    """Loads the modules that exist and are not loaded yet; built-in modules need no loading."""
     missing = [name for name in names if name not in _loaded]
     _loaded.update(missing)
     for name in missing:
@@ -74,7 +74,7 @@ def load_modules(home: Path, names: list[str]) -> None:
 def build(case: dict[str, Any]) -> None:
     """Sets up the path.
 
-    Its settings are `rate` [bit/s], `delay_s` (one way), `discipline` (of tc) or `root`, `loss` (probability) and
+    Its settings are `rate` [bit/s], `delay_s` (one-way), `discipline` (for tc) or `root`, `loss` (probability) and
     `jitter_s` (mean and half of the range, or None).
     """
     settings = [*SETTINGS, *_connection_settings(case)]
@@ -97,7 +97,7 @@ def build(case: dict[str, Any]) -> None:
 
 
 def _connection_settings(case: dict[str, Any]) -> list[str]:
-    """Returns the settings of connections that depend on the case."""
+    """Returns the sysctl settings of connections that depend on the case."""
     ecn = int(case["ecn"] or any(flow["control"] == "dctcp" for flow in case["flows"]))
     # With another control at the receiver, DCTCP's ECN would not be negotiated.
     dctcp = all(flow["control"] == "dctcp" for flow in case["flows"])
@@ -129,8 +129,8 @@ def _set_queues(case: dict[str, Any]) -> None:
 
 
 def set_delay(case: dict[str, Any], delay_s: float, verb: str = "change") -> None:
-    """Adds or changes the delay of each direction; packets that are already delayed keep their delay."""
-    # Without this option, packets with a smaller delay would overtake.
+    """Adds or changes the delay in each direction; packets that are already delayed keep their delay."""
+    # Without this option, a packet with a smaller delay would overtake earlier ones.
     order = f" {IN_ORDER}" if case["delays"] else ""
     delay = f"netem delay {delay_s * 1e6:.3f}us limit 1000000{order}"
     loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""

@@ -10,7 +10,7 @@ TCP_CC_INFO: Final = 26
 BBR_INFO: Final = struct.Struct("=5I")
 BYTES: Final = 232
 LAYOUT: Final = struct.Struct("=8B24I4Q6I4Q2I2Q4I")
-# Index of each field among the values of LAYOUT; times are in microseconds, windows and counters in segments.
+# Index of each field in LAYOUT's values; times are in microseconds, windows and counters in segments.
 PLACES: Final = {
     "ca_state": 1,
     "unacked": 12,
@@ -29,7 +29,7 @@ PLACES: Final = {
     "buffer_limited_us": 45,
     "delivered": 46,
 }
-# Columns of the series, in this order, after time and flow.
+# Columns of the series in order; `time_s` and `flow` precede them.
 COLUMNS: Final = (
     "cwnd",
     "ssthresh",

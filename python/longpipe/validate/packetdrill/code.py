@@ -1,4 +1,4 @@
-"""Python between %{ and }%: assertions about `tcp_info`, and constants with names."""
+"""Python between %{ and }%: assertions about `tcp_info`, and definitions of named constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN: Final = 100
 
 
 class Notes:
-    """Names defined by the code of a script, and assertions that this runner cannot check."""
+    """Names defined by a script's code, and assertions that this runner cannot check."""
 
     def __init__(self) -> None:
         self.named: dict[str, Any] = dict(STATES)
@@ -34,7 +34,7 @@ class Notes:
         self.unknown: dict[str, None] = {}
 
     def run(self, text: str, fields: Mapping[str, int], line: int) -> None:
-        """Checks assertions. Raises DiffersError for one that fails, NotUnderstoodError for other code."""
+        """Checks assertions. Raises DiffersError if one fails, and NotUnderstoodError for any other code."""
         try:
             if len(text) > _MOST_LETTERS:
                 raise ValueError(text)
@@ -74,7 +74,7 @@ class Notes:
         if not known or names - self.named.keys():
             raise NotUnderstoodError(ast.unparse(expression), line)
         try:
-            # The expression consists only of numbers, names and operators.
+            # This is safe, because the expression consists only of numbers, names and operators.
             code = compile(ast.Expression(expression), "script", "eval")
             found = eval(code, {"__builtins__": {}}, self.named)  # noqa: S307
         except (ArithmeticError, TypeError, ValueError, RecursionError, MemoryError) as error:

@@ -24,7 +24,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """An input segment, or an expected one; sequence numbers are those of the script."""
+    """A segment to deliver or to expect; sequence numbers are those in the script."""
 
     inbound: bool
     ecn: str
@@ -34,7 +34,7 @@ class Packet:
     length: int
     acknowledgement: int | None
     window: int | None
-    # Options by name, SACK blocks as pairs; None: any.
+    # Options by name, with SACK blocks as pairs; None if any options are accepted.
     options: dict[str, object] | None
 
 
@@ -80,7 +80,7 @@ class Statement:
 
 
 _BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-# Maximum number of characters of a statement, and of a statement in a message.
+# Maximum lengths of a statement, and of a statement quoted in a message [characters].
 _MOST_LETTERS: Final = 1 << 16
 _SHOWN: Final = 200
 _AT_ONCE: Final = When("relative")
@@ -91,7 +91,7 @@ def _ps(seconds: str) -> int:
 
 
 def _statement() -> pp.ParserElement:
-    # Numbers of 64 bits, and times with a resolution of 1 ps.
+    # The lengths ensure that numbers fit in 64 bits, and times have a resolution of 1 ps.
     number = pp.Regex(r"[0-9]{1,12}(?:\.[0-9]{1,12})?|\.[0-9]{1,12}")
     integer = pp.Regex(r"[0-9]{1,18}").set_parse_action(lambda found: int(found[0]))
 

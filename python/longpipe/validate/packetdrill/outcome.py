@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 # Maximum number of characters shown of a statement, which can have many lines.
 _SHOWN: Final = 200
-# Maximum number of unknown names that are shown, and of their characters.
+# Maximum number of unknown names that are shown, and maximum length of each [characters].
 _MOST_NAMES: Final = 8
 _LONGEST_NAME: Final = 40
 
@@ -35,7 +35,7 @@ class Outcome:
 
 
 class DiffersError(Exception):
-    """A segment or a value differs from the script's; `line` is set if it is not the statement's line."""
+    """A segment or a value differs from the script's; `line` is set unless it is the statement's line."""
 
     def __init__(self, words: str, line: int | None = None) -> None:
         super().__init__(words)

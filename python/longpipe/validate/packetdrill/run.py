@@ -1,4 +1,4 @@
-"""Executes a script: delivers its input segments, and compares the segments sent with the expected ones."""
+"""Executes a script: delivers its input segments, and compares the sender's segments with the expected ones."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from longpipe.validate.packetdrill.settings import Settings
 _UNHEARD: Final = frozenset(("socket", "bind", "listen", "accept", "fcntl", "connect", "getsockopt", "read", "recv"))
 _WRITES: Final = frozenset(("write", "send", "sendto"))
 _ENDS: Final = frozenset(("close", "shutdown"))
-# Maximum size of a script; Linux's have at most 20 KB.
+# Maximum size of a script; Linux's scripts have at most 20 KB.
 MOST_BYTES: Final = 256 << 10
-# Time until which timers are processed, because a script can leave one that expires forever.
+# Latest time at which timers are processed; a script can leave a timer that expires again and again, without end.
 _LATEST_PS: Final = TIME.parse("10000 s")
-# Number of expirations at the same time above which there is an endless loop.
+# Number of timer expirations at one instant above which an endless loop is assumed.
 _MOST_AT_ONCE: Final = 1000
 
 
 class _Over(Exception):  # noqa: N818 - not an error: the remaining events concern the end of the connection
-    """The application closed the connection; the rest of the script contains no events of data."""
+    """The application closed the connection; the rest of the script contains no events that concern data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class _Player:
     notes: Notes = field(default_factory=Notes)
     endpoint: _core.Endpoint | None = None
     now_ps: int = 0
-    # Time of the previous event in the script, and the time at which this end sent its SYN or SYN-ACK.
+    # Time of the previous event in the script, and the time at which the sender under test sent its SYN or SYN-ACK.
     before_ps: int = 0
     answered_ps: int = 0
-    # Whether this end opened the connection, and the handshake is complete.
+    # Whether the sender under test opened the connection, and whether the handshake is complete.
     opens: bool = False
     sent: deque[_Sent] = field(default_factory=deque)
 
@@ -94,7 +94,7 @@ class _Player:
         self.now_ps = max(self.now_ps, at_ps)
 
     def _next_timer(self, until_ps: int) -> bool:
-        """Returns whether a timer expires until then, after processing the first one."""
+        """Processes the first timer that expires by `until_ps`; returns whether there was one."""
         if self.endpoint is None:
             return False
         for _ in range(_MOST_AT_ONCE):
@@ -196,7 +196,7 @@ class _Player:
 
 
 def run_script(path: Path, name: str | None = None) -> Outcome:
-    """Executes the script of a file with a sender that is configured like Linux 6, except for the script's settings.
+    """Executes the script in a file with a sender that is configured like Linux 6, except for the script's settings.
 
     The handshake and the end of the connection are not checked, and neither are flags other than those of ECN.
     """

@@ -16,7 +16,7 @@ OWN_MSS: Final = 1460
 TIMESTAMP_BYTES: Final = 12
 # Ticks per second of the kernels for which scripts are written (4 ms per tick).
 SCRIPTS_HZ: Final = 1000
-# Settings without effect on the sender: segmentation into bursts, socket limits, and restoration at the end.
+# Settings without effect on the sender: segmentation into bursts, socket limits, and restoring settings at the end.
 _WITHOUT_EFFECT: Final = re.compile(
     r"(\S*/)?defaults\.sh|\S*/sysctl_restore_\S*|\S*set_sysctls\.py"
     r"|\S*tcp_(min_tso_segs|tso_win_divisor|rmem|wmem|pacing_ss_ratio=200|pacing_ca_ratio=120)\S*|-[eq]|sysctl"
@@ -50,7 +50,7 @@ class Settings:
             raise NotUnderstoodError(f"--{name}={value}", line)
 
     def take_command(self, text: str, line: int) -> None:
-        """Processes a shell command; raises NotUnderstoodError for any other that may change a sender."""
+        """Processes a shell command; raises NotUnderstoodError for any unknown command that may change a sender."""
         joined = text.replace("\\\n", " ")
         for row, command in enumerate(joined.split("\n")):
             words = command.partition("#")[0].strip()
@@ -89,7 +89,7 @@ class Settings:
         return min(int(str(self.peer.get("wscale", 0))), MOST_WINDOW_SCALE)
 
     def tcp_json(self, rtt_ps: int, window: int) -> str:
-        """Returns the connection for the core, after a handshake of this duration; the peer advertises `window` [byte].
+        """Returns a connection for the core after a handshake of `rtt_ps`; the peer advertises `window` [byte].
 
         Raises the scenario's errors, for example for a congestion control that longpipe does not have.
         """
