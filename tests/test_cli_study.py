@@ -1,6 +1,7 @@
 """`longpipe study`, from the shell."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -111,6 +112,17 @@ def test_who_asks_for_a_study_makes_no_store(tmp_path: Path, command: str) -> No
     with pytest.raises(ScenarioError, match="no such file"):
         Study.open("lan", path)
     assert not path.parent.exists()
+
+
+def test_a_store_in_place_of_the_name_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    for url in (path, str(path), f"sqlite:///{path}"):
+        error = f"study: '{url}', store: 'lan'; name and store are swapped? needs Study"
+        with pytest.raises(ScenarioError, match=re.escape(f"{error}.open('NAME', store)")):
+            Study.open(url, "lan")  # type: ignore[arg-type]
+        with pytest.raises(ScenarioError, match=re.escape(f"{error}(design, store, 'NAME')")):
+            Study(DESIGN, "lan", url)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Measuring = Callable[[Result], Mapping[str, float]]
 
 LONGEST_NAME: Final = 200
+# Suffixes of SQLite files.
+STORES: Final = (".db", ".sqlite", ".sqlite3")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Study:
         check_kind(
             "design", design, Design, "a Design, as from Design.full_factorial; Study.open('NAME', store) opens one"
         )
+        if name is not None:
+            _check_order(name, store, "Study(design, store, 'NAME')")
         self.name = design.base.name if name is None else name
         check_kind("study", self.name, str, "a name")
         if not 0 < len(self.name.strip()) <= LONGEST_NAME:
@@ -101,6 +105,7 @@ class Study:
 
         If there is none, ScenarioError lists the studies of the store.
         """
+        _check_order(name, store, "Study.open('NAME', store)")
         study = cls.__new__(cls)
         study.name = name
         study.store = store if isinstance(store, Store) else Store(store, create=False)
@@ -395,3 +400,16 @@ class Study:
     def _load(self, record: studies.StudyRecord) -> None:
         self._record = record
         self._read = None
+
+
+def _check_order(name: object, store: object, accepted: str) -> None:
+    """Raises ScenarioError if the name looks like a store, and the store does not."""
+    if _is_store(name) and store is not None and not _is_store(store):
+        shown = name.name if isinstance(name, Store) else str(name)
+        raise ScenarioError(f"study: {shown!r}, store: {str(store)!r}; name and store are swapped? needs {accepted}")
+
+
+def _is_store(what: object) -> bool:
+    return isinstance(what, Store | Path) or (
+        isinstance(what, str) and ("://" in what or Path(what).suffix in STORES or Path(what).is_file())
+    )
