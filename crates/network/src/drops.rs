@@ -39,7 +39,7 @@ pub struct Dropped {
     pub link: Link,
     /// Flow of the packet.
     pub flow: Flow,
-    /// First byte of the packet's TCP data; `None` for ACKs, requests and datagrams.
+    /// Sequence number of the first byte of the packet's TCP data; `None` for ACKs, requests and datagrams.
     pub sequence: Option<u64>,
     /// Cause of the loss.
     pub cause: DropCause,

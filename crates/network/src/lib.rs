@@ -29,7 +29,8 @@ pub mod simulation;
 mod ties;
 mod time_varying;
 
-/// Engine number; raised whenever any bit of a result changes. `tests/all/golden.rs` compares it with recorded results.
+/// Engine number, which is raised whenever any bit of a result changes. `tests/all/golden.rs` compares the engine's
+/// results with recorded ones.
 pub const ENGINE: u32 = 10;
 
 pub use drops::{DropCause, Dropped};

@@ -40,7 +40,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// Processes up to `events` events. Returns false once the run has ended.
     pub fn advance(&mut self, mut events: u64) -> bool {
-        // A loop that counts down to zero needs the fewest instructions.
+        // A loop that counts down to zero takes the fewest instructions.
         while events > 0 {
             events -= 1;
             if !self.step() {

@@ -106,8 +106,8 @@ impl Atm {
         self.reach_host(hosts, link, at, cell);
     }
 
-    /// Processes the arrival of a cell of VC `local` at the port of a time-varying link at `at`. Returns the cell's arrival
-    /// time at the other end, if it needs no event.
+    /// Processes the arrival of a cell of VC `local`, at `at`, at the port of a time-varying link. Returns the cell's
+    /// arrival time at the other end of the link, if the arrival needs no event.
     #[inline(never)]
     fn carry_moving<P: Probe>(
         &mut self,

@@ -10,7 +10,7 @@ use longpipe_events::{Ring, Span, Time};
 /// A frame with assigned slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScheduledFrame {
-    /// Packet of the frame; in cell-by-cell simulation, its payload is stored in `InTransit`.
+    /// Packet of the frame; in cell-by-cell simulation, the packet's payload is stored in `InTransit`.
     pub packet: Packet,
     /// Slot of its first cell.
     pub slot: u64,
@@ -78,7 +78,7 @@ pub struct Nic {
     queue: Ring<ScheduledFrame>,
     /// First slot whose cell has not yet arrived downstream.
     head: SlotCursor,
-    /// Cells of the first queued frame that have not arrived downstream; 0 if there are no frames.
+    /// Number of cells of the first queued frame that have not arrived downstream; 0 if there are no frames.
     left: u16,
     loss: Option<Box<Loss>>,
     /// Lookahead of ACKs: if no other ACK is in transit, an ACK whose last cell arrives within this time after its data
@@ -117,8 +117,8 @@ impl Nic {
         }
     }
 
-    /// Accepts a frame of `cells` that may leave at `ready` or later; None if injected loss drops it. The caller then
-    /// sends or queues it.
+    /// Accepts a frame of `cells` cells that may leave at `ready` or later. Returns None if injected loss drops the
+    /// frame; otherwise, the caller sends or queues it.
     #[inline(always)]
     pub fn accept(&mut self, cells: u16, ready: Time) -> Option<Accepted> {
         self.frames_in += 1;

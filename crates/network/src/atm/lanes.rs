@@ -105,7 +105,7 @@ impl EdgesInTransit {
         self.edges.pop(lane)
     }
 
-    /// Removes and returns the options of the circuit's first packet with options.
+    /// Removes and returns the options of the circuit's first packet that has options.
     pub fn take_options(&mut self, packet: &Packet) -> Options {
         self.options[packet.vc().index()].pop().unwrap_or_default()
     }

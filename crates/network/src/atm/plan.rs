@@ -147,7 +147,7 @@ impl<'a> Plan<'a> {
             .is_none_or(|bytes| frame_cells(bytes) > 1)
     }
 
-    /// Returns whether a port's policy keeps state (RED), so that it decides frame by frame.
+    /// Returns whether a port's policy keeps state (RED), so that it must decide on each frame individually.
     fn acts(&self, link: usize) -> bool {
         matches!(self.scenario.links[link].policy, PolicyConfig::Red(_))
     }
@@ -326,7 +326,7 @@ impl<'a> Plan<'a> {
         parts.port()
     }
 
-    /// Returns the first slot of a port whose cell has not left the path by the end of the run.
+    /// Returns the first slot at a port whose cell has not left the path by the end of the run.
     fn horizon(&self, link: usize) -> u64 {
         let end = Time(self.scenario.duration_ps);
         let out = |slot: u64| {

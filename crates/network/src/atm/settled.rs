@@ -105,7 +105,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
     }
 }
 
-/// Returns, by bisection, the number of slots before the first one for which a monotonic condition holds.
+/// Returns, by bisection, the number of slots that precede the first one for which a monotonic condition holds.
 fn until(first: u64, slots: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, slots);
     while from < to {

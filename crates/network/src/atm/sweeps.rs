@@ -26,9 +26,10 @@ pub struct Reach {
     pub feeders: Vec<UpstreamPort>,
     /// The port itself and all ports upstream of it.
     pub closure: Vec<UpstreamPort>,
-    /// Minimum time [ps] from the departure of a cell from its host to its arrival at the port.
+    /// Minimum time [ps] from a cell's departure from its host to its arrival at the port.
     pub outlook: u64,
-    /// Minimum time [ps] from a cell's arrival to its arrival at its host, over circuits without a further sweep port.
+    /// Minimum time [ps] from a cell's arrival at the port to its arrival at its host, over circuits without a further
+    /// sweep port.
     pub ack_lookahead: u64,
     /// Time [ps] before which all arrivals have been processed.
     swept: u64,
@@ -298,7 +299,7 @@ impl Sweeps {
         }
     }
 
-    /// Returns, for each VC, its last sweep port and its step there.
+    /// Returns, for each VC, its last sweep port and the VC's step at that port.
     pub fn last_ports(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.routes.iter().flatten().map(|route| (route.last, route.step - 1))
     }

@@ -26,7 +26,7 @@ impl Aggregation {
         self.0.interval_ps
     }
 
-    /// Returns the time [ps] before each batch in which nothing is sent.
+    /// Returns the idle time [ps] before each batch.
     pub fn overhead_ps(&self) -> u64 {
         self.0.overhead_ps
     }

@@ -26,7 +26,7 @@ pub(crate) enum Decision {
     Drop(DropCause),
 }
 
-/// The policers before the queue discipline of one port, in order.
+/// The policers before the queue discipline of a port, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policers(Vec<Policer>);
 

@@ -38,7 +38,7 @@ impl Policer {
     }
 
     /// Decides whether a packet of a circuit conforms to the rate (`tcf_police_act`). A packet that exceeds the rate
-    /// takes no tokens.
+    /// consumes no tokens.
     pub fn decide(&mut self, now: Time, vc: Circuit, bytes: u32) -> Decision {
         let bucket = match &mut self.buckets[..] {
             [all] => all,

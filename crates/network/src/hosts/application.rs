@@ -16,10 +16,10 @@ use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Flow};
 use longpipe_events::Time;
 
-/// Application of a flow, with the state of both of its ends.
+/// Application of a flow, including the state of both of its ends.
 #[derive(Clone, Debug)]
 pub(crate) enum Application {
-    /// Writes all its data when it starts: a file, or endless data.
+    /// Writes all its data when it starts: either a file or an endless stream.
     Bulk,
     /// Writes data over time.
     Stream(Box<Writer>),
@@ -128,7 +128,7 @@ impl<P: Probe> Hosts<P> {
         self.set_next_action(medium, Circuit::of_data(flow), start, START);
     }
 
-    /// Schedules the next call to `on_clock` for a flow: at `time`, or earlier at its stop.
+    /// Schedules the next call to `on_clock` for a flow: at `time`, or at the application's stop if that is earlier.
     pub(super) fn expect_action(&mut self, flow: Flow, time: Time) {
         let stop = self.flows[flow.index()].stop.get().unwrap_or(time);
         self.clock.set(Actor::Start(flow), time.min(stop), START);

@@ -45,8 +45,8 @@ pub struct Connection {
     pub start: Time,
     /// Time at which the application stops writing.
     pub stop: MaybeTime,
-    /// Sequence number of the connection's first byte in packets: 0 unless the connection reuses the slot of an earlier
-    /// one (`hosts/arriving`).
+    /// Sequence number, in packets on the network, of the connection's first byte: 0 unless the connection reuses the
+    /// slot of an earlier one (`hosts/arriving`).
     pub base: u64,
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
@@ -118,7 +118,8 @@ impl Connection {
 
     /// Starts a new connection for `size` bytes in the slot of one that has ended.
     pub(super) fn renew(&mut self, ends: Ends, now: Time, size: u64) {
-        // Skips one sequence number, as a FIN does, so that no ACK of the earlier connection counts for this one.
+        // Skips one sequence number, as a FIN does, so that no ACK of the earlier connection acknowledges data of this
+        // one.
         let used = self.sender.flight().max;
         self.base += if used > 0 { used + 1 } else { 0 };
         (self.sender, self.receiver) = (ends.sender, ends.receiver);

@@ -3,9 +3,9 @@
 //! Packets that leave a port over links without further shared ports arrive in a known order at known times. If the
 //! host has a single input, only its timers and the starts of its applications can occur before the arrival. Its
 //! packets are therefore delivered to TCP when they leave the last shared port, each with its arrival time, after the
-//! host's earlier timers and starts. Results equal those of events in order. Probes would see events out of order, so
-//! only untraced runs use early delivery. No packet is delivered early beyond the time up to which a caller advances
-//! the run, because the caller may act then.
+//! host's earlier timers and starts. The results are equal to those of processing the events in order. Probes would see
+//! events out of order, so only untraced runs use early delivery. No packet is delivered early beyond the time up to
+//! which a caller advances the run, because the caller may act then.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -85,7 +85,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Processes the timers and starts at the end of a link that are due before `time`.
+    /// Processes those timers and starts at the host at the end of a link that are due before `time`.
     fn run_events_before<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) {
         while let Some(host) = &self.early_delivery.hosts[link.index()] {
             let next = host.next.first();

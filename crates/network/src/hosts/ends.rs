@@ -62,7 +62,7 @@ impl<P: Probe> Hosts<P> {
         M::Proven::default()
     }
 
-    /// Delivers a packet that contains neither data of a flow nor an ACK of such data.
+    /// Delivers a packet that is neither data of a flow nor an ACK of such data.
     #[inline(never)]
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = (packet.vc().flow(), packet.frame());
@@ -218,7 +218,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Returns the frame number of an ACK, and adds the base of its connection to the acknowledgement number.
+    /// Returns the frame number for an ACK, and adds the base of the ACK's connection to its acknowledgement number.
     #[inline(always)]
     fn number_ack<M: Medium>(&mut self, medium: &M, flow: Flow, ack: &mut AckSegment) -> u32 {
         let travels = medium.travels(Circuit::of_acks(flow));

@@ -76,7 +76,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExternalPackets {
     circuits: [InTransit<ExternalPacket>; 2],
-    /// For each direction, the packets that were lost before the latest one removed.
+    /// For each direction, the packets that were lost before the latest packet that was removed.
     lost: [Vec<u64>; 2],
 }
 
@@ -99,7 +99,7 @@ impl ExternalPackets {
         self.circuits[way].take(frame)
     }
 
-    /// Removes and returns the packets that were lost before the latest one removed.
+    /// Removes and returns the packets that were lost before the latest packet that was removed.
     pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
         std::mem::take(&mut self.lost[vc.way()])
     }

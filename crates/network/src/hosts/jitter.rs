@@ -1,4 +1,4 @@
-//! A host's random delay before a packet reaches its interface.
+//! The random delay that a host adds before a packet reaches its interface.
 
 use crate::scenario::Scenario;
 use longpipe_events::{Span, Stream, Time};

@@ -212,8 +212,8 @@ mod tests {
     }
 
     /// The map of BBA-0 is 1 Mbit/s at 4 s and 5 Mbit/s at 12 s, that is (B - 2 s) / 2 s · 1 Mbit/s. Chunks that are
-    /// delivered instantly find 0, 4, 8, 12 and 16 s in the buffer: at 8 s the highest bitrate below 3 Mbit/s, and from
-    /// 12 s on the highest.
+    /// delivered instantly find 0, 4, 8, 12 and 16 s in the buffer: at 8 s, the highest bitrate below 3 Mbit/s is
+    /// selected, and from 12 s on, the highest bitrate.
     #[test]
     fn chunks_delivered_instantly_fill_the_buffer() {
         let mut player = by_buffer();
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(player.next_request(), MaybeTime::NONE);
     }
 
-    /// A chunk of 1 Mbit/s and 100 ms + 1 ps has 12 500 bytes and a fraction of a byte.
+    /// A chunk that lasts 100 ms + 1 ps at 1 Mbit/s has 12 500 bytes and a fraction of a byte.
     #[test]
     fn chunks_have_whole_bytes() {
         let mut config = by_buffer().config;

@@ -33,7 +33,7 @@ impl<P: Probe> Hosts<P> {
     pub fn note_loss(&mut self, dropped: &Dropped, transmission: u64) {
         if let Some(sequence) = dropped.sequence {
             let state = &mut self.flows[dropped.flow.index()];
-            // A packet of an earlier connection in this slot has a lower number.
+            // A packet of an earlier connection in this slot has a lower sequence number.
             if let Some(sequence) = sequence.checked_sub(state.base) {
                 state.sender.note_loss(Loss {
                     sequence,

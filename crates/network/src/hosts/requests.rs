@@ -22,13 +22,13 @@ use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 /// Application of a client.
 #[derive(Clone, Debug)]
 pub(super) enum ClientApplication {
-    /// Requests files at times that do not depend on their arrival.
+    /// Requests files at times that do not depend on when files arrive.
     Web(Client),
     /// Requests one chunk after another.
     Player(Player),
 }
 
-/// The client's half of a connection, and the server application.
+/// The client's half of a connection, and the application at the server.
 #[derive(Clone, Debug)]
 pub struct Requests {
     client: ClientApplication,
@@ -111,7 +111,7 @@ impl Requests {
         }
     }
 
-    /// Requests the player's next chunk if it is due, or ends the requests if the application has stopped.
+    /// Requests the player's next chunk if the request is due, or ends the requests if the application has stopped.
     pub(super) fn request_if_due(&mut self, now: Time, is_active: bool) {
         if self.next_request() > now.into() {
             return;

@@ -1,4 +1,4 @@
-//! Parameters that connections save for later ones between the same hosts (Careful Resume, RFC 9959).
+//! Parameters that connections save for later connections between the same hosts (Careful Resume, RFC 9959).
 
 use super::Hosts;
 use crate::observe::probe::Probe;

@@ -76,7 +76,7 @@ enum Pattern {
 }
 
 impl Source {
-    /// Creates the source of datagrams of a flow; None for TCP traffic.
+    /// Creates the source of a flow's datagrams; None for TCP traffic.
     pub fn of_datagrams(traffic: &TrafficConfig, stream: Stream) -> Option<Source> {
         let pattern = match traffic {
             TrafficConfig::Greedy {}
@@ -217,7 +217,7 @@ fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
 
 /// Draws from a Pareto distribution, and rounds down.
 pub(super) fn pareto(mean: f64, shape: f64, stream: &mut Stream) -> u64 {
-    // The drawn value is the minimum times u^(-1/shape), with u in (0, 1].
+    // The value drawn is the minimum times u^(-1/shape), with u in (0, 1].
     let min = mean * ((shape - 1.0) / shape);
     (min / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
 }

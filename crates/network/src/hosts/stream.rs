@@ -1,4 +1,4 @@
-//! Applications that write into a TCP socket over time: at a constant rate, or in bursts.
+//! Applications that write to a TCP socket over time: at a constant rate, or in bursts.
 
 use super::application::Application;
 use super::source::Source;

@@ -1,6 +1,6 @@
 //! Requests of a web client: batches of pipelined requests for one file each (ATM Forum/98-0876 section 5).
 //!
-//! All random numbers come from streams of the flow, so two networks with the same seed have the same requests.
+//! All random numbers come from the flow's own streams, so two networks with the same seed have the same requests.
 
 use crate::scenario::web::{CycleFrom, PoissonCut, WebConfig, ALL_SHARES, MAX_MEAN};
 use longpipe_events::{Span, Stream, Time};

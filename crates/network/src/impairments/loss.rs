@@ -107,7 +107,7 @@ impl Loss {
         }))
     }
 
-    /// Returns whether the frame that enters the port now is lost.
+    /// Returns whether the frame that is now entering the port is lost.
     pub fn loses(&mut self, now: Time) -> bool {
         match self {
             Loss::Packets {
@@ -141,7 +141,7 @@ impl Loss {
     }
 }
 
-/// Returns an invalid value with the accepted values, if any.
+/// Returns an invalid value and the values that are accepted, if a value is invalid.
 pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
     let instants: Vec<u64>;
     let (probabilities, ascending) = match config {

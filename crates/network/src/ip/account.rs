@@ -7,7 +7,7 @@ use super::Ip;
 use crate::report::{check, InvariantError};
 use longpipe_events::{Rate, Time};
 
-/// Returns the counters of a port, whether they are consistent, and the rate of its link.
+/// Returns a port's counters, whether they are consistent, and the rate of the port's link.
 fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
     match port {
         Port::Interface(interface) => {

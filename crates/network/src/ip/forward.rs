@@ -35,7 +35,7 @@ pub(crate) struct HostArrival {
     pub left_trunk: Time,
 }
 
-/// An ACK on its first wire, with proven order among all packets.
+/// An ACK on its first wire whose order among all packets is proven.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProvenAck {
     pub next: OnWire,
@@ -119,8 +119,8 @@ impl Ip {
         }
     }
 
-    /// Returns whether an ACK of data that left the trunk (`lookahead/acks.rs`) at `left_trunk` precedes all further
-    /// arrivals at the shared port at the end of its link; `ack_lookahead` is the lookahead of the link.
+    /// Returns whether an ACK of data that left the trunk (`lookahead/acks.rs`) at `left_trunk` precedes all later
+    /// arrivals at the shared port at the end of the ACK's link; `ack_lookahead` is the lookahead of the link.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, end: Time) -> bool {
         let after = arrival.0.wrapping_sub(left_trunk.0);
@@ -325,7 +325,7 @@ impl Ip {
                 options,
             );
             if answered.is_some() {
-                // Departures from later ports are later, so the first one is the minimum.
+                // Departures from later ports are later, so the first departure is the minimum.
                 left_trunk = left_trunk.min(arrival - wire.line.delay());
             }
             if arrival > wire.line.earliest_event {
@@ -409,7 +409,7 @@ impl Ip {
         }
     }
 
-    /// Processes the arrival of an ACK with proven order at a router, and advances it as far as possible.
+    /// Processes the arrival at a router of an ACK whose order is proven, and advances the ACK as far as possible.
     #[inline(never)]
     pub(crate) fn continue_proven<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
         self.forward(hosts, (next.arrival, next.packet), options, false);

@@ -1,12 +1,12 @@
-//! Packets in transit to a router where wires meet, in order of arrival. Data and ACKs have a lane each. Packets that
-//! are far out of order are queued on their wires instead.
+//! Packets in transit to a router where wires meet, in order of arrival. Data and ACKs have separate lanes. Packets
+//! that are far out of order are queued on their wires instead.
 
 use crate::packets::lanes;
 use crate::packets::queued_options::QueuedOptions;
 use crate::packets::{OnWire, Options, Packet};
 use longpipe_events::{Entity, MaybeTime, Order, Time};
 
-/// Maximum number of packets that an inserted packet may precede.
+/// Maximum number of queued packets before which an arriving packet may be inserted.
 const REACH: u64 = 32;
 
 /// All lanes of a run.
@@ -17,7 +17,7 @@ pub(crate) struct PacketLanes {
     options: [QueuedOptions; 2],
     /// Latest arrival time [ps] in each lane so far.
     last: [u64; 2],
-    /// Number of ACKs that wait for their arrival event at a shared port outside the lanes.
+    /// Number of ACKs, outside the lanes, that wait for their arrival event at a shared port.
     pub acks_elsewhere: u64,
 }
 
@@ -84,7 +84,7 @@ impl PacketLanes {
         self.packets.first()
     }
 
-    /// Returns whether no ACK is in transit, neither in the lanes nor outside of them.
+    /// Returns whether no ACK is in transit, either in the lanes or outside them.
     #[inline(always)]
     pub fn have_no_ack(&self) -> bool {
         self.packets.is_empty(1) & (self.acks_elsewhere == 0)
@@ -95,7 +95,8 @@ impl PacketLanes {
         self.packets.at(time)
     }
 
-    /// Removes and returns the first packet of a non-empty lane; `pop_options` must follow if it has options.
+    /// Removes and returns the first packet of a non-empty lane. If the packet has options, `pop_options` must be
+    /// called next.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> OnWire {
         self.packets.pop(lane).unwrap_or_default()

@@ -144,8 +144,8 @@ impl PacketReport {
     }
 
     /// Returns whether all packets and bytes are accounted for, and whether a line of this rate could have sent, by
-    /// `now`, all bits that left. For `Interface` and `Router` the first condition holds by construction; the balance
-    /// per router (`account.rs`) checks them.
+    /// `now`, all bits that left. For `Interface` and `Router`, the first condition holds by construction, so they are
+    /// checked by the balance of each router (`account.rs`) instead.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held
@@ -156,7 +156,7 @@ impl PacketReport {
     }
 
     /// Returns the number of packets lost before the end of the wire. Packets lost because of bit errors or missing
-    /// routes count as having left.
+    /// routes count as having left the port.
     pub(crate) fn packets_lost(&self) -> u64 {
         let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
         self.lost_overflow + self.lost_aqm + self.lost_injected + self.lost_policer + time_varying
@@ -180,7 +180,7 @@ impl PacketReport {
         )
     }
 
-    /// Adds all results to a hash of the final state; bit errors, packets without a route, and marks are added only if
+    /// Adds all results to a hash of the final state. Bit errors, packets without a route, and marks are added only if
     /// there are any.
     pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [

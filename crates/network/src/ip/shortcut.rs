@@ -17,7 +17,7 @@ use crate::scenario::topology::Entry;
 use longpipe_events::{MaybeTime, Time};
 
 impl Ip {
-    /// Delivers a packet early to a host without earlier timers or starts.
+    /// Delivers a packet early to a host that has no earlier timers or starts.
     #[inline(always)]
     pub(crate) fn reach_quiet_host<P: Probe>(
         &mut self,
@@ -192,8 +192,8 @@ impl Ip {
         hosts.end_early(now);
     }
 
-    /// Delivers a packet early. Returns false if it needs full processing. `left_trunk` is the time at which it left
-    /// its trunk (`lookahead/acks.rs`).
+    /// Delivers a packet early. Returns false if the packet needs full processing. `left_trunk` is the time at which
+    /// the packet left its trunk (`lookahead/acks.rs`).
     #[inline(always)]
     fn take_in_order<P: Probe>(
         &mut self,

@@ -29,11 +29,12 @@ use longpipe_events::{Rate, Ring, Span, Time};
 pub struct Wire {
     /// Transmitter.
     pub line: Line,
-    /// An ACK that arrives within this time after its data packet left the trunk precedes the ACKs of later packets.
+    /// Lookahead of ACKs: an ACK that arrives within this time after its data packet left the trunk precedes the ACKs
+    /// of later packets.
     pub ack_lookahead: Span,
     /// Queue of the port.
     pub(crate) port: Port,
-    /// Check of packets at the end of the wire; None if all are delivered.
+    /// Check that is applied to packets at the end of the wire; None if all packets are delivered.
     pub(crate) verdict: Option<Box<DeliveryCheck>>,
     /// Packets that are waiting for their arrival events.
     pub(crate) waiting: Box<PendingArrivals>,
@@ -76,9 +77,9 @@ impl Wire {
         matches!(self.end(), End::Shared | End::Unordered)
     }
 
-    /// Sends a packet that is ready at its host or arrives at the port. Returns its arrival time downstream, or None if
-    /// it is lost, held or marked. `circuit_and_ecn` returns the index of its circuit at the port, if needed, and whether it can
-    /// be marked.
+    /// Sends a packet that is ready at its host or arrives at the port. Returns the packet's arrival time downstream,
+    /// or None if the packet is lost, held or marked. `circuit_and_ecn` returns the index of the packet's circuit at
+    /// the port, if needed, and whether the packet can be marked.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, circuit_and_ecn: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
@@ -287,7 +288,7 @@ impl Port {
         matches!(self, Port::ConstantRate(port) if port.may_act_late())
     }
 
-    /// Returns the arrival time of a packet that leaves an egress queue, for probes; None at hosts.
+    /// Returns, for probes, the arrival time of a packet that leaves an egress queue; None at hosts.
     pub fn arrival_of(&self, queued: &QueuedPacket) -> Option<Time> {
         match self {
             Port::VariableRate(port) if port.queue().is_host() => None,

@@ -18,14 +18,15 @@ use longpipe_tcp::segment::header_bytes;
 enum PortArrivals {
     /// No circuit uses the port.
     Unused,
-    /// All arrivals are ACKs of data from the link `trunk`, at least `latency` [ps] after these data left it.
+    /// All arrivals are ACKs of data from the link `trunk`; each arrives at least `latency` [ps] after its data left
+    /// the trunk.
     AcksOf { trunk: usize, latency: u64 },
     /// Packets other than ACKs arrive, or ACKs without a lower bound on their arrival times.
     Others,
 }
 
 /// Returns the lookahead of ACKs for each link: an ACK that arrives at the link's end within this time after its data
-/// packet left the trunk precedes the ACKs of all later data; 0 means no guarantee. For cells this assumes that the
+/// packet left the trunk precedes the ACKs of all later data; 0 means no guarantee. For cells, this assumes that the
 /// last cell of the next packet leaves the trunk one frame time later.
 pub(crate) fn ack_lookaheads(
     scenario: &Scenario,
@@ -67,7 +68,8 @@ pub(crate) fn ack_lookaheads(
         let latency = min_latency(scenario, guarantees, bytes, &forth[trunk..], &back[..meets]);
         *port = port.with(forth[trunk], latency);
     }
-    // The link over which an ACK leaves selects its lookahead, so the guarantee must hold for all packets on this link.
+    // An ACK's lookahead is that of the link over which it leaves, so the guarantee must hold for all packets on this
+    // link.
     let mut known = vec![true; ack_lookaheads.len()];
     for (circuit, _) in topology.circuits() {
         if !guarantees.circuits[circuit.index()].has_acks {

@@ -25,7 +25,7 @@ pub(crate) struct Guarantees {
     pub(super) links: Vec<LinkGuarantees>,
     /// Guarantees by node.
     pub(super) hosts: Vec<HostGuarantees>,
-    /// Guarantees by circuit of the topology; circuits of unknown kinds have none.
+    /// Guarantees of each circuit of the topology; circuits of unknown kinds have none.
     pub(super) circuits: Vec<CircuitGuarantees>,
 }
 

@@ -1,4 +1,4 @@
-//! Ports at which no packet ever waits, because their link is faster than the only link that feeds them.
+//! Ports at which no packet ever waits, because their link is faster than the only link that feeds the port.
 
 use crate::packets::Circuit;
 use crate::scenario::topology::Topology;
@@ -6,7 +6,7 @@ use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, NodeKind, Scenario};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::segment::header_bytes;
 
-/// Margin [ps] by which the time between two arrivals has to exceed a transmission time, to allow for rounding.
+/// Margin [ps] by which the time between two arrivals must exceed a transmission time, to allow for rounding.
 const ROUNDED: u128 = 4;
 
 /// Returns, for each link, whether no packet ever waits at its port and the policy ignores packets that find the queue

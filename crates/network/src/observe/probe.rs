@@ -52,7 +52,7 @@ pub trait Probe {
     fn wants_cells(&self) -> bool {
         false
     }
-    /// Reports the cells queued in a switch port when the first cell of a frame arrives.
+    /// Reports the number of cells queued in a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: Link, _held: u64) {}
     /// Returns whether the probe uses `event`.
     fn wants_events(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Recorder of the traces that a scenario requests, as columns.
+//! Recorder that stores the traces that a scenario requests as columns.
 
 use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
@@ -171,7 +171,7 @@ impl Recorder {
         ssthresh.truncate(within);
     }
 
-    /// Returns whether a flow is defined in the scenario, rather than a connection slot of arriving flows.
+    /// Returns whether a flow is defined in the scenario, rather than being a connection slot of arriving flows.
     fn is_own(&self, flow: Flow) -> bool {
         flow.index() < self.flows
     }

@@ -62,7 +62,7 @@ pub struct TimerTrace {
     pub rto: Vec<f64>,
 }
 
-/// Queue lengths of ports at the arrival of the first cell of each frame.
+/// Queue lengths of ports when the first cell of each frame arrives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueTrace {
     /// Time [ps].

@@ -1,4 +1,4 @@
-//! Number of cells or packets of each VC in the queue of each switch port, sampled at regular intervals.
+//! Numbers of cells or packets of each VC in the queue of each switch port, sampled at regular intervals.
 
 use crate::observe::recorder::{permute, sorted};
 use crate::packets::Link;

@@ -82,7 +82,7 @@ mod tests {
     use longpipe_tcp::AckSegment;
     use proptest::prelude::*;
 
-    /// Returns an ACK without options, with an echoed timestamp, with a SACK block, or with both.
+    /// Returns an ACK without options, with an echoed timestamp, with a SACK block, or with both options.
     fn ack(kind: u8, number: u64) -> (OnWire, Options) {
         let mut ack = AckSegment {
             acknowledgement: number,

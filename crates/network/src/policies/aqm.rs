@@ -86,7 +86,7 @@ impl Aqm {
         }
     }
 
-    /// Records the start of transmission of the next packet that `enqueue` reported.
+    /// Records the transmission start of the next of the packets that `enqueue` reported.
     pub fn begin_service(&mut self, begins: Time) {
         if let Algorithm::Pie(pie) = &mut self.kind {
             pie.begin_service(begins);

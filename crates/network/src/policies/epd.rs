@@ -30,7 +30,7 @@ impl Epd {
         (above(min) == above(max)).then(|| above(max))
     }
 
-    /// Returns the treatment of the rest of a damaged frame, which is discarded.
+    /// Returns how the rest of a damaged frame is treated: it is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

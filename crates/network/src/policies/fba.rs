@@ -37,7 +37,7 @@ impl Fba {
         (max as f64 <= self.threshold).then_some(false)
     }
 
-    /// Returns the treatment of the rest of a damaged frame, which is discarded.
+    /// Returns how the rest of a damaged frame is treated: it is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

@@ -78,7 +78,7 @@ impl Policy {
             PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
                 Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
             }
-            // Active queue management and queue disciplines decide on drops themselves.
+            // Active queue management and queue disciplines make their own drop decisions.
             _ => Policy::TailDrop,
         }
     }
@@ -125,7 +125,7 @@ impl Policy {
         matches!(self, Policy::SelectiveDrop(_) | Policy::Fba(_))
     }
 
-    /// Returns the treatment of the rest of a frame whose cell found the buffer full.
+    /// Returns how the rest of a frame is treated after one of its cells found the buffer full.
     pub fn after_loss(&self) -> AfterLoss {
         match self {
             Policy::TailDrop => tail_drop::AFTER_LOSS,

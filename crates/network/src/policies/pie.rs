@@ -6,7 +6,8 @@ use crate::scenario::{PieConfig, PieDelay, PieRules};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
-/// Queueing delay above which each update adds at least 2 % to the probability (Linux: `pie_calculate_probability`).
+/// Queueing delay above which each update increases the probability by at least 2 % (Linux:
+/// `pie_calculate_probability`).
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
 /// Maximum increase per update of a probability that is at least 0.1 (RFC 8033 section 5.5).
@@ -20,11 +21,11 @@ const SURE_FROM: f64 = 8.5;
 /// Minimum backlog at which the departure rate is measured, and the number of bytes in one measurement (RFC 8033
 /// section 5.2, DQ_THRESHOLD).
 const MEASURED_BYTES: u64 = 16_384;
-/// Byte count with which ns-3 represents the absence of a measurement cycle.
+/// Byte count by which ns-3 represents the absence of a measurement cycle.
 const DQCOUNT_INVALID: u64 = u64::MAX;
 /// Weight of a new measurement in the average: 2^14 / 2^16 (RFC 8033 appendix A).
 const TIME_WEIGHT: f64 = 0.25;
-/// Time without congestion after which ns-3 allows another burst [ps].
+/// Time [ps] without congestion after which ns-3 allows another burst.
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
 /// Placeholder for a transmission start that is not known yet.
@@ -69,7 +70,7 @@ impl Departures {
         };
     }
 
-    /// Updates the average rate with a departure, as ns-3 does; `waiting` bytes remain queued.
+    /// Updates the average rate when a packet departs, as ns-3 does; `waiting` bytes remain queued.
     fn rate_after(&mut self, packet: &Waiting, waiting: u64) {
         if self.cycle.is_none() && waiting >= MEASURED_BYTES {
             self.cycle = Some((packet.begins, 0));
@@ -82,7 +83,7 @@ impl Departures {
         self.cycle = (waiting > MEASURED_BYTES).then_some((packet.begins, 0));
     }
 
-    /// Updates the average time with a departure, as RFC 8033 does; `waiting` bytes remain queued.
+    /// Updates the average time when a packet departs, as RFC 8033 does; `waiting` bytes remain queued.
     fn time_after(&mut self, packet: &Waiting, waiting: u64) {
         if let Some((lasted, _)) = self.cycle_after(packet) {
             let measured = lasted as f64;
@@ -111,7 +112,7 @@ pub struct Pie {
     probability: f64,
     /// Queueing delay at the last update.
     delay_before: Span,
-    /// Queueing delay of the last packet that departed; zero if it left the queue empty.
+    /// Queueing delay of the last packet that departed; zero if the packet left the queue empty.
     delay: Span,
     /// Remaining burst allowance.
     allowance: Span,
@@ -215,7 +216,7 @@ impl Pie {
         let packet = self.waiting.get_mut(number);
         packet.begins = begins;
         if packet.arrival == begins {
-            // The packet found the transmitter idle, so it is also the last one.
+            // The packet found the transmitter idle, so it is also the last packet in the list.
             let packet = *packet;
             self.waiting.pop_last();
             self.bytes_waiting -= packet.bytes;

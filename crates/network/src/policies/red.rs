@@ -26,7 +26,7 @@ pub struct Red {
     max_p: f64,
     /// Time at which max_p was last changed.
     moved: Time,
-    /// Packets or bytes since the last drop or mark; None while the average is below `min`.
+    /// Number of packets or bytes since the last drop or mark; None while the average is below `min`.
     count: Option<u64>,
     /// Random number in [0, 1), if the gap is drawn in advance: the next drop occurs when p times the count reaches
     /// this number.
@@ -137,7 +137,8 @@ impl Red {
         Verdict::Admit
     }
 
-    /// Updates the average with an arrival; an idle time counts as the number of packets that could have been sent.
+    /// Updates the average when a packet arrives; an idle time counts as the number of packets that could have been
+    /// sent during it.
     #[inline(always)]
     fn observe(&mut self, arrival: &Arrival, waiting: f64) {
         let RedConfig { weight, adaptive, .. } = self.config;

@@ -1,4 +1,4 @@
-//! Tail drop, plain UBR: drops exactly the cells that find the buffer full.
+//! Tail drop (plain UBR): drops exactly those cells that find the buffer full.
 
 use crate::policies::AfterLoss;
 

@@ -163,7 +163,7 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
 /// State of CoDel for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Control {
-    /// Time at which the sojourn time will have been above the target for an interval [tick] (RFC 8289: `first_above_time`).
+    /// Tick at which the sojourn time will have been above the target for an interval (RFC 8289: `first_above_time`).
     first_above: Option<u64>,
     dropping: bool,
     /// Time of the next drop [tick] (RFC 8289: `drop_next`).
@@ -243,9 +243,9 @@ impl Control {
         packet
     }
 
-    /// Returns a time before which calls to `dequeue`, starting at `now`, drop no packet: the time of the next drop in
-    /// the dropping state, otherwise the earliest time at which the sojourn time can have been above the target for an
-    /// interval.
+    /// Returns a time before which no call to `dequeue` at or after `now` drops a packet: in the dropping state, the
+    /// time of the next drop; otherwise, the earliest time at which the sojourn time can have been above the target for
+    /// an interval.
     #[inline]
     pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
         Control::none_drops_before(std::iter::once(self), law, now)
@@ -281,7 +281,7 @@ impl Control {
         self.count += dropped;
     }
 
-    /// Enters the dropping state; resumes the previous drop rate if the last state ended recently.
+    /// Enters the dropping state. Resumes the previous drop rate if the last dropping state ended recently.
     fn begin(&mut self, law: &Law, at: u64) {
         self.dropping = true;
         let since = self.count - self.last_count;

@@ -33,7 +33,7 @@ impl PortState {
 pub enum PassThroughEffect {
     /// Each packet may affect the discipline.
     OfEach,
-    /// `pass_through` always returns true, and the state after it depends only on the packet.
+    /// `pass_through` always returns true, and the resulting state depends only on the packet.
     OfLatest,
     /// `pass_through` always returns true and leaves no state that affects later packets.
     Nothing,
@@ -85,7 +85,7 @@ pub trait QueueDisc<T: Queued> {
         debug_assert!(next.is_none(), "packets wait");
     }
 
-    /// Returns a time before which calls to `dequeue`, starting at `now`, drop no packet, whatever packets arrive until
+    /// Returns a time before which no call to `dequeue` at or after `now` drops a packet, whatever packets arrive until
     /// then.
     fn drops_none_before(&self, now: Time) -> Time {
         now

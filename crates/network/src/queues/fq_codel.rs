@@ -85,7 +85,8 @@ impl<T: Queued> FqCodel<T> {
         self.new.is_empty() && self.old.is_empty()
     }
 
-    /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
+    /// Because the limit is exceeded, drops the oldest half of the longest queue's bytes, but at most `LARGEST_BATCH`
+    /// packets.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
         // If several queues share the maximum length, Linux chooses the first one.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());

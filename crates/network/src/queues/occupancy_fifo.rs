@@ -15,7 +15,7 @@ pub struct OccupancyFifo<T> {
     backlog: Backlog<T>,
     /// X_i of each circuit that has waiting packets, separately for each of its passes through the port.
     waiting: BTreeMap<(u32, u32), u64>,
-    /// Circuit and size of the packet that was dequeued last, which counts as held during its transmission.
+    /// Circuit and size of the most recently dequeued packet, which counts as held during its transmission.
     dequeued: Option<((u32, u32), u64)>,
 }
 

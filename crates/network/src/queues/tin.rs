@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 const QUEUES: usize = 1024;
 /// Associativity: number of queues or hosts in the set that a hash selects.
 const WAYS: usize = 8;
-/// Length [byte] of a full packet with its Ethernet header, used to compute times and quanta.
+/// Length [byte] of a full packet including its Ethernet header, from which times and quanta are computed.
 const MTU_BYTES: u64 = 1514;
 const MIN_QUANTUM: u64 = 300;
 const MIN_BYTES_PER_SECOND: u64 = 64;
@@ -102,7 +102,7 @@ pub struct Tin<T> {
     /// Parameters of COBALT.
     pub params: CobaltParams,
     flow_quantum: u64,
-    /// Bytes per turn of the round robin over tins, without a shaper.
+    /// Bytes per turn in the round robin over tins, which is used without a shaper.
     pub quantum: i64,
     /// Bytes that the tin may send in this turn.
     pub deficit: i64,

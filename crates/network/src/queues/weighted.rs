@@ -1,5 +1,5 @@
-//! Weighted round robin: deficit round robin over classes with quanta in proportion to their weights. Each class has its own
-//! limit.
+//! Weighted round robin: deficit round robin over classes whose quanta are proportional to their weights. Each class
+//! has its own limit.
 
 use super::round_robin::{QueueMapping, RoundRobin};
 use super::{PortState, QueueDisc, Queued};

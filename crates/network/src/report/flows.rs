@@ -19,7 +19,7 @@ pub struct DatagramReport {
     pub received: u64,
     /// Payload [byte] of the datagrams received.
     pub received_bytes: u64,
-    /// Number of datagrams missing up to the highest sequence number received (RFC 3550 section 6.4.1).
+    /// Number of datagrams that are missing, up to the highest sequence number received (RFC 3550 section 6.4.1).
     pub lost: u64,
     /// One-way delays of received datagrams, from the sending to the receiving application.
     pub delays: Delays,
@@ -70,7 +70,7 @@ pub struct ArrivedReport {
     pub flows: Vec<ArrivedFlow>,
 }
 
-/// Results of the buffer of a split-TCP proxy, between two connections.
+/// Results of the buffer of a split-TCP proxy, which lies between two connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProxyReport {
     /// Index of the flow that fills the buffer.

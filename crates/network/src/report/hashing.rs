@@ -1,4 +1,4 @@
-//! Hashes reports, as part of the hash of a run's final state.
+//! Computes the hash of reports, which is part of the hash of a run's final state.
 
 use super::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use super::state_hash::StateHash;

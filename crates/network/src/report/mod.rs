@@ -109,7 +109,7 @@ pub struct SourceReport {
     pub delivered: u64,
     /// Lost cells: cells that were not delivered although a later cell was.
     pub lost: u64,
-    /// Mean delay from generation to arrival [s]; NaN if no cell arrived.
+    /// Mean delay [s] from generation to arrival; NaN if no cell arrived.
     pub mean_delay: f64,
     /// Minimum and maximum delay; None if no cell arrived.
     pub delays: Option<(Span, Span)>,
@@ -138,7 +138,7 @@ pub struct Report {
     pub classes: Vec<ClassReport>,
     /// Results by VBR source.
     pub sources: Vec<SourceReport>,
-    /// Hash of the final state, equal for equal runs in all engines.
+    /// Hash of the final state; it is the same for equal runs in all engines.
     pub state_hash: u64,
     /// Number of processed events.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! Hash of a run's final state, equal for equal runs in all engines.
+//! Hash of a run's final state, which is the same for equal runs in all engines.
 
 use longpipe_events::{mix, Time};
 

@@ -48,7 +48,7 @@ pub enum BitrateRule {
 }
 
 impl AdaptiveVideoConfig {
-    /// Returns the length of a chunk at a bitrate [byte], rounded up.
+    /// Returns the length [byte] of a chunk at a bitrate, rounded up.
     pub fn chunk_bytes(&self, rate_bps: u64) -> u64 {
         let bits = u128::from(rate_bps) * u128::from(self.chunk_ps);
         bits.div_ceil(8 * u128::from(PS_PER_SECOND)) as u64

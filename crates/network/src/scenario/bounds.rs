@@ -3,7 +3,7 @@
 //! A run lasts at most 100 days. Times exceed the end of the run, or `AFTER_ANY_RUN`, by at most one of these: the
 //! delays of a path (11.6 days), an RTO (1.2 days), a cycle of a VBR source (23.2 days), a jitter, an ACK delay or a
 //! frame (an hour). TCP's bounds are in its own configuration. Packets in a queue that is not served before the end of
-//! the run wait until `AFTER_ANY_RUN`, however long the queue.
+//! the run wait until `AFTER_ANY_RUN`, however long the queue is.
 
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 

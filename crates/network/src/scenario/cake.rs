@@ -24,8 +24,8 @@ pub struct CakeConfig {
     pub isolation: CakeIsolation,
     /// ACK filter.
     pub ack_filter: CakeAckFilter,
-    /// Whether dropped packets are charged to the shaper, because the bottleneck link precedes this queue (Linux:
-    /// `ingress`).
+    /// Whether dropped packets are also charged to the shaper, because they have already passed the bottleneck link,
+    /// which is upstream of this queue (Linux: `ingress`).
     pub ingress: bool,
 }
 
@@ -53,7 +53,7 @@ pub enum CakeTins {
     Diffserv4,
     /// Eight tins.
     Diffserv8,
-    /// Eight tins by IP precedence, the upper three bits of the DSCP.
+    /// Eight tins, selected by the IP precedence (the upper three bits of the DSCP).
     Precedence,
 }
 
@@ -123,7 +123,7 @@ impl CakeConfig {
 }
 
 impl CakeTins {
-    /// Returns the index of the tin for a DSCP. Unknown codepoints are best effort.
+    /// Returns the index of the tin for a DSCP. Unknown codepoints are treated as best effort.
     pub(crate) fn of(self, dscp: u32) -> usize {
         match (self, dscp) {
             (CakeTins::Besteffort, _) => 0,

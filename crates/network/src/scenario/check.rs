@@ -308,7 +308,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     }
 }
 
-/// Checks the VBR sources against the circuits of each class on each link.
+/// Checks that the VBR sources are compatible with the circuits of each class on each link.
 pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), ScenarioError> {
     for (index, source) in scenario.vbr.iter().enumerate() {
         let field = |name: &str| format!("vbr[{index}].{name}");

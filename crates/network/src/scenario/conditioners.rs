@@ -127,7 +127,7 @@ pub struct PolicerConfig {
     pub mtu_bytes: Option<u32>,
     /// Treatment of packets that exceed the rate.
     pub exceed: Exceed,
-    /// Whether each direction of each flow has its own bucket, instead of one for all.
+    /// Whether each direction of each flow has its own bucket, rather than all sharing one.
     pub per_flow: bool,
 }
 
@@ -314,8 +314,8 @@ impl LinkConfig {
         self.conditioners.iter().any(duplication)
     }
 
-    /// Returns whether the link has conditioners or a shaping queue discipline. If so, departure times depend on more
-    /// than the policy and the transmitter.
+    /// Returns whether the link has conditioners or a shaping queue discipline. If it does, departure times do not
+    /// depend only on the policy and the transmitter.
     pub(crate) fn is_conditioned(&self) -> bool {
         !self.conditioners.is_empty() || self.policy.shapes()
     }

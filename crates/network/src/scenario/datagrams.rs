@@ -82,7 +82,7 @@ pub struct PoissonConfig {
     pub payload_bytes: u32,
 }
 
-/// Frames of video, each of several datagrams (RFC 8593 section 5).
+/// Frames of video, each sent as several datagrams (RFC 8593 section 5).
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {
@@ -108,7 +108,7 @@ pub struct ArrivalsConfig {
 
 /// Accepted rates [bit/s].
 pub(super) const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
-/// Maximum payload of an IP packet [byte]; the limit for a TCP segment is the same.
+/// Maximum payload [byte] of an IP packet; it also limits a TCP segment.
 const MAX_PAYLOAD: u32 = 65_000;
 /// Minimum interval between frames [ps].
 const MIN_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;

@@ -35,7 +35,7 @@ pub enum ArrivalTimesConfig {
     },
     /// A list.
     List {
-        /// Arrival time after the start [ps], ascending, and size [byte] of each flow.
+        /// Arrival time [ps], relative to the start and ascending, and size [byte] of each flow.
         flows_ps: Vec<(u64, u64)>,
     },
 }
@@ -59,7 +59,8 @@ pub enum SizesConfig {
     },
     /// Cumulative distribution, linear between its points.
     Cumulative {
-        /// Sizes [byte], ascending, each with the cumulative share of flows [parts per billion]; the last share is 10⁹.
+        /// Sizes [byte], in ascending order, each with the cumulative share of flows [parts per billion]; the last
+        /// share is 10⁹.
         points: Vec<(u64, u64)>,
     },
 }
@@ -72,7 +73,7 @@ const MAX_ACTIVE: u32 = 100_000;
 pub(crate) const ALL_FLOWS: u64 = 1_000_000_000;
 
 impl FlowArrivalsConfig {
-    /// Returns the mean time between arrivals [ps]; None for a list.
+    /// Returns the mean time [ps] between arrivals; None for a list.
     pub(super) fn mean_gap_ps(&self) -> Option<u64> {
         match self.arrivals {
             ArrivalTimesConfig::Poisson { gap_ps, .. } => Some(gap_ps),
@@ -166,7 +167,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     Ok(())
 }
 
-/// Connection slots of arriving flows: one flow per slot, after all flows of the scenario file.
+/// Connection slots of arriving flows: each slot is represented by one flow, after all flows of the scenario file.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSlots {
     /// Index of the flow whose arriving flows use the slots.
@@ -175,8 +176,8 @@ pub(crate) struct ConnectionSlots {
     pub flows: Range<usize>,
 }
 
-/// Returns the flow of one slot of the arriving flows of `owner`. Its traffic has the kind of the owner's, from which
-/// guarantees follow, but no list of arrivals, which can have millions of rows.
+/// Returns the flow of one slot of the arriving flows of `owner`. Its traffic is of the same kind as the owner's, which
+/// determines its guarantees, but it has no list of arrivals, because such a list can have millions of rows.
 fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     FlowConfig {
         name: owner.name.clone(),
@@ -206,7 +207,7 @@ pub(crate) fn connection_slot_bytes(all: &[ConnectionSlots]) -> u64 {
 }
 
 impl Scenario {
-    /// Returns the scenario with a flow for each slot of its arriving flows, after its other flows. Their
+    /// Returns the scenario with an additional flow, after its other flows, for each slot of its arriving flows. Their
     /// `connection_slot_bytes` are counted for the memory limit before they are allocated; the caller subtracts them
     /// when it drops the scenario.
     ///

@@ -1,4 +1,4 @@
-//! Groups of members in one list, built in linear time for any number of groups.
+//! Groups of members, stored in one list, which is built in linear time for any number of groups.
 
 /// Members by group, in the order in which they were given.
 #[derive(Clone, Debug)]

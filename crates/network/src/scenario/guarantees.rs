@@ -9,7 +9,7 @@ use longpipe_tcp::segment::header_bytes;
 /// Guarantees of a link and its port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkGuarantees {
-    /// The end of a packet's transmission is known at its start, and packets leave in order.
+    /// The time at which a packet's transmission ends is known when it starts, and packets leave in order.
     pub departs_as_begun: bool,
     /// The departure time of a packet is known when it is admitted.
     pub departs_as_admitted: bool,
@@ -35,7 +35,7 @@ pub(crate) struct HostGuarantees {
 /// Guarantees of an end point and its application.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndGuarantees {
-    /// After its application has started, the end point acts only on arriving packets and its timers.
+    /// After its application has started, the end point acts only when a packet arrives or one of its timers expires.
     pub silent_between_timers: bool,
     /// Each data packet is acknowledged at once.
     pub answers_at_once: bool,
@@ -43,7 +43,7 @@ pub(crate) struct EndGuarantees {
     pub keeps_records: bool,
     /// Whether its ACKs may be delayed.
     pub delays_acks: bool,
-    /// Minimum length of its data packets, including headers [byte]; 0 if the end point sends none, or if there is no
+    /// Minimum length [byte] of its data packets, including headers; 0 if the end point sends none, or if there is no
     /// bound.
     pub min_packet_bytes: u64,
 }
@@ -71,8 +71,8 @@ impl LinkConfig {
         self.order() == OrderConfig::Free
     }
 
-    /// Returns the guarantees of a static or time-varying link. `lookahead` withdraws guarantees that are invalidated
-    /// by conditioners, a shaping discipline or a queue at a host.
+    /// Returns the guarantees of a static or time-varying link. `lookahead` withdraws those guarantees that
+    /// conditioners, a shaping discipline or a queue at a host invalidate.
     pub(crate) fn guarantees(&self) -> LinkGuarantees {
         let spoils = matches!(self.loss, LossConfig::BitErrors { .. });
         let Some(motion) = &self.motion else {
@@ -87,7 +87,7 @@ impl LinkConfig {
             };
         };
         LinkGuarantees {
-            // Rates and outages are independent of packets. Whether an outage loses a packet is known when its
+            // Rates and outages do not depend on packets. Whether an outage loses a packet is known when the packet's
             // transmission starts.
             departs_as_begun: true,
             departs_as_admitted: self.policy.depends_on_occupancy_only(),

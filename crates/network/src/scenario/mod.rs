@@ -158,7 +158,7 @@ pub struct LinkConfig {
     pub scheduler: SchedulerConfig,
     /// Injected losses.
     pub loss: LossConfig,
-    /// Variation over time, which replaces rate and delay; None means a static link.
+    /// Variation over time, which replaces the constant rate and delay; None means a static link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub motion: Option<Box<TimeVaryingConfig>>,
     /// Conditioners before the queue discipline, in order.
@@ -218,7 +218,8 @@ pub enum LossConfig {
         /// time.
         steps_ps: Vec<(u64, f64)>,
     },
-    /// A loss probability that depends on a good and a bad state with exponential durations.
+    /// A loss probability that depends on a state, which alternates between good and bad after exponentially
+    /// distributed durations.
     GilbertElliottInTime {
         /// Mean time in the good state [ps].
         good_ps: u64,
@@ -229,7 +230,8 @@ pub enum LossConfig {
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
     },
-    /// A Markov chain of a good and a bad state, with a transition before each frame (Gilbert 1960, Elliott 1963).
+    /// A Markov chain with a good and a bad state, which makes a transition before each frame (Gilbert 1960, Elliott
+    /// 1963).
     GilbertElliott {
         /// Transition probability from good to bad.
         good_to_bad: f64,
@@ -256,7 +258,7 @@ pub enum SchedulerConfig {
     Fifo {},
     /// One queue per class; VBR has strict priority over UBR.
     Priority {},
-    /// One queue per class; UBR gets a guaranteed share of the slots while both queues hold cells.
+    /// One queue per class; while both queues hold cells, UBR gets a guaranteed share of the slots.
     GuaranteedRate {
         /// Guaranteed share of UBR (GR) [parts per billion].
         share_ppb: u64,
@@ -283,7 +285,7 @@ pub struct FlowConfig {
     /// Time after which the application writes no more data; None means that it never stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopConfig>,
-    /// Class of the flow's packets at ports with classes, in both directions; 0 is the first.
+    /// Class of the flow's packets, in both directions, at ports with classes; 0 is the first class.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub class: u32,
     /// Whether ECN-capable packets carry ECT(1), because the congestion control is scalable (RFC 9331).
@@ -293,10 +295,10 @@ pub struct FlowConfig {
     /// limits the packet length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
-    /// Forwarding of delivered data over another flow that starts where this one ends; None without a proxy.
+    /// Forwarding of the delivered data over another flow, which starts where this one ends; None without a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<ForwardingConfig>,
-    /// Whether the flow forwards the data of another flow. Both then have equal traffic and start times.
+    /// Whether the flow forwards the data of another flow. If so, both flows have equal traffic and start times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
     /// Route changes; None means that the routes are constant.
@@ -352,9 +354,9 @@ pub enum TrafficConfig {
     Stream(StreamConfig),
     /// Flows that arrive over time, each with its own connection.
     FlowArrivals(FlowArrivalsConfig),
-    /// Files, each in response to a request from the flow's receiver.
+    /// Files, each sent in response to a request from the flow's receiver.
     Web(WebConfig),
-    /// Chunks of a video, each in response to a request of the player, which is the flow's receiver.
+    /// Chunks of a video, each sent in response to a request from the player, which is the flow's receiver.
     AdaptiveVideo(AdaptiveVideoConfig),
     /// Datagrams at a constant rate; this and the following kinds do not use TCP.
     Cbr(CbrConfig),
@@ -406,8 +408,8 @@ pub enum StopConfig {
 }
 
 impl Scenario {
-    /// Returns whether the run may take shortcuts, including those of TCP. A shortcut is code with a condition under
-    /// which its results equal those of the general code. The reference engine takes none.
+    /// Returns whether the run may take shortcuts, including those of TCP. A shortcut is special code together with a
+    /// condition under which its results equal those of the general code. The reference engine takes none.
     pub(crate) fn takes_shortcuts(&self) -> bool {
         self.engine == Engine::Trains
     }

@@ -143,7 +143,7 @@ impl PolicyConfig {
             PolicyConfig::StepMarking(step) => step.threshold > 0,
             // The probability rises from zero only at an overflow.
             PolicyConfig::Blue(_) => true,
-            // When the queue behind a packet is empty, the backlog is below `least_backlog_bytes`, so the target has no
+            // If no packet waits behind a packet, the backlog is below `least_backlog_bytes`, so the target has no
             // effect.
             PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_) => true,
             PolicyConfig::Fq(fq) => fq.flow_limit > 0,

@@ -18,7 +18,8 @@ pub struct RedConfig {
     pub weight: f64,
     /// Drop probability at `max`.
     pub max_p: f64,
-    /// Whether the probability rises from max_p to 1 between `max` and twice `max` instead of jumping.
+    /// Whether the probability rises gradually from max_p to 1 between `max` and twice `max`, instead of jumping to 1
+    /// at `max`.
     pub gentle: bool,
     /// Whether max_p adapts so that the average stays between the thresholds (Floyd, Gummadi and Shenker 2001).
     pub adaptive: bool,
@@ -140,7 +141,7 @@ pub struct BlueConfig {
 pub struct CodelConfig {
     /// Acceptable standing queue delay (TARGET) [ps].
     pub target_ps: u64,
-    /// Time for which the delay may exceed the target (INTERVAL) [ps].
+    /// Time [ps] for which the delay may exceed the target (INTERVAL).
     pub interval_ps: u64,
     /// Backlog [byte] behind a packet up to which the packet is never dropped.
     pub least_backlog_bytes: u64,
@@ -156,9 +157,9 @@ pub struct CodelConfig {
 pub enum CodelArithmetic {
     /// Picoseconds and exact square roots (RFC 8289 section 5).
     Exact,
-    /// Units of 1024 ns, and one Newton iteration for the square root per drop, as in Linux.
+    /// Units of 1024 ns, and one Newton iteration per drop for the square root, as in Linux.
     Linux,
-    /// As in Linux, but the next mark is due relative to the last one (ns-3).
+    /// Like Linux, except that the next mark is scheduled relative to the previous one (ns-3).
     #[serde(rename = "ns-3")]
     Ns3,
 }
@@ -169,7 +170,7 @@ pub enum CodelArithmetic {
 pub struct FqCodelConfig {
     /// Acceptable standing delay of a queue (TARGET) [ps].
     pub target_ps: u64,
-    /// Time for which the delay may exceed the target (INTERVAL) [ps].
+    /// Time [ps] for which the delay may exceed the target (INTERVAL).
     pub interval_ps: u64,
     /// Backlog [byte] behind a packet up to which the packet is never dropped.
     pub least_backlog_bytes: u64,

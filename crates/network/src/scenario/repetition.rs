@@ -143,7 +143,7 @@ fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
         let Times::Pareto { shape } = bursts.times else {
             return None;
         };
-        // For a shape close to 1, nearly all times equal the shortest one, mean · (shape - 1) / shape.
+        // If the shape is close to 1, nearly all durations equal the shortest one, mean · (shape - 1) / shape.
         let shortest_ps = cycle_ps as f64 * ((shape - 1.0) / shape);
         let accepted =
             "needs a shortest on plus off time of at least a hundredth of a packet's transmission time at the rate";

@@ -21,11 +21,12 @@ pub struct ReroutingConfig {
 pub enum RerouteInFlight {
     /// Packets in flight keep the route that was valid when they reached their first router.
     Keep,
-    /// Each router forwards packets in flight along the current route, and drops packets if it is not on this route.
+    /// Each router forwards packets in flight along the current route, and drops a packet if the router is not on this
+    /// route.
     Drop,
 }
 
-/// Routes of a flow in both directions, valid from a given time on.
+/// Routes of a flow in both directions, which are valid from a given time on.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RouteChange {

@@ -1,4 +1,4 @@
-//! All routes of a flow whose routes change, and their checks.
+//! All routes of a flow whose routes change, and the checks of these routes.
 
 use super::ends::{way_ends, LinkEnd};
 use super::refusal::{refuse, ScenarioError};
@@ -66,7 +66,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     Ok(())
 }
 
-/// Returns pairs of consecutive links that a rerouted packet may take, in addition to those within each route.
+/// Returns the pairs of consecutive links that a rerouted packet may take in addition to those within each route.
 pub(super) fn crossings(links: &[LinkConfig], ends: &[LinkEnd], flow: &FlowConfig) -> Vec<(usize, usize)> {
     let mut found = vec![];
     for back in [false, true].into_iter().filter(|_| flow.rerouting.is_some()) {

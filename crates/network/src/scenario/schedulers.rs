@@ -105,7 +105,7 @@ pub enum LowLatencyMarking {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {
-    /// First come, first served, with low-latency packets treated as if they had arrived earlier.
+    /// First come, first served, where low-latency packets are treated as if they had arrived earlier.
     TimeShifted {
         /// Time shift [ps].
         shift_ps: u64,

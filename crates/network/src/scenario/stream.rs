@@ -1,4 +1,4 @@
-//! Traffic of applications that write into a TCP socket over time.
+//! Traffic of applications that write to a TCP socket over time.
 
 use super::datagrams::RATES;
 use super::refusal::refuse_unless;

@@ -1,5 +1,5 @@
 //! Deserialization of the TCP parameters of flows. Successive flows of a large scenario usually have equal parameters,
-//! so their JSON is parsed once.
+//! so the JSON of each set of parameters is parsed only once.
 
 use longpipe_tcp::config::TcpConfig;
 use serde::de::Error;

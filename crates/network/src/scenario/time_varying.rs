@@ -126,7 +126,7 @@ pub enum HoldOrDrop {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InService {
-    /// The bits already sent count; the rest of the packet is sent after the outage.
+    /// The bits that have already been sent count; the rest of the packet is sent after the outage.
     Hold,
     /// The packet is lost.
     Drop,
@@ -154,8 +154,8 @@ const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl LinkConfig {
-    /// Returns whether a packet's buffer space is freed when its first bit leaves (as in mahimahi) or its batch begins,
-    /// instead of when its last bit leaves.
+    /// Returns whether a packet's buffer space is freed when its first bit leaves (as in mahimahi) or when its batch
+    /// begins, rather than when its last bit leaves.
     pub(crate) fn frees_at_begin(&self) -> bool {
         let service = self.motion.as_ref().and_then(|motion| motion.service.as_ref());
         self.aggregates() || matches!(service, Some(ServiceConfig::Opportunities { .. }))

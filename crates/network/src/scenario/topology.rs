@@ -15,7 +15,7 @@ use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// A step of a circuit: over a link, or into the host at its end.
+/// A step of a circuit: over a link, or into the host at the end of the circuit.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Link of the step, or `HOST`.
@@ -219,8 +219,8 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
     Ok(ends)
 }
 
-/// Returns the slots of every link. A host's slots begin at 0. A switch's slots begin `slot_phase` of a cell time after
-/// the slots in which cells arrive from the nearest host (the first link found by breadth-first search).
+/// Returns the slots of every link. A host's slots begin at 0. A switch's slots begin `slot_phase` · cell time after
+/// the slots in which cells arrive from the nearest host (over the first link that a breadth-first search finds).
 fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, ScenarioError> {
     let mut phase = vec![None; scenario.nodes.len()];
     let mut queue = VecDeque::new();
@@ -260,9 +260,9 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
 }
 
 /// Returns the typical time between the scheduling of an event and its occurrence: a cell time, or a few packet times
-/// on the link with the most circuits. Among links with equally many circuits the slowest counts, because it limits how
-/// often events occur. With this bucket width, a few buckets of the event queue hold all events of a packet, and they
-/// stay in the cache while many simulations are advanced in turn.
+/// on the link with the most circuits. Among links with equally many circuits, the slowest link is used, because it
+/// limits how often events occur. With this bucket width, a few buckets of the event queue hold all events of a packet,
+/// and they stay in the cache while many simulations are advanced in turn.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));

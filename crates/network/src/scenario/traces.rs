@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// Whether to record cwnd and ssthresh of every flow at each change.
+    /// Whether to record each flow's cwnd and ssthresh whenever they change.
     pub cwnd: bool,
     /// Whether to record the queue length of every switch port, in cells, at the first cell of each frame.
     pub queue: bool,
-    /// Whether to record the segments sent and the ACKs and SACK blocks received by every sender.
+    /// Whether to record the segments that every sender sends, and the ACKs and SACK blocks that it receives.
     pub sequence: bool,
     /// Whether to record the RTT samples and the RTO of every sender.
     pub rtt: bool,

@@ -304,7 +304,7 @@ impl TimeVaryingLink {
         (waiting || in_service).then_some((waiting, in_service))
     }
 
-    /// Returns the start of the next outage that drops packets, after `now`.
+    /// Returns the start of the next outage after `now` that drops packets.
     pub fn next_drop(&mut self, now: Option<Time>) -> Option<Time> {
         self.drops()?;
         let outages = self.outages.as_mut()?;

@@ -23,13 +23,13 @@ struct Overtaking {
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     free: bool,
-    /// Earliest arrival [ps] of the next packet, if the link keeps the order.
+    /// Earliest possible arrival [ps] of the next packet, if the link keeps packets in order.
     min: u64,
     /// Sorted arrival times of the packets on the wire, if the link allows overtaking.
     arrivals: Ring<u64>,
     /// Counts for packets that have been sent.
     past: Overtakings,
-    /// Overtaking packets whose transmission may not have ended yet.
+    /// Overtaking packets whose transmission may not yet have ended.
     to_come: Ring<Overtaking>,
 }
 

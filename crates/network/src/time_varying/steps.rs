@@ -39,7 +39,7 @@ impl RateSteps {
         made
     }
 
-    /// Returns the rate at a given time, and the time until which it is valid.
+    /// Returns the rate at a given time, and the time until which this rate is valid.
     #[inline]
     pub fn rate(&mut self, instant: u64) -> (u64, u64) {
         let (from, until, rate) = self.current;

@@ -1,8 +1,8 @@
 //! Selects the sweep ports, and connects them.
 //!
 //! The circuits of a sweep port lead from a host's interface through sweep ports only, until they reach ports that
-//! cannot queue; no port downstream of those can queue either. Sweep ports form no cycle. The run must be untraced,
-//! because cells are processed after their arrival.
+//! cannot queue; no port downstream of those ports can queue either. The sweep ports form no cycle. The run must be
+//! untraced, because cells are processed after their arrival.
 
 use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};

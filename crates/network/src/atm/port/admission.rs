@@ -69,7 +69,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Creates the admission for `vcs` virtual circuits; without `capacity` the queue is unlimited.
+    /// Creates the admission state for `vcs` virtual circuits; if `capacity` is None, the queue is unlimited.
     pub fn new(capacity: Option<u64>, policy: Policy, loss: Option<Box<Loss>>, vcs: usize) -> Admission {
         Admission {
             capacity: capacity.unwrap_or(u64::MAX),
@@ -94,8 +94,9 @@ impl Admission {
         Admission { red, ..self }
     }
 
-    /// Returns whether a cell of VC `local` enters the queue. `last` marks the frame's last cell, and `held` is the occupancy X
-    /// before it. `on_frame` is invoked with the queue length X at the first cell of each frame.
+    /// Returns whether a cell of VC `local` is admitted to the queue. `last` is true for the frame's last cell, and
+    /// `held` is the occupancy X before the cell. `on_frame` is invoked with the queue length X at the first cell of
+    /// each frame.
     #[inline(always)]
     pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
         let frame = self.decide(now, last, local, held, on_frame);

@@ -86,8 +86,8 @@ impl VbrQueue {
         self.feeders.push(feeder);
     }
 
-    /// Returns the end of the slot of a UBR cell that arrives at `now`, if all earlier UBR cells have slots; None if it
-    /// gets no slot by the end of the run. `next` is the first free slot.
+    /// Returns the end of the slot of a UBR cell that arrives at `now`, if all earlier UBR cells have slots; None if
+    /// the cell gets no slot by the end of the run. `next` is the first free slot.
     #[inline]
     pub fn slot_for_ubr(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) -> Option<Time> {
         self.serve_until(grid, next, now);
@@ -212,7 +212,7 @@ impl VbrQueue {
         self.cells.tail() - self.departed
     }
 
-    /// Returns the counters at `now`, the end of the run, when all slots are assigned.
+    /// Returns the counters at `now`, the end of the run. All slots must have been assigned.
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.take_in(now);
         self.settle(now);

@@ -173,7 +173,7 @@ impl CellPort {
         counters
     }
 
-    /// Returns the occupancy X_i of the port's VC `local` [cell].
+    /// Returns the occupancy X_i [cell] of the port's VC `local`.
     pub fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
     }

@@ -95,9 +95,9 @@ impl TimeVaryingCellPort {
         }
     }
 
-    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the times
-    /// of the cell, if it is admitted and no outage drops it. `on_frame` is invoked with the queue length X at the
-    /// first cell of each frame.
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the cell's
+    /// departure and arrival times if the cell is admitted and no outage drops it. `on_frame` is invoked with the queue
+    /// length X at the first cell of each frame.
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<CellPassage> {
         // A host's jitter may delay a cell past the end of the run.
         self.settle(now.min(self.end));
@@ -148,7 +148,7 @@ impl TimeVaryingCellPort {
         Some(CellPassage { departure, arrival })
     }
 
-    /// Returns the time and cause of the latest cell's loss, if it was lost.
+    /// Returns the time and cause of the latest cell's loss, if the cell was lost.
     pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
     }
@@ -189,7 +189,7 @@ impl TimeVaryingCellPort {
         counters
     }
 
-    /// Returns the occupancy X_i of the port's VC `local` [cell].
+    /// Returns the occupancy X_i [cell] of the port's VC `local`.
     pub fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
     }

@@ -1,4 +1,4 @@
-//! A switch port that cannot queue, because it has a single input that is not faster than the port.
+//! A port of a switch that cannot queue, because it has a single input that is not faster than the port.
 
 use crate::atm::port::trains::Late;
 use crate::atm::slots::{SlotCursor, SlotGrid};

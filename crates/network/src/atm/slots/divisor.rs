@@ -1,4 +1,4 @@
-//! Division by an invariant divisor, which is several times faster than the division instruction.
+//! Division by an invariant divisor. It is several times faster than the division instruction.
 
 /// A divisor and its reciprocal (Granlund and Montgomery 1994, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Divisor {
         self.value
     }
 
-    /// Returns the divisor times a factor if it is at most half of the maximum dividend.
+    /// Returns the divisor times a factor, if the product is at most half of the maximum dividend.
     #[inline(always)]
     pub fn times(self, factor: u64) -> Option<u64> {
         (factor <= self.max).then(|| factor * self.value)
@@ -50,7 +50,7 @@ impl Divisor {
         ((product >> 64) as u64) >> self.shift
     }
 
-    /// Returns the quotient and remainder of a dividend up to `MAX_DIVIDEND`.
+    /// Returns the quotient and remainder of a dividend that is at most `MAX_DIVIDEND`.
     #[inline(always)]
     pub fn divide(self, dividend: u64) -> (u64, u64) {
         let quotient = self.quotient(dividend);

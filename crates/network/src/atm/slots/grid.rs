@@ -77,7 +77,8 @@ impl SlotGrid {
         Time(t.0.max(self.phase) + self.den.divide(after + self.num.value()).0)
     }
 
-    /// Returns the first slot that starts at or after `t`, and the number of ended slots; `t` must not precede slot 0.
+    /// Returns the first slot that starts at or after `t`, and the number of slots that have ended; `t` must not
+    /// precede slot 0.
     #[inline]
     pub fn around(&self, t: Time) -> (u64, u64) {
         let (first, after) = self.first_from(t);
@@ -106,8 +107,8 @@ impl SlotGrid {
         u64::try_from((num << 32) / den).map_or(1 << 40, |ratio| ratio.min(1 << 40))
     }
 
-    /// Returns the constant difference of slot numbers if exactly one slot of `other` starts in each slot of this grid shifted by
-    /// `delay`; None otherwise, or if it is negative.
+    /// If exactly one slot of `other` starts in each slot of this grid shifted by `delay`, returns the constant
+    /// difference of the slot numbers. Returns None otherwise, or if the difference is negative.
     pub fn alignment(&self, delay: Span, other: &SlotGrid) -> Option<u64> {
         if (self.num, self.den) != (other.num, other.den) {
             return None;
@@ -243,8 +244,8 @@ impl SlotCursor {
     }
 }
 
-/// Returns the quotient and remainder of a product of more than 64 bits; the quotient must fit. Out of line, because
-/// inlining would force callers to save registers on their fast paths.
+/// Returns the quotient and remainder of a product of more than 64 bits; the quotient must fit in 64 bits. This
+/// function is out of line, because inlining would force callers to save registers on their fast paths.
 #[cold]
 #[inline(never)]
 fn divide_wide(factor: u64, other: u64, divisor: u64) -> (u64, u64) {

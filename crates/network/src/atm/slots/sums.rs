@@ -4,7 +4,7 @@ use super::grid::SlotGrid;
 use longpipe_events::memory;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Sum of the starts of some slots, before the final division.
+/// Sum of the starts of several slots, before the final division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartSum {
     /// Number of slots.

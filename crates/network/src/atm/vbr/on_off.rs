@@ -85,7 +85,7 @@ impl OnOff {
         self.ready = SlotGrid::new(self.burst, CELL_BITS, self.peak).cursor(0);
     }
 
-    /// Takes the first free slot that starts at or after the cell's generation.
+    /// Takes the first free slot that starts at or after the time at which the cell is generated.
     #[inline(always)]
     fn take_slot(&mut self) {
         self.link.advance(&mut self.slot, self.ready.start());

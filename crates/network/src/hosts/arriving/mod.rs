@@ -31,7 +31,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct ConnectionSlot {
     /// Index of the arriving flows to which the slot belongs.
     arriving: usize,
-    /// Number of the slot, counted among the slots of its arriving flows.
+    /// Number of the slot among the slots of its arriving flows.
     number: usize,
     /// Number of the arrived flow whose data the slot transfers.
     current: Option<usize>,
@@ -57,7 +57,7 @@ pub(crate) struct Arriving {
     peak: usize,
     /// Numbers of the slots without a connection, in ascending order.
     free: BinaryHeap<Reverse<usize>>,
-    /// Sums over earlier connections, excluding the current or latest connection of each slot.
+    /// Sums over connections that have been replaced, which exclude the current or latest connection of each slot.
     sums: Sums,
 }
 
@@ -124,7 +124,7 @@ impl Arriving {
         self.sums(flows, now).reductions
     }
 
-    /// Returns the flow of the scenario and the flows of the slots.
+    /// Returns the flow in the scenario and the flows of its slots.
     pub fn slots(&self) -> &ConnectionSlots {
         &self.slots
     }

@@ -27,7 +27,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Creates a process whose flows arrive from `start` to before `stop`, for flow `entity`.
+    /// Creates a process for flow `entity` in which flows arrive from `start` until before `stop`.
     pub fn new(config: &FlowArrivalsConfig, start: Time, stop: MaybeTime, (seed, entity): (u64, u64)) -> Process {
         let mut process = Process {
             times: config.arrivals.clone(),
@@ -43,7 +43,7 @@ impl Process {
         process
     }
 
-    /// Returns the next flow: its arrival time and size [byte]; None at the end.
+    /// Returns the arrival time and the size [byte] of the next flow; None if there are no more flows.
     pub fn due(&self) -> Option<(Time, u64)> {
         self.next
     }

@@ -74,7 +74,8 @@ impl Delays {
         }
     }
 
-    /// Returns the quantile [s] for a share of the packets, with a relative error of 1/512; NaN if there are no packets.
+    /// Returns the delay [s] that the given share of the packets does not exceed, with a relative error of 1/512; NaN
+    /// if there are no packets.
     pub fn quantile(&self, share: f64) -> f64 {
         let rank = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;

@@ -1,12 +1,12 @@
 //! Advertised window of a receiver with a finite buffer, stored as its right edge: the first byte for which there is no
 //! room.
 //!
-//! The edge never moves back, and advances by whole segments to avoid silly windows (RFC 9293 section 3.8.6.2.2). For
-//! each edge, the number of the first ACK that carries it is stored.
+//! The edge never moves back, and advances by whole segments to avoid the silly window syndrome (RFC 9293 section
+//! 3.8.6.2.2). For each edge, the number of the first ACK that carries it is stored.
 
 use std::collections::VecDeque;
 
-/// A right edge of the window, and the first ACK that carries it.
+/// A right edge of the window, and the number of the first ACK that carries it.
 #[derive(Clone, Copy, Debug)]
 struct WindowEdge {
     /// Number of the first ACK with this edge.
@@ -31,7 +31,7 @@ pub(super) struct Windows {
     updates: u64,
 }
 
-/// Half of the range of 31-bit frame numbers; the numbers of all frames in transit differ by less.
+/// Half the range of 31-bit frame numbers; the numbers of any two frames in transit differ by less than this.
 const HALF: u32 = 1 << 30;
 
 impl Windows {

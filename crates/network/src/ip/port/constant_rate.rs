@@ -1,4 +1,4 @@
-//! An egress queue followed by a transmitter of constant rate. A packet's departure time is known when its transmission
+//! An egress queue followed by a constant-rate transmitter. A packet's departure time is known when its transmission
 //! starts, so the packet is forwarded at that time.
 //!
 //! Only a backlog needs an event, for the start of the next transmission. Without a backlog, departures are processed
@@ -76,7 +76,7 @@ impl ConstantRatePort {
         &mut self.queue
     }
 
-    /// Returns the time at which the transmitter becomes free if it is at most `now`. Departures precede simultaneous
+    /// If the transmitter becomes free by `now`, returns the time at which it does. Departures precede simultaneous
     /// arrivals.
     #[inline]
     pub fn due(&mut self, line: &mut Line, now: Time) -> Option<Time> {
@@ -114,8 +114,8 @@ impl ConstantRatePort {
     }
 
     /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream. The state is then
-    /// the same as after all due actions and `arrive`. Returns None if these must be called; some of the due actions
-    /// may then have been performed.
+    /// the same as if all due actions and then `arrive` had been called. Returns None if the caller must call these;
+    /// some of the due actions may already have been performed.
     #[inline(always)]
     pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
         let free = line.free();

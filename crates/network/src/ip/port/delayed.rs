@@ -43,8 +43,8 @@ impl Delayed {
         }
     }
 
-    /// Processes a packet that arrives at the port, or is ready at an interface, at `ready`. Returns its arrival time
-    /// downstream, unless it is lost.
+    /// Processes a packet that arrives at the port, or is ready at an interface, at `ready`. Returns the packet's
+    /// arrival time downstream, unless the packet is lost.
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
         let departure = self.port.queue(line, ready, bytes, circuit_and_ecn)?;

@@ -1,4 +1,4 @@
-//! Creates the queue discipline of a port from the policy of its link.
+//! Creates a port's queue discipline according to the policy of its link.
 
 use super::egress_queue::QueuedPacket;
 use crate::packets::Circuit;

@@ -1,5 +1,5 @@
-//! The part of an output port before its transmitter: injected loss, limits, queue discipline and counters. The caller owns the
-//! transmitter and requests the next packet when it is free.
+//! The part of an output port that precedes its transmitter: injected loss, limits, queue discipline and counters. The
+//! caller owns the transmitter, and requests the next packet when the transmitter is free.
 
 use super::disc_of::disc_of;
 use crate::conditioners::aggregation::Aggregation;
@@ -128,8 +128,8 @@ pub(crate) struct Batch {
 #[derive(Clone, Debug)]
 struct Batches {
     limits: Aggregation,
-    /// The packet that was dequeued but did not fit into the last batch; it is the first packet of the next one, as
-    /// with Linux's `qdisc_peek_dequeued`. It counts as waiting.
+    /// The packet that was dequeued but did not fit into the last batch. It is the first packet of the next batch, as
+    /// with Linux's `qdisc_peek_dequeued`, and counts as waiting.
     carried: Option<QueuedPacket>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct EgressQueue {
     /// Whether the link has conditioners or a shaping discipline.
     is_conditioned: bool,
     /// Whether an arriving packet is passed to the discipline unconditionally (shortcut), because the link has neither
-    /// injected losses nor conditioners, and the discipline reads no property of flows.
+    /// injected losses nor conditioners, and the discipline does not depend on properties of flows.
     is_bare: bool,
     duplication: Option<Box<Duplication>>,
     policers: Policers,
@@ -234,7 +234,7 @@ impl EgressQueue {
         !(self.drops.is_empty() && self.marks.is_empty())
     }
 
-    /// Returns a time before which calls to `begin_next`, starting at `now`, drop no packet.
+    /// Returns a time before which no call to `begin_next` at or after `now` drops a packet.
     #[inline]
     pub fn drops_none_before(&self, now: Time) -> Time {
         self.disc.drops_none_before(now)
@@ -342,9 +342,9 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Shortcut for a packet that finds no other packet waiting and the transmitter idle since `free`, which is at most
-    /// `now`. Returns whether `arrive` would return the packet unchanged; if so, the state afterwards equals that after
-    /// `depart` at `free` and `arrive` at `now`.
+    /// Shortcut for a packet that finds no other packet waiting and finds that the transmitter has been idle since
+    /// `free`, which is at most `now`. Returns whether `arrive` would return the packet unchanged; if so, the state
+    /// afterwards equals that after `depart` at `free` and `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
@@ -526,7 +526,8 @@ impl EgressQueue {
         self.batches.is_some()
     }
 
-    /// Dequeues the batch to transmit, for a free transmitter with the given rate. It is empty if no packet waits.
+    /// Dequeues the batch to transmit, for a free transmitter with the given rate. The batch is empty if no packet
+    /// waits.
     pub fn begin_batch(&mut self, now: Time, rate_bps: u64) -> Batch {
         let mut batch = Batch::default();
         let Some(mut batches) = self.batches.take() else {
@@ -656,7 +657,7 @@ impl EgressQueue {
     }
 }
 
-/// Adds the departure time of packets to the accumulated time in the port.
+/// Adds the departure times of packets to the accumulated time in the port.
 #[inline]
 fn count_exits(packet_time: &mut u128, packets: u64, now: Time) {
     *packet_time = packet_time.wrapping_add(u128::from(packets) * u128::from(now.0));

@@ -1,8 +1,8 @@
 //! A router's output port with a FIFO, limited in packets or bytes, and a buffer policy.
 //!
 //! Store and forward: a packet arrives with its last bit, and occupies the buffer until its last bit has left. In a
-//! FIFO this time is known on admission, so departures need no events: they are processed, in order, when the occupancy
-//! is needed. Without a policy, the occupancy is needed only if it may exceed its previous maximum.
+//! FIFO, this time is known on admission, so departures need no events: they are processed, in order, when the
+//! occupancy is needed. Without a policy, the occupancy is needed only if it may exceed its previous maximum.
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -145,7 +145,7 @@ impl Router {
 
     /// Processes the arrival of a packet of the port's circuit `local` under all rules; `capable` packets may be
     /// marked. Returns the departure time if the packet is admitted unmarked; for a marked packet, `take_marked`
-    /// returns it.
+    /// returns the departure time.
     #[inline(never)]
     pub fn queue_by_rules(
         &mut self,
@@ -154,7 +154,7 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
-        // Shortcut: the rules permit `repeat`, so a packet of another length is admitted without further checks.
+        // Shortcut: the rules permit `repeat`, so a packet of another length is also admitted without further checks.
         let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
         line.forbid_repeat();
@@ -241,8 +241,8 @@ impl Router {
         self.settle_now(line, now);
     }
 
-    /// Like `settle`, but inlined, for calls with each packet. Returns the bytes admitted up to and including the
-    /// packet in transmission.
+    /// Like `settle`, but inlined, because it is called for each packet. Returns the number of bytes admitted up to and
+    /// including the packet in transmission.
     #[inline(always)]
     fn settle_now(&mut self, line: &mut Line, now: Time) -> u64 {
         if line.has_repeated() {

@@ -1,4 +1,4 @@
-//! The transmitter of a link: it sends packets one after the other, each for its transmission time.
+//! The transmitter of a link. It sends packets one after the other, each for its transmission time.
 
 use crate::scenario::bounds::{AFTER_ANY_RUN, MAX_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
@@ -29,8 +29,8 @@ pub enum Repeats {
     WhenAllowed,
 }
 
-/// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. One
-/// cache line contains all data for a packet that does not wait.
+/// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. All data
+/// needed for a packet that does not wait are in one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Line {
@@ -95,8 +95,8 @@ impl Line {
         Time(self.free)
     }
 
-    /// Invoked when the backlog reaches a new maximum at `ready`. If departure times could overflow 64 bits, all later ones
-    /// are limited.
+    /// Invoked when the backlog reaches a new maximum at `ready`. If departure times could overflow 64 bits, all later
+    /// departure times are capped.
     #[inline(always)]
     pub fn check_backlog(&mut self, ready: Time) {
         if self.free.saturating_sub(ready.0) > MAX_BACKLOG.0 {
@@ -111,7 +111,8 @@ impl Line {
         (self.bounded, self.bytes, self.repeatable) = (true, 0, 0);
     }
 
-    /// Returns whether `repeat` may transmit a packet: the line must be idle, and the packet as long as the last one.
+    /// Returns whether `repeat` may transmit a packet: the line must be idle, and the packet must be as long as the
+    /// last one.
     #[inline(always)]
     pub fn may_repeat(&self, ready: Time, bytes: u16) -> bool {
         (self.free < ready.0) & (self.repeatable == bytes)
@@ -132,8 +133,8 @@ impl Line {
         Time(self.free)
     }
 
-    /// Removes and returns the number of packets transmitted by `repeat`, and the length [byte] and transmission time
-    /// [ps] of each.
+    /// Removes and returns the number of packets that `repeat` transmitted, and the length [byte] and transmission time
+    /// [ps] of each packet.
     pub fn take_repeated(&mut self) -> (u64, u64, u64) {
         (
             std::mem::take(&mut self.repeated),
@@ -142,7 +143,7 @@ impl Line {
         )
     }
 
-    /// Returns whether there are uncollected packets transmitted by `repeat`.
+    /// Returns whether there are packets, transmitted by `repeat`, that have not been collected.
     #[inline(always)]
     pub fn has_repeated(&self) -> bool {
         self.repeated > 0
@@ -178,7 +179,7 @@ impl Line {
         self.repeatable = 0;
     }
 
-    /// Permits or forbids `repeat` for packets as long as the last one, on behalf of the port.
+    /// On behalf of the port, permits or forbids `repeat` for packets as long as the last one.
     #[inline(always)]
     pub fn allow_repeat(&mut self, may: bool) {
         // No packet may be repeated while departure times are limited.
@@ -201,7 +202,7 @@ impl Line {
         Time(self.free)
     }
 
-    /// Returns the propagation delay; if it varies, the delay of the last packet.
+    /// Returns the propagation delay, or, if it varies, the delay of the last packet.
     #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay
@@ -219,7 +220,7 @@ pub fn share_used(rate: Rate, bytes: u64, now: Time) -> f64 {
     (8.0 * bytes as f64 / (rate.0 as f64 * now.as_seconds())).min(1.0)
 }
 
-/// Returns whether a line of the given rate can have sent `bytes` by `now`. Departures are rounded to a picosecond.
+/// Returns whether a line of the given rate could have sent `bytes` by `now`. Departures are rounded to a picosecond.
 pub fn can_have_sent(rate: Rate, bytes: u64, now: Time) -> bool {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND) < u128::from(rate.0) * (u128::from(now.0) + 1)
 }

@@ -52,7 +52,7 @@ pub struct TimeVaryingPort {
     doomed: Ring<HeldPacket>,
     /// Departure time of the latest packet, if it is lost on the wire.
     left: Option<Time>,
-    /// Time and cause of the latest packet's loss, if it was lost.
+    /// Time and cause of the latest packet's loss, if the packet was lost.
     loss_of_last: Option<(Time, DropCause)>,
     /// Packets that an outage loses on the wire, in order.
     on_wire: Ring<LossOnWire>,
@@ -112,17 +112,17 @@ impl TimeVaryingPort {
         }
     }
 
-    /// Returns whether callers must pass the number of each packet's circuit; otherwise any constant is valid.
+    /// Returns whether callers must pass the number of each packet's circuit; if not, they may pass any constant.
     #[inline]
     pub fn needs_vc_occupancies(&self) -> bool {
         self.by_vc
     }
 
-    /// Processes a packet of the port's circuit `local` that may leave at `ready` or later. Returns its arrival time
-    /// downstream, unless it is lost.
+    /// Processes a packet of the port's circuit `local` that may leave at `ready` or later. Returns the packet's
+    /// arrival time downstream, unless the packet is lost.
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
-        // A host's jitter may delay a packet past the end of the run.
+        // A host's jitter may delay a packet beyond the end of the run.
         self.settle(ready.min(self.end));
         let size = u64::from(bytes);
         self.report.packets_in += 1;

@@ -2,11 +2,11 @@
 //! or a constant rate.
 //!
 //! The schedule of the transmitter is independent of packets. The outcome for a packet is therefore known when its
-//! transmission starts, and the packet is forwarded at that time. Only a backlog needs events. These rules apply where
-//! several interpretations are possible:
+//! transmission starts, and the packet is forwarded at that time. Only a backlog needs events. Where several
+//! interpretations are possible, these rules apply:
 //!
-//! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended,
-//!    or the next opportunity has come. At that time it precedes arrivals.
+//! 1. A packet is dequeued when the transmitter can start to send it: when the previous packet has left, the outage has
+//!    ended, or the next opportunity has come. At that time, it precedes arrivals.
 //! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate
 //!    rises.
 //! 3. An outage that drops waiting packets purges the queue discipline when it begins. Controllers (CoDel, PIE) keep
@@ -96,12 +96,12 @@ impl VariableRatePort {
         &mut self.queue
     }
 
-    /// Returns the time of the port's next action if it is at most `now`.
+    /// If the port's next action is due by `now`, returns the time of the action.
     pub fn due(&self, now: Time) -> Option<Time> {
         self.next_action().filter(|&at| at <= now)
     }
 
-    /// Returns the time of the port's next action. The transmitter precedes a simultaneous purge.
+    /// Returns the time of the port's next action. An action of the transmitter precedes a simultaneous purge.
     fn next_action(&self) -> Option<Time> {
         let of_transmitter = match &self.state {
             TransmitterState::Idle => None,
@@ -184,7 +184,7 @@ impl VariableRatePort {
         self.begin_when_ready(line, now)
     }
 
-    /// Starts a transmission if the transmitter, which is free, can start it at `now`, or schedules its start.
+    /// If the transmitter, which is free, can start a transmission at `now`, starts it; otherwise, schedules its start.
     fn begin_when_ready(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         // If no packet waits, there is nothing to start.
         let begins = match self.queue.backlog().0 {
@@ -198,8 +198,8 @@ impl VariableRatePort {
         self.begin(line, now)
     }
 
-    /// Starts a transmission unless the discipline or the shaper holds the packet; `ready` has prepared the transmitter
-    /// for it.
+    /// Starts a transmission unless the discipline or the shaper holds the packet back; `ready` has prepared the
+    /// transmitter for it.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         self.state = TransmitterState::Idle;
         if self.queue.forms_batches() {
@@ -320,7 +320,7 @@ impl VariableRatePort {
         }
     }
 
-    /// Returns the held packets and bytes whose transmission has not started, or that will not arrive.
+    /// Returns the numbers of held packets and bytes whose transmission has not started, or that will not arrive.
     pub fn not_on_wire(&self) -> (u64, u64) {
         let (packets, bytes) = self.queue.backlog();
         match &self.state {
@@ -349,9 +349,9 @@ impl VariableRatePort {
         }
     }
 
-    /// Returns the counters at `now`, the end of the run; `settle` must have been called. `on_wire` counts packets and
-    /// bytes whose transmission has started and that have not arrived; a host's packets count as held until they
-    /// arrive.
+    /// Returns the counters at `now`, the end of the run; `settle` must have been called. `on_wire` is the number of
+    /// packets and bytes whose transmission has started but that have not arrived; a host's packets count as held until
+    /// they arrive.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
         let mut report = self.queue.report(now);
         report.packets_out -= self.counted.lost_on_wire;

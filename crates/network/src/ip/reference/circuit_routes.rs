@@ -1,4 +1,5 @@
-//! The routes of a circuit. At each hop, the route that is valid at that time determines the next link.
+//! The routes of a circuit. At each hop, the route that is valid when the packet arrives there determines the next
+//! link.
 
 use crate::packets::Link;
 use crate::scenario::rerouting::RerouteInFlight;
@@ -38,8 +39,8 @@ impl CircuitRoutes {
         self.routes[0].1[0].0
     }
 
-    /// Returns the next link and step of a packet that arrived at the router `node` over `link`, which was the step
-    /// before `step`; None if no route continues.
+    /// Returns the next link and step of a packet that arrived over `link` at the router `node`; `link` was the step
+    /// before `step`. None if no route continues.
     pub fn next_hop(&self, now: Time, (link, node): (Link, usize), step: u32) -> Option<(Link, u32)> {
         let mut begins = 0;
         let mut found = None;

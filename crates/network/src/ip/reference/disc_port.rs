@@ -201,7 +201,7 @@ impl DiscPort {
         Some(self.transmit(variation, now, next))
     }
 
-    /// Waits if the discipline holds packets. Returns the end of the wait.
+    /// Waits if the discipline holds packets. Returns the time at which the wait ends.
     fn hold(&mut self, now: Time) -> Option<Time> {
         let until = self.queue.held_until(now)?;
         self.state = State::Held(until);
@@ -221,7 +221,7 @@ impl DiscPort {
         service.ends
     }
 
-    /// Transmits a packet at constant rate. Returns the end of its transmission.
+    /// Transmits a packet at a constant rate. Returns the time at which the transmission ends.
     fn send(&mut self, now: Time, bytes: u16) -> Time {
         let (whole, part) = self.free.max((now.0, 0));
         let lasts = 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) + u128::from(part);
@@ -230,8 +230,8 @@ impl DiscPort {
         Time(self.free.0)
     }
 
-    /// Reports the packets in transmission at the end of the run to a probe: their departure times are known, although
-    /// their departure events are not processed.
+    /// Reports to a probe the packets that are in transmission at the end of the run: their departure times are known,
+    /// although their departure events are not processed.
     pub fn watch_in_service<P: Probe>(&self, variation: Option<&Variation>, probe: &mut P, link: Link) {
         let (packets, service): (Vec<&QueuedPacket>, &Service) = match &self.state {
             State::Transmitting(queued, service) => (vec![queued], service),

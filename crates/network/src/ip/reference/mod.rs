@@ -1,4 +1,4 @@
-//! Reference engine for IP packets: every arrival and every departure is an event in one heap.
+//! Reference engine for IP packets: each arrival and each departure is an event, and all events are in one heap.
 //!
 //! The results of the fast engine are compared with those of this engine. Both share packets, policies, queue
 //! disciplines, conditioners, time-varying transmitters, losses and end points, but the reference engine has no

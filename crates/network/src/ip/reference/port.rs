@@ -297,8 +297,8 @@ impl ReferencePort {
     }
 
     /// Returns the departure times of the packets held at the `end` of the run, except for packets that an outage will
-    /// drop. If departures are not known at enqueue (after conditioners, or if AQM precedes a transmitter that may
-    /// vary), only the packet in transmission is included.
+    /// drop. If departure times are not known at enqueue (because of conditioners, or because AQM precedes a
+    /// transmitter that may vary), only the packet in transmission is included.
     pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
         let behind = self.motion.is_some() || self.host;
         let certain = !self.is_conditioned && (self.aqm.is_none() || !behind);

@@ -1,7 +1,7 @@
 //! IPv4 and TCP headers of simulated segments (RFC 791, RFC 9293, options of RFC 2018, RFC 7323 and RFC 9768).
 //!
-//! Node n has the address 10.0.0.0 + n + 1. The initial sequence number (of the SYN) is 0. The payload is all zeros, so
-//! only its length affects the checksum.
+//! Node n has the address 10.0.0.0 + n + 1. The initial sequence number, which is that of the SYN, is 0. The payload is
+//! all zeros, so only its length affects the checksum.
 
 use crate::packets::in_transit::REQUEST;
 use crate::scenario::Scenario;
@@ -179,7 +179,8 @@ impl ConnectionHeaders {
                 Ecn { .. } => 0,
             },
             flags: match self.marks {
-                // Only data packets can be marked, so the counter that a data packet carries keeps its initial value.
+                // The counter in a data packet counts marked packets of the other direction. These are ACKs, which
+                // cannot be marked, so the counter keeps its initial value.
                 EcnConfig::Accurate { .. } => ACK | ace(5),
                 _ if segment.ecn.reduced => ACK | CWR,
                 _ => ACK,

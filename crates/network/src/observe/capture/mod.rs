@@ -66,7 +66,7 @@ impl Captures {
     /// Opens the files.
     ///
     /// # Errors
-    /// If a file cannot be created, returns the capture's index in `wanted` and the error.
+    /// Returns an error if a file cannot be created, together with the index of the capture in `wanted`.
     pub fn new(scenario: &Scenario, wanted: &[CaptureConfig]) -> Result<Captures, (usize, io::Error)> {
         let mut captures = Captures {
             hosts: vec![None; scenario.nodes.len()],

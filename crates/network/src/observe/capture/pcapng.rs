@@ -63,7 +63,7 @@ pub struct CaptureInterface<'a> {
     pub link_type: LinkType,
     /// Maximum number of bytes captured per packet.
     pub snap_length: u32,
-    /// Bit rate of the interface [bit/s]; None if it has no fixed rate.
+    /// Bit rate [bit/s] of the interface; None if it has no fixed rate.
     pub speed: Option<u64>,
 }
 

@@ -8,8 +8,8 @@ const UDP: u8 = 17;
 const UDP_HEADER_BYTES: u32 = 8;
 
 impl ConnectionHeaders {
-    /// Appends the headers of a datagram that leaves end `from`; `frame` is its packet number on the circuit. The
-    /// payload is all zeros.
+    /// Appends the headers of a datagram that leaves end `from`; `frame` is the datagram's packet number on the
+    /// circuit. The payload is all zeros.
     pub fn datagram(&self, from: usize, frame: u32, datagram: &Datagram, out: &mut Vec<u8>) {
         let begin = out.len();
         let [from, to] = [self.ends[from], self.ends[1 - from]];

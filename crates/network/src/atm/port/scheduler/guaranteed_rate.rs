@@ -1,4 +1,4 @@
-//! Guaranteed rate: of N cells sent while both classes hold cells, GR · N belong to UBR (gr-97 section 3).
+//! Guaranteed rate: of N cells that are sent while both classes hold cells, GR · N are UBR cells (gr-97 section 3).
 
 use crate::atm::port::class::Class;
 
@@ -10,7 +10,7 @@ pub const ONE: u64 = 1_000_000_000;
 pub struct GuaranteedRate {
     /// GR [parts per billion].
     share: u64,
-    /// Credit of UBR [parts per billion of a slot], less than one slot.
+    /// UBR's credit [parts per billion of a slot], which is less than one slot.
     credit: u64,
 }
 

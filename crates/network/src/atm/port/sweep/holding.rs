@@ -40,8 +40,8 @@ impl Holding {
         *vc += cells;
     }
 
-    /// Returns the number of queued cells of a VC (X_i), and the number of VCs with queued cells (N_a), after `ended`
-    /// slots.
+    /// Returns the number of queued cells of a VC (X_i), and the number of VCs with queued cells (N_a), once `ended`
+    /// slots have ended.
     pub fn occupancy(&mut self, local: u32, ended: u64) -> (u64, u64) {
         while self.release_first(ended) {}
         if let Some(&HeldCells { slot, cells, local }) = self.held.first().filter(|first| first.slot < ended) {

@@ -80,7 +80,7 @@ impl SweepPort {
         self.ended = self.past.index().saturating_sub(1);
     }
 
-    /// Starts a new busy period if a slot without a cell passes before `time`.
+    /// Starts a new busy period if a slot passes without a cell before `time`.
     #[inline(always)]
     fn catch_up(&mut self, time: u64) {
         if self.next.start().0 < time {

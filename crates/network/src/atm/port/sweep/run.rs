@@ -27,7 +27,7 @@ pub struct CellRun {
 #[derive(Clone, Debug)]
 pub struct Stream {
     runs: Ring<CellRun>,
-    /// Port at the end of the wire, and the number of this input at the port.
+    /// Port at the end of the wire, and the number that this input has at the port.
     port: u32,
     input: u32,
     /// Whether the port has processed all cells of the stream.
@@ -139,8 +139,8 @@ impl Input {
         self.grid.start(slot + 1) + self.delay
     }
 
-    /// Returns a cursor at the slot after a cell's slot, from which the arrival times of later cells can be computed
-    /// step by step.
+    /// Returns a cursor that points to the slot after a cell's slot; from it, the arrival times of later cells can be
+    /// computed one by one.
     #[inline]
     pub fn times_from(&self, slot: u64) -> SlotCursor {
         self.grid.cursor(slot + 1)

@@ -30,7 +30,7 @@ pub struct SweepVc {
     collected: u16,
     /// Whether the `collected` cells are consecutive cells of one frame, starting with its first cell.
     intact: bool,
-    /// Frame number of the latest cell, and number of further cells of the frame.
+    /// Frame number of the latest cell, and the number of cells of the frame that follow it.
     number: u32,
     left: u16,
 }

@@ -61,7 +61,7 @@ impl TrainPort {
         self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
     }
 
-    /// Returns the queue length X at the arrival of the cell of this rank.
+    /// Returns the queue length X when the cell of this rank arrives.
     pub(super) fn held_at(&mut self, rank: Rank) -> u64 {
         if self.batch.cells.is_some() {
             self.pass(rank);
@@ -195,7 +195,7 @@ impl TrainPort {
             }
             self.extend(slots.first, trains * batches);
             from += batches;
-            // Several batches are processed at once only if X does not fall.
+            // Several batches are processed at once only if X does not fall from one batch to the next.
             let ended = if batches == 1 {
                 slots.ended
             } else {
@@ -302,8 +302,8 @@ impl TrainPort {
         }
     }
 
-    /// Records that a VC's cells are admitted from batch `number` on. Returns whether the first one starts a frame for
-    /// the next node.
+    /// Records that a VC's cells are admitted from batch `number` on. Returns whether the first of them starts a frame
+    /// for the next node.
     #[inline]
     pub(super) fn open(&mut self, local: u32, number: u64) -> bool {
         if let Some(history) = &mut self.history {

@@ -47,7 +47,7 @@ impl BatchClock {
         self.delay
     }
 
-    /// Returns the last batch that arrives by `t`; None before the first.
+    /// Returns the number of the last batch that arrives by `t`; None before the first batch.
     pub fn latest(&self, t: Time) -> Option<u64> {
         let since = t.0.checked_sub(self.delay.0)?;
         self.input.ended_by(Time(since)).checked_sub(1)

@@ -135,7 +135,7 @@ impl TrainPort {
         self.batch.departed = self.admitted - held;
     }
 
-    /// Admits the first cell of a frame if it is certain to be admitted.
+    /// Admits the first cell of a frame if the cell is certain to be admitted.
     #[inline(always)]
     pub(super) fn begin_in_closed_form(&mut self, first: First) -> bool {
         let cells = self.batch.taken + self.running.len() as u64;
@@ -254,8 +254,8 @@ impl TrainPort {
         Some((outlet.next().max(self.batch.slot), self.batch.held))
     }
 
-    /// Admits the last cell of a frame whose other cells were admitted, if it is certain to be admitted. Returns its
-    /// slot.
+    /// Admits the last cell of a frame whose other cells were admitted, if this cell is certain to be admitted. Returns
+    /// the cell's slot.
     #[inline(always)]
     pub(super) fn end_in_closed_form(&mut self, edge: Last) -> Option<u64> {
         let vc = &self.vcs[edge.local as usize];

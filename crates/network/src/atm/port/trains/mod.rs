@@ -244,7 +244,7 @@ impl TrainPort {
 
     /// Returns the departure time to use as the lower bound for the next frame's spacing: the time at which the frame's
     /// last cell, which leaves at `left`, would have left without other trains. The last cell of an active train leaves
-    /// later by at least the number of slots that the train's remaining cells need.
+    /// later, by at least the number of slots that the train's remaining cells need.
     #[inline(never)]
     pub fn as_if_alone(&self, left: Time, last: Last) -> Time {
         let follow = self.running.iter().map(|train| train.last - last.batch).min();
@@ -293,7 +293,7 @@ impl TrainPort {
                 self.loss_of_last = Some(DropCause::InjectedLoss);
             }
             FrameState::Discarded => {
-                // The discarded cells lie between the lost cell and this one.
+                // The discarded cells are those between the lost cell and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
                 if self.after_loss == (AfterLoss::Discard { keep_last: true }) {
                     self.admit_last(edge, frame);
@@ -312,7 +312,7 @@ impl TrainPort {
         None
     }
 
-    /// Returns the cause of the latest frame's loss, if it was lost.
+    /// Returns the cause of the latest frame's loss, if the frame was lost.
     pub fn take_loss(&mut self) -> Option<DropCause> {
         self.loss_of_last.take()
     }

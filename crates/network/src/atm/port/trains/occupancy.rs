@@ -1,4 +1,4 @@
-//! Occupancy of a port's queue by VC, X_i and N_a, without work per cell.
+//! Occupancy of a port's queue by VC (X_i and N_a), computed without work for each cell.
 //!
 //! Cells leave in order of arrival, batch by batch. It therefore suffices to record the number of cells per batch, and
 //! the batches at which cells of a VC began or ceased to be admitted. These records are read as the queue drains.
@@ -39,7 +39,7 @@ pub struct Oldest {
 struct Reader {
     /// Number of the VC's cells before batch `since`, or before the head's batch if `since` is unset.
     passed: u64,
-    /// Number of the batch from which on the VC has a cell in every batch.
+    /// Number of the batch since which the VC has had a cell in every batch.
     since: u64,
     /// Index in `front`.
     place: u32,
@@ -119,7 +119,7 @@ impl OccupancyHistory {
     /// Records that a VC has no more cells from `batch` on.
     #[inline]
     pub fn close(&mut self, batch: u64, local: u32) {
-        // Within a batch, a cell of one VC may be lost after the last cell of another VC.
+        // Within a batch, a cell of one VC may be lost after another VC's last cell has arrived.
         let later = self.closed.iter().rev().take_while(|other| other.batch > batch).count();
         self.closed.make_room();
         self.closed.insert(self.closed.len() - later, Change { batch, local });

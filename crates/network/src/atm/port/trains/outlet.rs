@@ -167,7 +167,7 @@ impl Stretch {
         self.slot + (self.cells - 1) * self.stride
     }
 
-    /// Returns the number of cells of the stretch in slots before `ended`.
+    /// Returns how many cells of the stretch are in slots before `ended`.
     fn before(&self, ended: u64) -> u64 {
         let slots = ended.saturating_sub(self.slot);
         let cells = if self.stride == 1 {
@@ -205,7 +205,7 @@ pub struct SharedWithVbr {
     given: u64,
     /// Number of cells of the current batch that already have a slot.
     ahead: u64,
-    /// Number of slots that had ended at the latest batch; later queries refer to at least this number.
+    /// Number of slots that had ended at the latest batch; later queries refer to at least this many slots.
     ended: u64,
     /// Slots of the cells that had not left when the previous batch arrived.
     held: VecDeque<Stretch>,
