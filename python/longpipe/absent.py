@@ -31,7 +31,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }
-# Names of other simulators for features that longpipe has.
+# Names that other simulators use for features that longpipe has.
 CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("droptail", "drop-tail", "taildrop", "tail_drop", "pfifo"), "tail-drop"),
     **dict.fromkeys(("ppd",), "partial-packet-discard"),

@@ -12,7 +12,7 @@ CAUSES: Final = (
 )  # fmt: skip # Values of column `reason` as recorded by releases up to 6, by cause; other causes keep their names.
 _REASONS: Final = {"aqm": "refused", "ack_filter": "refused", "injected_loss": "forced"}
 _CAUSES_OF_REASONS: Final = {"refused": "aqm", "forced": "injected_loss"}
-# Earlier names of the loss counters of ports, with the present names.
+# Earlier names of the loss counters of ports, with their present names.
 RENAMED_COUNTERS: Final = {
     f"{unit}_lost_{old}": f"{unit}_lost_{new}"
     for unit in ("cells", "packets")

@@ -45,7 +45,7 @@ _NEVER: Final = 2**64 - 1
 class Setup:
     """Arguments for the creation of an end."""
 
-    # Whether this end sends the flow's data; the other end has sends = False.
+    # Whether this end sends the flow's data; for the other end, `sends` is False.
     sends: bool
     # Seed of all randomness of this end; `serve` seeds the module `random` with it.
     seed: int

@@ -43,7 +43,7 @@ _WITHIN_LINES: Final = re.compile(rf"(?![\n\t]){CONTROLS.pattern}")
 
 
 def plain(text: str) -> str:
-    r"""Returns a text with its control characters escaped, as in "\x1b[31m"."""
+    r"""Returns a text in which control characters are escaped, as in "\x1b[31m"."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

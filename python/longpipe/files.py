@@ -133,7 +133,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         return
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        # A killed process with the same number may have left this file behind.
+        # A killed process with the same process id may have left this file behind.
         partial.unlink(missing_ok=True)
         descriptor = os.open(partial, _NEW, 0o666)
         try:

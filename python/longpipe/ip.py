@@ -4,9 +4,9 @@ from typing import Final
 
 # Lengths of headers [bytes]: TCP 20, IP 20.
 HEADER_BYTES: Final = 40
-# Length of an IPv6 header in excess of IPv4's.
+# Length by which an IPv6 header exceeds an IPv4 header [bytes].
 IPV6_BYTES: Final = 20
-# RFC 7323, padded as its appendix A recommends.
+# Length of the timestamp option [bytes], padded as appendix A of RFC 7323 recommends.
 TIMESTAMP_BYTES: Final = 12
 # Rate of the links next to a bottleneck, as a multiple of the bottleneck's.
 SPEED_UP: Final = 1000

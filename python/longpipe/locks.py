@@ -34,7 +34,7 @@ def taken(path: Path) -> int | None:
     Returns the open file, or None if another process holds the lock.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    # If the previous holder has removed the file meanwhile, this is a lock on a deleted file.
+    # If the previous holder has removed the file in the meantime, this lock is on a deleted file.
     if _is_ours(file) and _is_same(file, path):
         return file
     os.close(file)

@@ -34,7 +34,7 @@ def paragraph(lines: Iterable[str]) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table of text as HTML."""
+    """Returns a table of texts as HTML."""
 
     def row(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(plain(str(cell)))}</{tag}>" for cell in cells) + "</tr>"

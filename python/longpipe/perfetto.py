@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from longpipe.result import Result
 
-# Traces that a file shows; all but the first may be missing.
+# Traces that a Perfetto file shows; all but the first may be missing.
 TRACES: Final = ("cwnd", "rtt", "queue", "events")
 # Trace.packet; TracePacket: timestamp, trusted_packet_sequence_id, track_event, track_descriptor.
 _PACKET, _TIMESTAMP, _SEQUENCE, _EVENT, _DESCRIPTOR = 1, 8, 10, 11, 60
@@ -77,7 +77,7 @@ def _parts(trace: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame
 
 
 def _counts(track: int, times_s: Iterable[float], values: Iterable[float]) -> Iterator[bytes]:
-    """Yields the changes of a counter; it keeps its value in between."""
+    """Yields the changes of a counter, which keeps its value between two of them."""
     latest = math.nan
     for time_s, value in zip(times_s, values, strict=True):
         if math.isfinite(value) and value != latest:

@@ -69,7 +69,7 @@ def _by_flow(trace: pd.DataFrame) -> dict[str, list[Row]]:
 
 
 def rows_of(frame: pd.DataFrame) -> list[Row]:
-    """Returns the rows of a frame by column."""
+    """Returns the rows of a frame, each as a dictionary of its columns."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -149,7 +149,7 @@ def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
 
 
 def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
-    """Yields changes of the sender's state, expired timers, and drops in the network, unknown to the sender."""
+    """Yields changes of the sender's state, expired timers, and drops in the network, which the sender cannot see."""
     old = "open"
     for row in rows["events"]:
         kind, cause = str(row["kind"]), str(row["event_cause"])
@@ -183,7 +183,7 @@ class _Packets:
         self._causes = iter([str(row["event_cause"]) for row in rows["events"] if str(row["kind"]) == "retransmit"])
 
     def events(self) -> Iterator[Event]:
-        """Yields packets in order of time; a loss is declared before a retransmission at the same time."""
+        """Yields packets in order of time; of a loss and a retransmission at the same time, the loss is first."""
         declared = [row for row in self._rows["events"] if str(row["kind"]) == "declared-lost"]
         declared.reverse()
         rows, i = self._rows["sequence"], 0

@@ -90,7 +90,8 @@ class Result:
     seed: int
     state_hash: str
     events: int
-    # Columns from the core, by part and name; a stored run has `response_times` instead of `files`, and no traces.
+    # Columns from the core, by part and name; a stored run has `response_times` instead of `files`, and it has no
+    # traces.
     columns: Mapping[str, Columns] = field(repr=False)
     captures: tuple[Capture, ...] = ()
 
@@ -196,7 +197,7 @@ class Result:
     def relays(self) -> pd.DataFrame:
         """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer that it fills.
 
-        `flow` is the end-to-end flow, of which the last part has the same name in `flows`; `onward` is the next part.
+        `flow` is the end-to-end flow, whose last part has the same name in `flows`; `onward` is the next part.
         """
         return _frame(self.part("relays"))
 
@@ -360,7 +361,7 @@ class Result:
 
     @property
     def warm_up(self) -> str:
-        """The time that counters and means exclude, how it was chosen, and whether the rest is stationary."""
+        """The time that counters and means exclude, how it was chosen, and whether the remaining run is stationary."""
         found = self.part("warm_up")
         if not found.get("begin_s"):
             return ""
@@ -395,7 +396,7 @@ class Result:
 
     @property
     def names(self) -> dict[str, Any]:
-        """Returns the names of flows and ports for their numbers in traces."""
+        """Returns the names of flows and ports, indexed by their numbers in traces."""
         parts = self.part("relays").get("connection", ())
         return {
             "flow": [*self.columns["flows"]["flow"], *parts],

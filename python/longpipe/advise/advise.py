@@ -154,7 +154,7 @@ class _Work:
         return Progress(round(likely), *counts, now.worked, left, "about", ends)
 
     def _read(self, chosen: list[tuple[int, int]]) -> None:
-        """Reads the replications among the given ones that are complete."""
+        """Reads those of the given replications that are complete."""
         store, measures = self._runner.store, self._question.measures
         for replication, alternative in chosen:
             jobs = self._jobs(alternative, replication)

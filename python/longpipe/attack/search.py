@@ -1,4 +1,4 @@
-"""Search for a setting with the defect by differential evolution, then its reduction."""
+"""Searches for a setting with the defect by differential evolution, and then reduces it."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def plot(
 
 
 def _output(output: Path | None, source: str, kind: str | None, x: str | None, y: str | None, by: str | None) -> Path:
-    """Returns the output file, by default named after source and picture.
+    """Returns the output file, by default named after its source and its picture.
 
     Raises ScenarioError if it cannot be written.
     """

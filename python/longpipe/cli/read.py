@@ -65,7 +65,7 @@ def _show(found: Recording) -> None:
     from rich.table import Table
 
     version = f" {found.version}" if found.version else ""
-    # Captures of simulations count from the epoch.
+    # Times in captures of simulations count from the epoch.
     begins = f" from {found.begin}" if found.begin and (found.begin_ns or 0) >= EARLIEST_NS else ""
     echo(f"{found.file}: {found.format} of {shortened(found.tool, 100)}{version}; {found.duration_s:.6g} s{begins}")
     table = Table(box=None, pad_edge=False)

@@ -68,7 +68,7 @@ class Problems:
 def build(paths: Sequence[Path], linux: str | None = None) -> Built:
     """Compiles a module, together with modules in its folder that it needs.
 
-    Raises ScenarioError that lists what is missing.
+    Raises ScenarioError, which lists what is missing, if this fails.
     """
     sources = [read_source(path) for path in paths]
     check_module(paths[0], sources)

@@ -227,7 +227,7 @@ class Design:
         return pd.DataFrame(rows)
 
     def cost(self) -> cost.Cost:
-        """Returns the number of runs, simulated time, and estimated processor time."""
+        """Returns the number of runs, their simulated time, and their estimated processor time."""
         simulated = self.replications * sum(map(cost.simulated_s, self.scenarios))
         estimate = self.replications * sum(map(cost.cpu_s, self.scenarios))
         return cost.Cost(len(self.points), len(self.points) * self.replications, simulated, estimate)

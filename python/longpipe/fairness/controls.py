@@ -22,7 +22,7 @@ class Sender:
     def parse(cls, text: str, option: str = "--controls") -> Sender:
         """Parses "cubic", "module:FILE", "python:CLASS", "stack:quinn-bbr", or "package.module:Class".
 
-        Raises ScenarioError that names `option` for other text.
+        Raises ScenarioError, which names `option`, for other text.
         """
         text = text.strip()
         kind, colon, rest = text.partition(":")

@@ -17,7 +17,7 @@ class Uniform:
 
     low: str | float
     high: str | float
-    # Whether their logarithms are uniform.
+    # Whether the logarithms of the values are uniformly distributed.
     log: bool = False
 
     def draw(self, rng: np.random.Generator) -> str | float:

@@ -52,7 +52,7 @@ def _receive_rate(features: Features) -> Array:
 
 
 def _aurora(features: Features) -> Array:
-    """Returns sent latency inflation, latency ratio and send ratio (PCC-RL, sender_obs.py)."""
+    """Returns three columns of PCC-RL: sent latency inflation, latency ratio and send ratio (sender_obs.py)."""
     received, sent = _receive_rate(features), features.send_rate
     plain = (received > 0) & (sent < 1000 * received)
     return np.stack(

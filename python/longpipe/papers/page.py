@@ -114,7 +114,7 @@ def distances(paper: Replication, results: Results) -> Iterator[Distance]:
 
 
 def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:
-    """Returns the text before the table of variants, and that table."""
+    """Returns the table of variants, and the text that precedes it."""
     seeds = results.records[Part.SENSITIVITY]["seeds"]
     what = "mean absolute error" if paper.data else "mean absolute difference from the baseline"
     lead = f"One choice changed at a time, {seeds} seeds each: the {what}, and the means of the selected rows."

@@ -14,7 +14,7 @@ import pandas as pd
 from longpipe.errors import ScenarioError
 from longpipe.papers import PAPERS, package_of
 
-# Drawing processes need neither the database nor a page.
+# For type checking only, because processes that draw figures need neither the database nor a page.
 if TYPE_CHECKING:
     from rich.console import Console
 

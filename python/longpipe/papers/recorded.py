@@ -26,7 +26,7 @@ class Recording:
 
     # Traces to record, by their names in `traces`.
     traces: tuple[str, ...]
-    # Selects among the paper's experiments.
+    # Selects some of the paper's experiments.
     chosen: Callable[[Experiment], bool]
     measure: Callable[[Result], Mapping[str, float]]
     seeds: int

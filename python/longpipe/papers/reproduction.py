@@ -17,7 +17,7 @@ from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
 from longpipe.analysis.intervals import estimate, estimate_average
 
-# Drawing processes do not need the database.
+# For type checking only, because processes that draw figures do not need the database.
 if TYPE_CHECKING:
     from longpipe.papers.experiments import Beyond, Caption
     from longpipe.papers.replication import Replication

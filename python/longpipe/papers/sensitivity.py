@@ -9,7 +9,7 @@ import pandas as pd
 
 from longpipe.papers.experiments import Experiment, Variant
 
-# Drawing processes do not need the database.
+# For type checking only, because processes that draw figures do not need the database.
 if TYPE_CHECKING:
     from longpipe.executors import Job
     from longpipe.papers.replication import Replication
@@ -59,7 +59,7 @@ def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
     baseline) and its `mean`.
     """
     keys = [*paper.factors, "metric"]
-    # Rows that several tables share are the same runs.
+    # Rows that several tables share come from the same runs.
     found = found.drop_duplicates([*keys, "variant"]).assign(error=(found["mean"] - found["published"]).abs())
     best = found.loc[found.groupby(keys, sort=False)["error"].idxmin()]
     base = found.loc[found["variant"] == BASELINE.name, [*keys, "mean"]].rename(columns={"mean": "as_reproduced"})

@@ -13,7 +13,7 @@ from longpipe.papers import package_of
 
 FILE: Final = "statements.csv"
 NOT_TESTABLE: Final = "not testable"
-# Verdicts from the worst to the best: a statement has the worst of its claims.
+# Verdicts from the worst to the best: a statement has the worst verdict of its claims.
 ORDER: Final = ("fails", "undecided", "holds")
 
 

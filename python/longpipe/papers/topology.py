@@ -1,4 +1,4 @@
-"""Figures of documents' networks."""
+"""Drawings of the networks in the documents."""
 
 from __future__ import annotations
 

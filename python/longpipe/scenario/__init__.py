@@ -331,7 +331,7 @@ class Scenario(Model):
         return "buffer" in self.switch.model_fields_set
 
     def _repr_html_(self) -> str:
-        """Returns the text that `longpipe run` prints, with all fields in a collapsed section, for notebooks."""
+        """Returns the text that `longpipe run` prints, followed by all fields in a collapsed section, for notebooks."""
         # Imported here because it is needed only in notebooks.
         from longpipe.analysis.heads import heads
         from longpipe.notebook import folded, paragraph
@@ -394,7 +394,7 @@ class Scenario(Model):
     def _fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
         if fields["warm_up"] == NONE:
-            # The lab, which shows whole runs, and earlier versions do not have this field.
+            # This field exists neither in the lab, which shows whole runs, nor in earlier versions.
             del fields["warm_up"]
         return fields
 
@@ -448,12 +448,12 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
         change_profile(table, value, Tcp().model_dump())
     elif not _is_kind_of(table.get(last), value):
         if last in _IDENTIFIED and table.get(last) != value:
-            # Returns whether a value is the bare name of a part's kind: a level `red` keeps the RED parameters of the
+            # Returns whether a value is the bare name of a part's kind: the level `red` keeps the RED parameters of the
             # file.
             table.pop("digest", None)
         table[last] = value
 
 
 def _is_kind_of(part: object, value: object) -> bool:
-    """Returns whether a value is the bare name of a part's kind: a level `red` means the file's own RED."""
+    """Returns whether a value is the bare name of a part's kind: the level `red` means RED as the file defines it."""
     return isinstance(part, Mapping) and isinstance(value, str) and part.get("kind") == value

@@ -1,4 +1,4 @@
-"""Base of all parts of a scenario: strict immutable models whose quantities are checked text with a unit."""
+"""Base of all parts of a scenario: strict immutable models whose quantities are checked texts with a unit."""
 
 import dataclasses
 import inspect
@@ -99,7 +99,7 @@ class Model(BaseModel):
             except ValidationError as error:
                 raise ScenarioError.from_pydantic(error, type(self)) from None
 
-        # Pydantic's own marker: nested models are validated in one pass, which keeps the whole path in each error.
+        # This is pydantic's own marker. Nested models are validated in one pass, so each error contains the whole path.
         __init__.__pydantic_base_init__ = True
 
 

@@ -54,7 +54,7 @@ def _network_problems(framing: Framing, network: Network, switch: Switch, topolo
 
 
 def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[str]:
-    # Flows without fields of their own share one TCP.
+    # Flows without TCP fields of their own share one set of TCP settings.
     distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
     for i, tcp in distinct.values():
         for name, problem in tcp.problems():
@@ -86,7 +86,7 @@ def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
     """Raises ScenarioError for a flow whose class does not exist at a port on its route."""
     graph = topology.graph
     everywhere = isinstance(switch.policy, StrictPriority | WeightedPriority)
-    # Policies with classes, by directed link; most networks have none.
+    # Policies that have classes, by directed link; most networks have none.
     policies = {
         2 * k + back: policy
         for k, link in (enumerate(graph.links) if everywhere else topology.special_links)

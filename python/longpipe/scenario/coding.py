@@ -46,7 +46,10 @@ class Modcod:
 
 
 def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
-    """Returns the times [ps] of changes with the new rate [bit/s] and mode. Raises ScenarioError with place or line."""
+    """Returns the times [ps] of changes with the new rate [bit/s] and mode.
+
+    Raises ScenarioError with the place or line of a problem.
+    """
     knots = es_n0(where, path)
     table = modcods(path.modcods)
     baud = SYMBOLS.parse(path.symbol_rate)
@@ -83,7 +86,7 @@ def es_n0(where: str, path: Coded) -> list[tuple[int, int]]:
 def modcods(name: str) -> list[Modcod]:
     """Returns the useful modes of a table, ordered by bits per symbol and threshold.
 
-    Raises ScenarioError with file and line.
+    Raises ScenarioError with the file and line of a problem.
     """
     if name == OF_DVB_S2:
         return list(_dvb_s2())
@@ -160,12 +163,12 @@ def _parts(decibels: float) -> int:
 
 @dataclass
 class _Chooser:
-    """Selects the mode over time, by number; -1 is below the lowest threshold."""
+    """Selects the mode over time, by its number; -1 means that the level is below the lowest threshold."""
 
     thresholds: Sequence[int]
     hysteresis: int
     now: int
-    # Times of changes, and the new modes.
+    # Times of changes, and the modes to which they lead.
     found: list[tuple[int, int]]
 
     def take(self, at: int, level: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longpipe.satellites.ways import Ways
     from longpipe.scenario.buffers import Framing
 
-# Fields that a link with satellite routes cannot have.
+# Fields that a link with satellite routes must not have.
 _ALONE: Final = ("return_rate", "return_delay", "return_buffer", "return_policy", "return_path")
 
 

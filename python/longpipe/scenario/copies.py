@@ -15,7 +15,7 @@ from longpipe.scenario.traffic import StaggeredStart, Start
 from longpipe.units import TIME
 
 Row = dict[str, Any]
-# Number of a row's first copy among all rows, and the distance between its copies, which is 0 for a row outside of
+# Index of a row's first copy among all rows, and the distance between its copies, which is 0 for a row outside of
 # groups.
 Place = tuple[int, int]
 # Nodes of a dumbbell between its sources and its sinks.
@@ -41,7 +41,7 @@ def first_of_each(network: Dumbbell) -> Dumbbell:
 
 
 def first_numbers(network: Dumbbell) -> list[int]:
-    """Returns the number of each group's first flow, counted from 0."""
+    """Returns the number of the first flow of each group, counted from 0."""
     counts = [1] if network.group is None else [group.count for group in network.group]
     return [0, *accumulate(counts)][:-1]
 
@@ -95,7 +95,10 @@ def _check_starts(field: str, first: Row, names: Sequence[str], step_ps: int, du
 
 
 def _places(groups: Sequence[int | None], counts: Sequence[int], width: int = 1) -> list[Place]:
-    """Returns the places of rows; `width` consecutive rows, such as the directions of a link, are copied together."""
+    """Returns the positions of rows.
+
+    `width` consecutive rows, such as the directions of a link, are copied together.
+    """
     found: list[Place] = []
     place = 0
     for number in range(0, len(groups), width):

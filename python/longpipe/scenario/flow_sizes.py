@@ -16,8 +16,8 @@ from longpipe.scenario.base import FileSize, Model, kind_or_table
 from longpipe.scenario.rows import Column
 from longpipe.units import SIZE
 
-# Sizes [bytes] and the share of flows up to each, linear between these points: the web search workload of DCTCP
-# (Alizadeh et al. 2010, figure 4), with the points that HPCC (Li et al. 2019) and later papers use.
+# Sizes [bytes] with the share of flows up to each size, interpolated linearly between these points: the web search
+# workload of DCTCP (Alizadeh et al. 2010, figure 4), with the points that HPCC (Li et al. 2019) and later papers use.
 WEB_SEARCH: Final = (
     (0, "0"),
     (10_000, ".15"),

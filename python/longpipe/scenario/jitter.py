@@ -24,7 +24,7 @@ MOST_ENTRIES: Final = 16384
 _ENTRY: Final = re.compile(r"[+-]?[0-9]{1,9}")
 # Maximum jitter that netem's arithmetic supports.
 MOST_JITTER: Final = "2 s"
-# Entries of the finer table from which iproute2 computes the one for the normal distribution.
+# Number of entries of the finer table from which iproute2 computes the one for the normal distribution.
 FINE: Final = 16384
 
 
@@ -104,7 +104,7 @@ def table_of(distribution: str) -> tuple[int, ...] | None:
 
 
 def _read(file: str) -> tuple[int, ...]:
-    """Returns the table of a file of tc: integers, and comments from # on."""
+    """Returns the table in a file of tc, which contains integers, and comments that begin with #."""
     needs = f"integers of {LEAST} to {MOST}, and comments from # on"
     table: list[int] = []
     for number, line in enumerate(read_lines(file, "uniform, normal, pareto, paretonormal or a readable file"), 1):

@@ -13,7 +13,7 @@ from longpipe.scenario.canonical import canonical_json
 
 S = TypeVar("S")
 
-# Maximum number of nodes, links and flows in the cache; the latest scenario always remains in it.
+# Maximum number of nodes, links and flows in the cache; the latest scenario remains in it even if it is larger.
 MOST_PARTS: Final = 100_000
 
 
@@ -56,7 +56,7 @@ class Kept(Generic[S]):
     def __init__(self, resolve: Callable[[S], dict[str, Any]]) -> None:
         """Creates a cache with the function that resolves a scenario."""
         self._resolve = resolve
-        # Ordered by last use, the latest last.
+        # Ordered by last use; the most recently used is last.
         self._resolved: dict[int, Resolved] = {}
         self._parts = 0
         self._digests: dict[int, str] = {}

@@ -21,7 +21,7 @@ ReadAt = Annotated[
     ),
 ]
 MOST_STEPS: Final = 1_000_000
-# Policies of ATM ports whose link varies over time.
+# Policies of ATM ports whose links may vary over time.
 CELLS_OVER_TIME: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba")
 
 
@@ -213,7 +213,7 @@ class OwnSatellites(Model):
 
 
 def _with_kind(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
-    """Adds the kind to a written table, from the field that only this kind has."""
+    """Adds the kind to a table as written, inferred from the field that only this kind has."""
     if isinstance(value, dict) and "kind" not in value:
         own = {"shell": "satellites", "elements": "elements", "symbol_rate": "coded", "file": "file"}
         return {"kind": next((kind for field, kind in own.items() if field in value), "moving"), **value}

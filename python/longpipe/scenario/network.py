@@ -21,7 +21,7 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 class Group(Model):
     """Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.
 
-    Settings that the group does not have are the scenario's.
+    Settings that the group does not specify are taken from the scenario.
     """
 
     name: Name = Field(description="Prefix of the flows' names: letters, digits, '_', '.', '-'")
@@ -145,8 +145,8 @@ class Dumbbell(Model):
 
     @model_serializer(mode="wrap")
     def _without_sources(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # The number of sources follows from the groups, so a user who changes a group's count has to change only one
-        # field.
+        # The number of sources is computed from the groups, so a user who changes a group's count has to change only
+        # one field.
         return {name: v for name, v in handler(self).items() if self.group is None or name != "sources"}
 
     @model_validator(mode="before")
@@ -231,7 +231,7 @@ class Link(Model):
 
 
 class Flow(Model):
-    """A TCP connection or a datagram flow between two hosts; fields that it does not set are the scenario's."""
+    """A TCP connection or a datagram flow between two hosts; fields that it lacks are taken from the scenario."""
 
     name: Name = Field(description="A name of letters, digits, '_', '.', '-'; unique")
     from_: Name = Field(

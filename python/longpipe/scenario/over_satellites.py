@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 PS: Final = 10**12
 PS_PER_NS: Final = 10**3
 
-# Time and one-way delay [ps], or start and end of a time without a route [ps].
+# Time and one-way delay [ps], or start and end [ps] of a period without a route.
 Knots = tuple[tuple[int, int], ...]
 
 
 class _Route(NamedTuple):
-    """Stations, and times of the run [ps]: `begin_ps` is after the epoch of the constellation."""
+    """Stations, and times of the run [ps]: `begin_ps` counts from the epoch of the constellation."""
 
     where: str
     first: str

@@ -1,4 +1,4 @@
-"""Types of fields that are tables: reading gives a model; writing also accepts tables and names of kinds."""
+"""Types of fields that are tables. A read returns a model; an assignment also accepts a table or the name of a kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload

@@ -12,7 +12,7 @@ Profile = Literal["classic", "linux-6"]
 
 CLASSIC: Final[Profile] = "classic"
 
-# Fields of each profile that have other defaults than the classic profile.
+# Fields of each profile whose defaults differ from those of the classic profile.
 PROFILES: Final[dict[str, dict[str, Any]]] = {
     CLASSIC: {},
     # Defaults of Linux 6 over Ethernet. A granularity of 200 ms gives RTO = SRTT + max(4 RTTVAR, 200 ms).
@@ -51,7 +51,7 @@ def is_ruled(profile: str, chosen: Variant) -> bool:
 
 
 def filled(fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
-    """Returns a connection's fields with the defaults of its profile; specified fields and options have precedence.
+    """Returns a connection's fields with the defaults of its profile; specified fields and options take precedence.
 
     A specified `initial_rtt` replaces the profile's handshake, because each of them provides the first RTT sample.
     Options of a recovery or congestion control without a kind apply to the kind of the profile.

@@ -17,7 +17,7 @@ from longpipe.scenario.base import Checked
 
 @dataclass(frozen=True)
 class Style:
-    """Formatting of part names and values."""
+    """Formats the names and the values of parts."""
 
     part: Callable[[type[BaseModel], str], str]
     value: Callable[[str], str]

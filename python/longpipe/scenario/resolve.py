@@ -46,7 +46,7 @@ from longpipe.units import RATE, TIME
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-# Fields that the core does not have or represents differently.
+# Fields that the core lacks or represents differently.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
 _OF_FLOWS: Final = ("name", "from_", "to", "route", "return_route", "tcp", "traffic", "start", "stop")
@@ -228,7 +228,7 @@ def _flows(
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     starts = _Starts(scenario, numbers)
-    # The fields are shared by flows with the same TCP, traffic and class.
+    # Flows with the same TCP, traffic and class share these fields.
     made: dict[tuple[int, int, int], dict[str, Any]] = {}
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         traffic = flow.traffic or scenario.traffic

@@ -13,8 +13,8 @@ MOST_KEPT: Final = 4_000_000
 class _Tree:
     """A breadth-first search through switches from one node, continued as far as callers need.
 
-    `taken` contains the nodes taken from the queue, with their order; `before` contains the node from which each was
-    reached.
+    `taken` maps each node taken from the queue to its position in the order; `before` contains the node from which each
+    was reached.
     """
 
     queue: list[str]

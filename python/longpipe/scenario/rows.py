@@ -59,7 +59,7 @@ class Column:
             self._scale = self.dimension.units[self.bare] / self.divisor
 
     def read(self, line: int, cell: str) -> int:
-        """Returns a cell in base units, rounded. Raises ScenarioError with line and column."""
+        """Returns a cell in base units, rounded. Raises ScenarioError with the line and column of a problem."""
         value = scaled(cell, self._scale)
         if value is None:
             value = self._with_unit(line, cell)

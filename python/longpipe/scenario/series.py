@@ -71,7 +71,10 @@ class _Parts:
 
 
 def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites, duration: str) -> Series:
-    """Returns a link's series for a run of this duration. Raises ScenarioError with place, or file and line."""
+    """Returns a link's series for a run of this duration.
+
+    Raises ScenarioError with the place, or the file and line, of a problem.
+    """
     duration_ps = TIME.parse(duration)
     if isinstance(path, Moving):
         parts = _of_lists(where, path)

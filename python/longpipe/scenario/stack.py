@@ -200,7 +200,7 @@ def core_stack(stack: Stack) -> dict[str, Any]:
 
 
 def _version(name: str) -> str:
-    """Returns a stack's version; for Linux, this is the running kernel's version."""
+    """Returns the version of a stack; for Linux, it is that of this machine's kernel."""
     if name != LINUX:
         return VERSIONS[name]
     from longpipe.linux_end import version

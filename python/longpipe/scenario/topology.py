@@ -172,7 +172,7 @@ class Topology:
         return [(i, link) for i, link in enumerate(self.graph.links) if _rare_of(link.__dict__) != _DEFAULTS]
 
     def slowest_rate(self, route: Iterable[int]) -> str:
-        """Returns the lowest rate of the links of a route."""
+        """Returns the lowest rate among the links of a route."""
         return min((self.rates[k] for k in route), key=RATE.parse)
 
     def _vbr_route(self, i: int, source: VbrFlow) -> list[int]:

@@ -37,7 +37,10 @@ class Trace:
 
 
 def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
-    """Reads a CSV file; times are relative to the first row. Raises ScenarioError with line and column."""
+    """Reads a CSV file; times are relative to the first row.
+
+    Raises ScenarioError with the line and column of a problem.
+    """
     table = read_table(file, _NEEDS)
     if table.heads == LENS:
         return _of_lens(table, latest_ps, longest_ps)

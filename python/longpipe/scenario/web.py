@@ -16,7 +16,7 @@ Mean = Annotated[float, Field(gt=0, le=100)]
 class Web(Model):
     """A web server that sends a file for each request of its client, which is at the flow's receiving end.
 
-    The requests depend on seed and flow only, not on the network.
+    The requests depend only on the seed and the flow, not on the network.
     """
 
     kind: Literal["web"] = "web"

@@ -1,4 +1,4 @@
-"""A design, a store and a name."""
+"""A study: a design, a store and a name."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Study:
 
     @property
     def engine(self) -> str:
-        """The engine of its latest runs."""
+        """The engine of the study's latest runs."""
         return self._record.engine
 
     def scenarios(self) -> list[Scenario]:

@@ -32,7 +32,7 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
 
 
 def whole(text: str) -> int:
-    """Returns the number of --seed. Raises ScenarioError."""
+    """Returns the number given by --seed; raises ScenarioError if it is invalid."""
     if not text.isdecimal():
         raise ScenarioError(f"--seed: {shown(text)}; needs a whole number from 0")
     return int(text)

@@ -25,7 +25,7 @@ BETWEEN = "\0"
 
 
 class Device(StrEnum):
-    """Way in which packets of a host are captured."""
+    """How the packets of a host are captured."""
 
     ANY = "any"
     TUN = "tun"
@@ -223,7 +223,7 @@ def check_machine() -> None:
 
 
 def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:
-    """Returns commands by host; empty if one runs at the first host."""
+    """Returns the commands by host; empty if the only command runs at the first host."""
     commands: dict[str, list[str]] = {}
     if at and command:
         host, _, words = at[-1].partition(BETWEEN)

@@ -57,7 +57,7 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
     "fba": {"kind": "fba", "threshold": 0.9, "z": 0.8},
 }
 
-# Parameters of its section 3.1, and defaults for unspecified ones.
+# Parameters of the paper's section 3.1, and defaults for those that it does not specify.
 BASE: Final = Scenario().with_(
     **{
         "network": {

@@ -1,4 +1,4 @@
-"""Known reasons for deviations of cells of frr-96; docs/frr-96.md contains the numbers."""
+"""Known reasons why values of frr-96 deviate from the published ones; docs/frr-96.md contains the numbers."""
 
 from typing import Final
 

@@ -50,14 +50,15 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
     },
 }
 
-# The paper gives no thresholds; these are its authors' for both policies, from ATM Forum/98-0876 section 6.3.
+# The paper gives no thresholds. For both policies, these are the thresholds of the same authors' ATM Forum/98-0876
+# section 6.3.
 POLICIES: Final[dict[str, dict[str, object]]] = {
     "tail-drop": {"kind": "tail-drop"},
     "epd": {"kind": "epd", "threshold": 0.8},
     "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
 }
 
-# Parameters of its section 4.1, and defaults for unspecified ones.
+# Parameters of the paper's section 4.1, and defaults for those that it does not specify.
 BASE: Final = Scenario().with_(
     **{
         "network": {

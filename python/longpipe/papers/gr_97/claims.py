@@ -16,7 +16,7 @@ PLAIN_TIMER: Final = "no fitted settings"
 LONG_BURSTS: Final = "long bursts"
 LONG_BURST_MS: Final = 3000
 BURST_MS: Final = 300
-# Share of the link at which VBR's bursts are served while UBR has cells waiting, by GR.
+# Share of the link with which VBR's bursts are served while UBR has cells waiting, by GR.
 FLATTENED: Final = {0.1: 0.9, 0.5: 0.5}
 RIVALS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP"}
 
@@ -116,7 +116,7 @@ def _starvation_decides(runs: pd.DataFrame) -> Iterator[Condition]:
     short = short[(short["buffer_cells"] == long["buffer_cells"].iloc[0]) & (short["policy"] == "selective-drop")]
 
     def gain(chosen: pd.DataFrame) -> pd.Series:
-        """Returns the efficiency with a GR of .5 minus that without GR."""
+        """Returns the efficiency with a GR of .5 minus the efficiency without one."""
         with_rate, without = (mean_by_seed(chosen, "true_efficiency", guaranteed_rate=rate) for rate in (0.5, 0.0))
         return with_rate - without
 

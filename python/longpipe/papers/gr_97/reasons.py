@@ -1,4 +1,4 @@
-"""Known reasons for deviations of cells of gr-97; docs/gr-97.md contains the numbers."""
+"""Known reasons why values of gr-97 deviate from the published ones; docs/gr-97.md contains the numbers."""
 
 from typing import Final
 

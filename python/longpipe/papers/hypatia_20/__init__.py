@@ -39,7 +39,7 @@ BASE: Final = Scenario().with_(
         # 100 packets may wait, in addition to the one in transmission.
         "switch.buffer": "101 packets",
         "tcp.recovery": "newreno",
-        # As in ns-3, with packets of 1432 bytes.
+        # As in ns-3, IP packets are 1432 bytes long.
         "tcp.mss": "1380 B",
         "tcp.initial_window": "10 segments",
         "tcp.receiver_window": "100 MB",

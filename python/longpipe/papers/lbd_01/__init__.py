@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPaper(Paper):
-    """A paper of transfers, each run once and some of them recorded over time."""
+    """A paper about transfers, each of which is run once; some are recorded over time."""
 
     @property
     def beyond_seeds(self) -> int | None:

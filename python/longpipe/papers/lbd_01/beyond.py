@@ -19,7 +19,7 @@ RATES_MBPS: Final = (100, 1000, 10_000)
 BUFFERS: Final = (0.25, 0.5, 1.0)
 ROUND_TRIP_MS: Final = 600
 SEGMENTS: Final = 12_500_000
-# The ratio of access and bottleneck rates is the paper's at 32 Mbit/s.
+# The ratio of access and bottleneck rates is that of the paper at 32 Mbit/s.
 ACCESS: Final = 3.125
 # Maximum window of RFC 7323, which is less than 2 W* at 10 Gbit/s.
 WINDOW: Final = "1 GiB"

@@ -151,7 +151,7 @@ def long_pipes(runs: pd.DataFrame) -> Figure:
 
 
 def _bits(found: TransferReproduction) -> float:
-    """Returns the bits on the wire of the paper's file."""
+    """Returns the number of bits that the paper's file occupies on the wire."""
     one = found.runs.iloc[0]
     return float(one["utilization"] * one["w_star_packets"] * 50e3 * one["completion_time_s"])
 

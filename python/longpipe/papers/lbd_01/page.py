@@ -13,7 +13,7 @@ from longpipe.report.frames import cell, grid
 from longpipe.report.parts import Cell, Column, Grid, number
 from longpipe.report.results import Results
 
-# Relative error that a page highlights.
+# Relative error that is large enough to be highlighted on a page.
 LARGE_ERROR: Final = 0.1
 
 # Names of the quantities of published.csv on a page.

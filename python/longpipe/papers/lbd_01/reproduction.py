@@ -29,7 +29,7 @@ from longpipe.papers.lbd_01.transfers import (
 from longpipe.papers.reproduction import plain
 from longpipe.study.progress import Progress
 
-# Drawing processes do not need the database.
+# For type checking only, because processes that draw figures do not need the database.
 if TYPE_CHECKING:
     from longpipe.study import Runner
 
@@ -83,7 +83,7 @@ class TransferReproduction:
 
 
 def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
-    """Returns a metric of one run in the form of replicated ones."""
+    """Returns a metric of one run in the form that metrics of replicated runs have."""
     measured = plain(value)
     unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
     return {"published": published, "deterministic": measured, "mean": measured, **unknown}

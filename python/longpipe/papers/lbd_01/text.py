@@ -73,6 +73,6 @@ def _utilization(runs: pd.DataFrame, buffer: float) -> pd.DataFrame:
 
 
 def _by_flavor(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Returns utilization, a column per flavor."""
+    """Returns the utilization, with a column per flavor."""
     wide = runs.pivot_table("utilization", index=keys, columns="tcp", sort=False)
     return wide[[*FLAVORS, *FLAVORS_BEYOND]].rename_axis(columns=None).reset_index()

@@ -12,7 +12,7 @@ from longpipe.report.frames import cell, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
 from longpipe.report.results import Results
 
-# Relative error that a page highlights.
+# Relative error that is large enough to be highlighted on a page.
 LARGE_ERROR: Final = 0.05
 TITLES: Final = {
     "1": "Table 1: mean windows at a round trip of 100 ms [segment]",

@@ -17,7 +17,7 @@ from longpipe.papers.rfc_9438 import connections
 from longpipe.papers.rfc_9438.claims import CLAIMS
 from longpipe.papers.rfc_9438.connections import BASE, ID, SEED, connection, measure, published
 
-# Drawing processes do not need the database.
+# For type checking only, because processes that draw figures do not need the database.
 if TYPE_CHECKING:
     from longpipe.study import Runner
 

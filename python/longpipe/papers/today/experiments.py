@@ -21,7 +21,7 @@ from longpipe.units import RATE
 SEEDS: Final = 3
 # Number of TCP flows in addition to the bursts, as in ATM Forum/97-0424.
 BESIDE_BURSTS: Final = 15
-# Duration of runs with web pages: four pages of each client.
+# Duration of runs with web pages, in which each client requests four pages.
 WEB_DURATION: Final = "40 s"
 PACKET_BITS: Final = 12_000
 MSS_BYTES: Final = 1448

@@ -49,7 +49,7 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
     "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
 }
 
-# Parameters of its sections 5 and 6, and defaults for unspecified ones.
+# Parameters of the paper's sections 5 and 6, and defaults for those that it does not specify.
 BASE: Final = Scenario().with_(
     **{
         "duration": "100 s",

@@ -1,4 +1,4 @@
-"""Known reasons for deviations of cells of www-98; docs/www-98.md contains the numbers."""
+"""Known reasons why values of www-98 deviate from the published ones; docs/www-98.md contains the numbers."""
 
 from typing import Final
 
