@@ -61,6 +61,11 @@ def _file(directory: Path, rows: str) -> dict[str, Any]:
             "traffic.load: 4.94066e-324, a flow every inf s; needs one every 10 ns, a billionth of the duration, to "
             "100000 s",
         ),
+        (
+            {**PARETO, "sizes": "web"},
+            "traffic.sizes: 'web'; use pareto for pages of about 100 KB; clients that request pages are traffic = "
+            "'web'; accepts fixed, pareto, web-search, file",
+        ),
         ({**PARETO, "flows": 10**30}, "traffic.flows: 1000000000000000000000000000000; needs at most 1000000000"),
     ],
 )
@@ -251,6 +256,17 @@ def test_a_store_keeps_the_tables(tmp_path: Path) -> None:
         assert loaded.to_json() == result.to_json()
         assert getattr(loaded, name).equals(getattr(result, name))
     assert loaded.completions.empty
+
+
+def test_a_limit_of_arrivals_that_is_not_reached_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "few.toml"
+    path.write_text(_scenario({**PARETO, "flows": 10**6}, duration="1 s").to_toml(), encoding="utf-8")
+    result = simulate(Scenario.from_toml(path))
+    line = f"flow1: {_arrived(result)['flow1']['arrived']} of at most 1000000 flows arrived before the end"
+    assert result.missed == (line,)
+    assert line in result.warnings
+    assert f"arrived    {line}\n" in run("run", str(path), "--no-store").stdout
+    assert simulate(_scenario({**PARETO, "flows": 1}, duration="1 s")).missed == ()
 
 
 def test_what_limits_arriving_flows_and_their_demand(crowd: Result) -> None:

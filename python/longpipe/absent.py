@@ -72,6 +72,8 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("tupdate", "t_update"), "update"),
     **dict.fromkeys(("queuedelayreference", "qdelay_ref"), "target"),
 }
+# Names that users might type for the sizes of web pages; `sizes` of arriving flows has no kind for them.
+WEB_SIZES: Final = ("web", "http", "browser", "pages")
 # The two congestion controls that other programs call Reno: RFC 5681's and Linux's.
 RENO: Final = "aimd"
 LINUX_RENO: Final = "linux-reno"
@@ -109,6 +111,8 @@ def known(word: str, accepted: Container[str]) -> str | None:
             return f"it is {name!r} here"
     if (called := CALLED.get(name)) is not None and called in accepted:
         return f"it is {called!r} here"
+    if name in WEB_SIZES and "web-search" in accepted:
+        return "use pareto for pages of about 100 KB; clients that request pages are traffic = 'web'"
     for field, what, names in homes():
         if name in names:
             of_control = field == "tcp.recovery" and RENO in accepted

@@ -302,11 +302,12 @@ class Result:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the scenario, a line each, as `longpipe run` prints them.
 
-        They concern windows that cannot fill path or buffer, paths that end before the run, and many lost ACKs.
+        They concern windows that cannot fill path or buffer, paths that end before the run, many lost ACKs, and
+        arriving flows that waited or are fewer than `traffic.flows`.
         """
         found = self.flow_limits
         unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
-        ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed)
+        ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed, *self.missed)
         return (*cautions(self.scenario), *unsteady, *ended, *notes(found))
 
     @property
@@ -339,6 +340,24 @@ class Result:
             f"their completion times; needs traffic.most_active larger than {peak}, or a lower load"
             for flow, arrived, waited, peak in rows
             if waited
+        )
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """Maximum numbers of arriving flows that were not reached, as a line for each scenario flow with any."""
+        found: Mapping[str, Sequence[Any]] = self.part("arrived")
+        arrived = dict(zip(found.get("flow", ()), found.get("arrived", ()), strict=True))
+        if not arrived:
+            return ()
+        random = {
+            flow["name"]: flow["traffic"]
+            for flow in self.scenario.resolved["flows"]
+            if flow["name"] in arrived and flow["traffic"]["arrivals"]["kind"] == "poisson"
+        }
+        return tuple(
+            f"{name}: {arrived[name]} of at most {most} flows arrived before the end"
+            for name, traffic in random.items()
+            if (most := traffic.get("most_flows")) is not None and arrived[name] < most
         )
 
     @property
