@@ -43,7 +43,8 @@ impl CcState {
         }
     }
 
-    /// Returns the bytes in flight: not acknowledged and, if records are kept, not reported by SACK blocks.
+    /// Returns the number of bytes in flight: bytes that are neither acknowledged nor, if records are kept, reported by
+    /// SACK blocks.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         match &self.rtx_queue {
@@ -52,7 +53,7 @@ impl CcState {
         }
     }
 
-    /// Returns the pacing rate, which loss recovery lowers in a reduction.
+    /// Returns a mutable reference to the pacing rate, which loss recovery lowers when it reduces the window.
     pub fn pacing(&mut self) -> &mut Option<Pacing> {
         &mut self.pacing
     }

@@ -170,8 +170,8 @@ const SPARE_SEGMENTS: u64 = 16;
 const HEADERS: u64 = 832;
 const STEP: u64 = 128;
 
-/// Below half of the bound, free space is rounded down; below this share of the bound, none is advertised
-/// (__tcp_select_window).
+/// Free space below half of the bound is rounded down; if it is below 1/MIN_FREE_SHARE of the bound, a window of 0 is
+/// advertised (__tcp_select_window).
 const MIN_FREE_SHARE: u64 = 16;
 
 /// Returns the window of the SYN-ACK, in whole segments [byte] (tcp_select_initial_window). `most` is the largest

@@ -1,4 +1,4 @@
-//! Description of an invalid configuration value.
+//! Describes an invalid configuration value.
 
 /// An invalid field, its value, and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]

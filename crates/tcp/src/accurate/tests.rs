@@ -54,7 +54,7 @@ fn rfc_9768_appendix_a_1_byte_counters_wrap_at_2_24_and_never_decrease() {
 #[test]
 fn rfc_9768_appendix_a_2_2_bytes_show_whether_the_field_has_wrapped() {
     let mss = 1_000;
-    // Columns: marked bytes, d.cep, dSafer.cep, and the number chosen with the bytes.
+    // Columns: marked bytes, d.cep, dSafer.cep, and the number of marked packets that the bytes select.
     let table = [
         // With eight more packets, the mean payload would be less than half of an MSS.
         (2_000, 2, 10, 2),

@@ -32,7 +32,7 @@ pub struct TcpConfig {
     pub window_scale: u32,
     /// cwnd at the start of a connection and after an idle restart [segment].
     pub initial_window_segments: u32,
-    /// Initial ssthresh [byte]. None: unlimited.
+    /// Initial ssthresh [byte]; unlimited if None.
     pub initial_ssthresh_bytes: Option<u64>,
     /// Whether to lower ssthresh to the bandwidth-delay product estimated from the first three ACKs (Hoe 1996).
     pub estimate_ssthresh: bool,
@@ -61,7 +61,7 @@ pub struct TcpConfig {
     /// regardless of this field.
     #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
-    /// Maximum burst of a paced sender [segment]. None: derived from the rate.
+    /// Maximum burst of a paced sender [segment]; derived from the rate if None.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_burst_segments: Option<u32>,
     /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
@@ -146,7 +146,7 @@ impl TcpConfig {
         self.pacing || self.congestion.is_model() || !self.careful_resume.is_off()
     }
 
-    /// Returns the maximum lengths of IP packets with data and of IP packets with an ACK [byte].
+    /// Returns the maximum length of an IP packet with data and that of an IP packet with an ACK [byte].
     pub fn largest_packets_bytes(&self) -> (u32, u32) {
         let timestamp = self.timestamps().then_some(Time::ZERO);
         let data = DataSegment {
@@ -329,25 +329,25 @@ pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AckConfig {
-    /// An ACK for each segment, at once.
+    /// Each segment is acknowledged at once.
     Immediate {},
-    /// An ACK for every `segments`-th segment, or after `timeout_ps` (RFC 1122 section 4.2.3.2).
+    /// An ACK is sent for every `segments`-th segment, or after `timeout_ps` (RFC 1122 section 4.2.3.2).
     Delayed {
         /// Number of segments that trigger an ACK.
         segments: u32,
         /// Longest delay [ps].
         timeout_ps: u64,
-        /// Number of segments at the start that are acknowledged at once (Linux: quick ACKs); serialized only if it is
-        /// not 0.
+        /// Number of segments at the start of the connection that are acknowledged at once (Linux: quick ACKs);
+        /// serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         quick: u32,
     },
-    /// Linux's rule: an ACK at once for the first segments and, if timestamps are on, while the receive window grows;
-    /// otherwise for every second segment.
+    /// Linux's rule: the first segments are acknowledged at once; if timestamps are on, so are all segments while the
+    /// receive window grows. Otherwise, every second segment is acknowledged.
     Linux {
         /// Longest delay [ps].
         timeout_ps: u64,
-        /// Number of segments at the start that are acknowledged at once.
+        /// Number of segments at the start of the connection that are acknowledged at once.
         quick: u32,
         /// Maximum delay of an ACK of out-of-order data, after the first three such ACKs [ps] (Linux: SACK
         /// compression); 0 disables compression. Serialized only if it is not 0.

@@ -20,7 +20,7 @@ impl Parameters for AimdConfig {}
 /// Fraction by which ABE reduces cwnd after an ECN mark (RFC 8511 section 3.1).
 const MARK_CUT: f64 = 0.2;
 
-/// AIMD, without state other than cwnd and ssthresh.
+/// AIMD, which has no state other than cwnd and ssthresh.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     byte_counting: bool,

@@ -146,7 +146,7 @@ pub enum RecoveryPhase {
 pub struct AckSample {
     /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes by which SND.UNA advanced; 0 for a duplicate.
+    /// Bytes by which SND.UNA advanced; 0 for a duplicate ACK.
     pub acked: u64,
     /// Bytes newly known to have arrived, including those reported by SACK blocks.
     pub delivered: u64,
@@ -170,7 +170,7 @@ pub struct AckSample {
 pub struct Ack {
     /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes by which SND.UNA advanced; 0 for a duplicate.
+    /// Bytes by which SND.UNA advanced; 0 for a duplicate ACK.
     pub acked: u64,
     /// Whether the window may grow on this ACK; false during a recovery.
     pub grows: bool,
@@ -259,7 +259,8 @@ impl Usage {
 pub struct RateSample {
     /// Number of bytes delivered in `interval`.
     pub delivered: u64,
-    /// The longer of two intervals: that in which these bytes were sent, and that in which they were acknowledged.
+    /// The longer of two intervals: the interval in which these bytes were sent, and the interval in which they were
+    /// acknowledged.
     pub interval: Span,
     /// Total bytes delivered before the segment was sent.
     pub prior_delivered: u64,

@@ -33,13 +33,13 @@ impl Parameters for CopaConfig {
 
 /// Period over which the minimum RTT is taken.
 const MINIMUM_OVER: Span = Span::seconds(10);
-/// Number of RTTs over which the maximum RTT is taken. A queue that was not nearly empty in this number of RTTs
-/// indicates competition.
+/// Number of RTTs over which the maximum RTT is taken. If the queue was never nearly empty in this number of RTTs,
+/// other connections compete for the link.
 const MAXIMUM_ROUNDS: u64 = 4;
 const EMPTY_ROUNDS: u64 = 5;
 /// A queueing delay below this share of the range of RTTs counts as a nearly empty queue.
 const NEARLY_EMPTY: f64 = 0.1;
-/// Number of RTTs in one direction after which the velocity doubles.
+/// Number of RTTs in which the window must change in the same direction before the velocity doubles.
 const STEADY_ROUNDS: u32 = 3;
 /// Ratio of the pacing rate to the window per RTT.
 const PACING_GAIN: f64 = 2.0;

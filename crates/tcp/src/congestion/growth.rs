@@ -1,4 +1,4 @@
-//! Window growth with delivered segments, in floating point, for controllers that follow a paper or an RFC.
+//! Window growth as a function of delivered segments, in floating point, for controllers that follow a paper or an RFC.
 
 use super::control::{Ack, CwndUpdate};
 use crate::flight::Flight;
@@ -32,7 +32,7 @@ impl Growth {
         CwndUpdate::window(((self.cwnd + segments) * flight.mss()).min(flight.rwnd as f64), flight)
     }
 
-    /// Returns the update for growth by `segments` per delivered window.
+    /// Returns the update for growth by `segments` per window of delivered segments.
     pub fn per_window(self, segments: f64, flight: &Flight) -> CwndUpdate {
         self.by(self.arrived * segments / self.cwnd, flight)
     }

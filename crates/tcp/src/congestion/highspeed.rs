@@ -47,7 +47,7 @@ impl Rules for HighspeedConfig {
 /// HighSpeed TCP with either set of rules.
 pub type Highspeed = Ruled<Rfc3649, Linux<LinuxHighspeed>>;
 
-/// The RFC's rules, without state other than cwnd.
+/// The RFC's rules, which have no state other than cwnd.
 #[derive(Clone, Debug)]
 pub struct Rfc3649;
 
@@ -166,7 +166,7 @@ const TABLE: [(u32, u8); 73] = [
     (94717, 9),
 ];
 
-/// b(w) of each row in 1/256, as rounded by Linux.
+/// b(w) of each row in units of 1/256, as rounded by Linux.
 #[rustfmt::skip]
 const LINUX_DECREASES: [u8; LINUX_ROWS] = [
     128, 112, 104, 98, 93, 89, 86, 83, 81, 78, 76, 74, 72, 71, 69, 68, 66, 65, 64, 62, 61, 60, 59, 58,

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn rho_is_counted_in_eighths() {
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::micros(28_125));
-        // 2 · 139 - 128, in 128ths.
+        // This is 2 · 139 - 128, in units of 1/128 of a segment.
         let windows: Vec<f64> = (0..7).map(|_| trial.ack()).collect();
         assert_eq!(windows, [11.0, 12.0, 13.0, 14.0, 15.0, 17.0, 18.0]);
     }

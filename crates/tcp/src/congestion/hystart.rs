@@ -203,7 +203,7 @@ impl TrainSample {
     }
 }
 
-/// Returns a time truncated to whole microseconds, as a clock of this resolution reads it.
+/// Returns a time truncated to whole microseconds, as read from a clock of this resolution.
 pub fn whole_micros(time: Time) -> u64 {
     time.0 / 1_000_000
 }
@@ -524,7 +524,8 @@ mod tests {
                 break;
             }
         }
-        // The first seven ACKs of the fourth round increase cwnd in full, the following ones by a quarter.
+        // The first seven ACKs of the fourth round increase cwnd by the full amount, and the following ones by a
+        // quarter of it.
         assert_eq!(windows[..3], [20, 40, 80]);
         assert_eq!(windows[3], 80 + 7 + (80 - 7) / 4);
         let slow = windows[3..8].windows(2).map(|pair| pair[1] as f64 / pair[0] as f64);

@@ -1,4 +1,4 @@
-//! Illinois: longer queueing delays mean slower growth and larger reductions (Liu, Başar and Srikant 2008;
+//! Illinois: longer queueing delays cause slower growth and larger reductions (Liu, Başar and Srikant 2008;
 //! tcp_illinois.c).
 
 use super::control::Cause;

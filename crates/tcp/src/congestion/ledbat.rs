@@ -169,7 +169,7 @@ mod tests {
         trial
     }
 
-    /// Returns the window after `acks` ACKs with a queueing delay.
+    /// Returns the window after `acks` ACKs that report the given queueing delay.
     fn moved(trial: &mut Trial, queueing: Span, acks: usize) -> f64 {
         trial.delay = Some(Span(BASE.0 + queueing.0));
         (0..acks).fold(trial.window(), |_, _| trial.ack_after(Span::millis(1), true))

@@ -67,7 +67,7 @@ pub struct ModuleConfig {
 }
 
 impl ModuleConfig {
-    /// Returns the inputs that the plug-in uses; no inputs before it is loaded.
+    /// Returns the inputs that the plug-in uses; there are none before it is loaded.
     pub fn requirements(&self) -> Requirements {
         self.plugin
             .0

@@ -98,8 +98,8 @@ impl CongestionConfig {
         }
     }
 
-    /// Returns whether the controller sets a pacing rate and controls the window during recovery; this needs a recovery that
-    /// detects each loss.
+    /// Returns whether the controller sets a pacing rate and controls the window during recovery; this requires a
+    /// recovery algorithm that detects each loss.
     pub fn is_model(&self) -> bool {
         match self {
             CongestionConfig::Bbr(_)

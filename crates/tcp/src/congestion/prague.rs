@@ -435,8 +435,8 @@ mod tests {
     }
 
     /// Compares windows, alpha and pacing with results of the functions of tcp_prague.c 0.7 (`prague_cwnd_mode` 0),
-    /// compiled alone, for five random sequences of ACKs with RTTs from 1 to 300 ms. Each row is an ACK; `mark` and
-    /// `loss` begin a reduction, `end` ends one.
+    /// compiled separately, for five random sequences of ACKs with RTTs from 1 to 300 ms. Each row is an ACK; `mark`
+    /// and `loss` begin a reduction, `end` ends one.
     const WITNESS: &str = include_str!("prague_witness.csv");
 
     #[test]

@@ -70,7 +70,7 @@ impl Parameters for ScalableConfig {
 /// Scalable TCP with Kelly's or with Linux's rules.
 pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;
 
-/// Kelly's rules, without state other than the window.
+/// Kelly's rules, which have no state other than the window.
 #[derive(Clone, Debug)]
 pub struct Kelly {
     config: ScalableConfig,
@@ -111,7 +111,7 @@ impl Kelly {
     }
 }
 
-/// Linux's rules, without state other than the socket's.
+/// Linux's rules, which have no state other than the socket's.
 #[derive(Clone, Debug)]
 pub struct LinuxScalable {
     /// In large windows, number of segments to be acknowledged before the window grows by one segment

@@ -154,9 +154,9 @@ mod tests {
     use super::*;
 
     /// Compares with decisions of neqo-transport (Mozilla, commit 80ca01ee, cc/search.rs, an implementation of draft
-    /// 09), compiled alone, for two slow starts over a link and four random sequences of ACKs. Each row is an ACK: the
-    /// bytes sent so far, the bytes newly acknowledged, the RTT, the number of the bin that the ACK ended, if any, and
-    /// the decision. The sequences continue after an exit.
+    /// 09), compiled separately, for two slow starts over a link and four random sequences of ACKs. Each row is an ACK:
+    /// the bytes sent so far, the bytes newly acknowledged, the RTT, the number of the bin that the ACK ended, if any,
+    /// and the decision. The sequences continue after an exit.
     const WITNESS: &str = include_str!("search_witness.csv");
 
     #[test]

@@ -27,7 +27,7 @@ pub enum Stage {
     Unvalidated,
     /// Careful Resume: waits until the data sent beyond the initial window are acknowledged.
     Validating,
-    /// Careful Resume: congestion occurred before these data were acknowledged.
+    /// Careful Resume: congestion occurred before the data sent beyond the initial window were acknowledged.
     SafeRetreat,
 }
 

@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
-    /// cwnd grows below this bound.
+    /// cwnd grows if the estimate is below this bound.
     pub alpha: f64,
-    /// cwnd shrinks above this bound.
+    /// cwnd shrinks if the estimate is above this bound.
     pub beta: f64,
-    /// Slow start ends above this bound.
+    /// Slow start ends if the estimate is above this bound.
     pub gamma: f64,
     /// Rules of 1995 or of Linux; serialized only if they are not the rules of 1995.
     #[serde(default, skip_serializing_if = "is_brakmo")]
@@ -73,7 +73,7 @@ impl Parameters for VegasConfig {
 enum GrowthMode {
     /// One segment per ACK.
     Double,
-    /// One segment in the whole RTT.
+    /// cwnd grows by one segment in the whole RTT.
     Linear,
     /// No growth.
     None,
@@ -91,7 +91,7 @@ pub struct Brakmo {
     growth: GrowthMode,
 }
 
-/// Change of the window by one ACK, other than growth.
+/// Change in the window caused by one ACK, other than growth.
 #[derive(Clone, Copy, Default)]
 struct WindowChange {
     /// Reduction of cwnd [byte].

@@ -144,7 +144,7 @@ fn fq_serves_a_new_flow_for_its_initial_credit_and_then_by_quanta() {
     for _ in 0..40 {
         assert!(enqueue(&mut queues, Time(0), packet(1, 1000)));
     }
-    // The new flow sends its 16 packets; the old flow had sent one of the packets for which its credit of 2168 bytes lasts.
+    // The new flow sends its 16 packets; the old flow had sent one of the packets that its credit of 2168 bytes covers.
     let mut expected = vec![1; 16];
     expected.extend([0, 0]);
     // The credit continues with 2168 - 3000 = -832 bytes, and so on; in the long run, this makes 3028 bytes per turn.

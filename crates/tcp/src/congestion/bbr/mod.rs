@@ -102,7 +102,7 @@ const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const PROBE_UP: usize = 0;
 /// Length of the bandwidth filter [rounds], not counting the current round.
 const PEAK_ROUNDS: u64 = 10;
-/// cwnd in BDP (bbr_cwnd_gain).
+/// cwnd as a multiple of the BDP (bbr_cwnd_gain).
 const WINDOW_GAIN: f64 = 2.0;
 /// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
@@ -114,7 +114,7 @@ const PROBE_RTT_TIME: Span = Span::millis(200);
 const LEAST_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 const FIRST_WINDOW: f64 = 10.0;
-/// Share of the bandwidth at which BBR paces, so that queues drain (bbr_pacing_margin_percent).
+/// BBR paces at this share of the bandwidth, so that queues drain (bbr_pacing_margin_percent).
 const MARGIN: f64 = 0.99;
 /// Rate below which bursts are single segments [bit/s] (bbr_min_tso_rate).
 const SLOW: f64 = 1.2e6;

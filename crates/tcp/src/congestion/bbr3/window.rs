@@ -5,7 +5,7 @@ use crate::congestion::control::{Ack, Pacing, RecoveryPhase};
 use crate::flight::Flight;
 use longpipe_events::Span;
 
-/// Share of the bandwidth at which BBR paces, so that queues drain.
+/// BBR paces at this share of the bandwidth, so that queues drain.
 const MARGIN: f64 = 0.99;
 /// The send quantum is the data sent in one millisecond at the pacing rate; it is bounded by a minimum [segment] and a
 /// maximum [byte].

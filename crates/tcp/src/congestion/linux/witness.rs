@@ -75,7 +75,7 @@ struct WitnessEvent<'a> {
     limited: bool,
 }
 
-/// State of the sender, by the kernel's name.
+/// State of the sender, under the name that the kernel uses.
 #[derive(Clone, Copy, PartialEq)]
 enum WitnessState {
     Open,
