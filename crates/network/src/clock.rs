@@ -114,7 +114,7 @@ impl Clock {
         self.queue.set(self.entity(actor), time, order);
     }
 
-    /// Schedules the next departure from the port of a link.
+    /// Schedules the next departure from a link's port.
     #[inline(always)]
     pub fn set_departure(&mut self, link: Link, time: Time) {
         self.queue

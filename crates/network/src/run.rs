@@ -1,4 +1,4 @@
-//! One run: its hosts, with the clock, and one medium.
+//! One run: its hosts, including the clock, and one medium.
 
 use crate::clock::Actor;
 use crate::hosts::proxy;

@@ -7,7 +7,7 @@ use crate::packets::Circuit;
 use crate::packets::Packet;
 use longpipe_events::{Ring, Span, Time};
 
-/// A frame with assigned slots.
+/// A frame whose slots are assigned.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScheduledFrame {
     /// Packet of the frame; in cell-by-cell simulation, the packet's payload is stored in `InTransit`.

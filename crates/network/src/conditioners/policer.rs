@@ -9,7 +9,7 @@ use crate::packets::Circuit;
 use crate::scenario::conditioners::{Exceed, PolicerConfig};
 use longpipe_events::Time;
 
-/// Tick of iproute2 [ns], and number of ticks per second.
+/// Tick [ns] of iproute2, and number of ticks per second.
 const TICK_NS: i64 = 64;
 const TICKS_PER_SECOND: f64 = 15.625e6;
 

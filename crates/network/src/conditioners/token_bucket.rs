@@ -31,7 +31,7 @@ impl LengthToTime {
     }
 }
 
-/// State of one token bucket [ns].
+/// State of one token bucket; values are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     tokens: i64,
@@ -73,7 +73,7 @@ impl Rates {
         }
     }
 
-    /// Returns the tokens and peak tokens that would remain after a packet at `now` [ns]; negative values mean that
+    /// Returns the tokens and peak tokens [ns] that would remain after a packet at `now`; negative values mean that
     /// there are too few.
     fn left(&self, bucket: &Bucket, now: i64, bytes: u32) -> (i64, i64) {
         let elapsed = (now - bucket.checked).min(self.depth_ns);

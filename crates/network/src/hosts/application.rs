@@ -162,7 +162,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Writes all data of a bulk application, which has started.
+    /// Writes all data of a bulk application that has started.
     fn write_all<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let state = &mut self.flows[flow.index()];
         state.sender.write_up_to(state.size);

@@ -39,7 +39,7 @@ pub struct Connection {
     pub(crate) application: Application,
     /// Data in transit.
     pub data: InTransit<DataSegment>,
-    /// Total amount of data [byte] of the application; `GREEDY` while it is unlimited.
+    /// Total amount [byte] of data of the application; `GREEDY` while it is unlimited.
     pub size: u64,
     /// Start time of the application.
     pub start: Time,

@@ -15,7 +15,7 @@ use longpipe_events::Time;
 pub struct ExternalPacket {
     /// Identifier that the program outside the simulation assigned to the packet.
     pub id: u64,
-    /// Length of the IP packet [byte].
+    /// Length [byte] of the IP packet.
     pub bytes: u16,
     /// Whether the packet is ECN-capable (RFC 3168 section 5).
     pub capable: bool,

@@ -58,7 +58,7 @@ enum Pattern {
         even: Even,
         config: BurstsConfig,
         count: u64,
-        /// Start and length of the current burst [ps].
+        /// Start and length [ps] of the current burst.
         burst: (u64, u64),
     },
     Poisson {

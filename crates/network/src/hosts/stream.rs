@@ -11,7 +11,7 @@ use crate::packets::Flow;
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
     source: Source,
-    /// Amount of data [byte] written so far.
+    /// Amount [byte] of data written so far.
     written: u64,
 }
 

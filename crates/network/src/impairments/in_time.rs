@@ -39,7 +39,7 @@ pub struct States {
     means: [u64; 2],
     lose: [Probability; 2],
     bad: bool,
-    /// Time of the next change of state [ps].
+    /// Time [ps] of the next change of state.
     until: u64,
     /// Streams for durations and for losses, which are separate so that neither affects the other.
     sojourns: Stream,

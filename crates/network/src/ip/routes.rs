@@ -14,11 +14,11 @@ pub(crate) struct Routes {
     hops: Vec<Link>,
     /// Index of the first hop of each circuit.
     first: Vec<u32>,
-    /// Circuits with route changes.
+    /// Circuits whose routes change.
     changing: HashMap<Circuit, ReroutedCircuit>,
 }
 
-/// A circuit with route changes.
+/// A circuit whose routes change.
 #[derive(Clone, Debug)]
 struct ReroutedCircuit {
     in_flight: RerouteInFlight,

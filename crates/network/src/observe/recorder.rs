@@ -48,7 +48,7 @@ pub struct Recorder {
     pub timers: TimerTrace,
     /// Queue lengths over time.
     pub queues: QueueTrace,
-    /// Queue lengths by VC over time.
+    /// Queue length of each VC over time.
     pub vc_queues: VcQueues,
     /// Sequence numbers over time.
     pub sequences: SequenceTrace,

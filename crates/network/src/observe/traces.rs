@@ -84,7 +84,7 @@ pub struct DelayTrace {
     pub vc: Vec<u32>,
     /// Length [byte], including headers.
     pub bytes: Vec<u32>,
-    /// Time from arrival to departure [ps].
+    /// Time [ps] from arrival to departure.
     pub delay: Vec<u64>,
 }
 

@@ -16,7 +16,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Returns the length of the IP packet [byte].
+    /// Returns the length [byte] of the IP packet.
     pub fn packet_bytes(&self) -> u32 {
         self.length + DATAGRAM_HEADER_BYTES
     }
@@ -34,7 +34,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// Returns the length of the IP packet [byte].
+    /// Returns the length [byte] of the IP packet.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         match self {

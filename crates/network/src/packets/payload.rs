@@ -8,7 +8,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 
 /// Payload of a packet.
 pub trait Payload: Copy {
-    /// Returns the length of the IP packet [byte].
+    /// Returns the length [byte] of the IP packet.
     fn packet_bytes(&self) -> u32;
     /// Returns the first byte of the payload (data) or the next expected byte (ACK), and whether the packet is a
     /// retransmission.

@@ -158,7 +158,7 @@ impl Cobalt {
         self.count > 0 && now >= self.next
     }
 
-    /// Schedules the next signal interval / √count later, after a change of the count.
+    /// Postpones the next signal by interval / √count, after a change in the count.
     fn advance(&mut self, params: &CobaltParams) {
         self.root = match ROOTS.get(self.count as usize) {
             Some(&root) => root,

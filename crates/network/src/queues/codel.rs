@@ -9,7 +9,7 @@ use longpipe_events::Time;
 /// (RFC 8289 section 4.2).
 const RESUMED_INTERVALS: u64 = 16;
 
-/// The control law of CoDel, in ticks of its clock.
+/// The control law of CoDel; times are in ticks of CoDel's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     arithmetic: CodelArithmetic,

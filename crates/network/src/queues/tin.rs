@@ -56,7 +56,7 @@ enum FlowState {
     /// The queue is empty, and has used up a quantum.
     SparseWait,
     Bulk,
-    /// The queue is empty, until its COBALT state has decayed.
+    /// The queue is empty, and its COBALT state has not decayed yet.
     Decaying,
 }
 

@@ -36,7 +36,7 @@ pub struct WebReport {
     pub scheduled_bytes: u64,
     /// Counters of the TCP sender that carries the requests.
     pub requests: SenderCounters,
-    /// Requested files, in order.
+    /// Requested files, in the order of the requests.
     pub files: Vec<File>,
 }
 

@@ -14,13 +14,13 @@ const MAX_CHUNKS: u32 = 1000;
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveVideoConfig {
-    /// Bitrates of the video, ascending [bit/s].
+    /// Bitrates [bit/s] of the video, in ascending order.
     pub ladder_bps: Vec<u64>,
-    /// Playing time of a chunk [ps].
+    /// Playing time [ps] of a chunk.
     pub chunk_ps: u64,
-    /// Maximum playing time in the player's buffer [ps].
+    /// Maximum playing time [ps] in the player's buffer.
     pub buffer_ps: u64,
-    /// Payload of a request [byte].
+    /// Payload [byte] of a request.
     pub request_bytes: u32,
     /// Selection of the bitrate of the next chunk.
     pub rule: BitrateRule,

@@ -35,7 +35,7 @@ pub struct CakeConfig {
 pub enum CakeFraming {
     /// No encapsulation.
     None,
-    /// ATM cells of 53 bytes with 48 bytes of payload.
+    /// ATM cells: 53 bytes each, which carry 48 bytes of payload.
     Atm,
     /// One additional byte per 64 bytes or part thereof (64b/65b).
     Ptm,

@@ -222,7 +222,7 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Checks one flow against the links of its routes.
+/// Checks that a flow is compatible with the links of its routes.
 pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
     if let Some(problem) = flow.tcp.problem() {

@@ -45,7 +45,7 @@ pub struct AggregationConfig {
     pub packet_overhead_bytes: u32,
     /// Maximum number of packets per batch.
     pub max_packets: u32,
-    /// Maximum length of a batch [byte].
+    /// Maximum length [byte] of a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size_bytes: Option<u64>,
     /// Maximum duration [ps] of a batch, excluding its overhead, computed at the link rate when the batch starts; if
@@ -101,9 +101,9 @@ pub struct ReorderingConfig {
 pub struct TbfConfig {
     /// Token rate [bit/s].
     pub rate_bps: u64,
-    /// Size of the bucket [byte].
+    /// Size [byte] of the bucket.
     pub burst_bytes: u32,
-    /// Peak rate [bit/s], with a bucket of `mtu_bytes`.
+    /// Peak rate [bit/s]; its bucket holds `mtu_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bps: Option<u64>,
     /// Maximum packet length [byte]; longer packets are dropped.
@@ -117,9 +117,9 @@ pub struct TbfConfig {
 pub struct PolicerConfig {
     /// Token rate [bit/s].
     pub rate_bps: u64,
-    /// Size of the bucket [byte].
+    /// Size [byte] of the bucket.
     pub burst_bytes: u64,
-    /// Peak rate [bit/s], with a bucket of `mtu_bytes`.
+    /// Peak rate [bit/s]; its bucket holds `mtu_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bps: Option<u64>,
     /// Packet length [byte] above which packets always exceed the rate.

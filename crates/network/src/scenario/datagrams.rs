@@ -13,21 +13,21 @@ use strum::VariantNames;
 pub struct CbrConfig {
     /// Rate [bit/s] of the IP packets, including headers.
     pub rate_bps: u64,
-    /// Payload of each datagram [byte].
+    /// Payload [byte] of each datagram.
     pub payload_bytes: u32,
 }
 
-/// Datagrams at a constant rate while on, none while off.
+/// Datagrams at a constant rate while on, and none while off.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {
     /// Rate [bit/s] of the IP packets while on, including headers.
     pub rate_bps: u64,
-    /// Payload of each datagram [byte].
+    /// Payload [byte] of each datagram.
     pub payload_bytes: u32,
-    /// Mean duration of on periods [ps].
+    /// Mean duration [ps] of on periods.
     pub on_ps: u64,
-    /// Mean duration of off periods [ps].
+    /// Mean duration [ps] of off periods.
     pub off_ps: u64,
     /// Distribution of the durations of on and off periods.
     pub times: Times,
@@ -48,15 +48,15 @@ impl OnOffDatagramsConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BurstsConfig {
-    /// Mean duration of on periods [ps].
+    /// Mean duration [ps] of on periods.
     pub on_ps: u64,
-    /// Mean duration of off periods [ps].
+    /// Mean duration [ps] of off periods.
     pub off_ps: u64,
     /// Distribution of the durations of on and off periods.
     pub times: Times,
 }
 
-/// Distribution of a time with a given mean.
+/// Distribution of a duration with a given mean.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
@@ -78,7 +78,7 @@ pub enum Times {
 pub struct PoissonConfig {
     /// Mean rate [bit/s] of the IP packets, including headers.
     pub rate_bps: u64,
-    /// Payload of each datagram [byte].
+    /// Payload [byte] of each datagram.
     pub payload_bytes: u32,
 }
 
@@ -88,9 +88,9 @@ pub struct PoissonConfig {
 pub struct VideoConfig {
     /// Mean rate [bit/s] of the frames' payload.
     pub rate_bps: u64,
-    /// Mean interval between frames [ps].
+    /// Mean interval [ps] between frames.
     pub frame_ps: u64,
-    /// Maximum payload of a datagram [byte].
+    /// Maximum payload [byte] of a datagram.
     pub payload_bytes: u32,
     /// Mean absolute deviation of the frame length, as a fraction of the mean (Laplace distribution).
     pub size_spread: f64,
@@ -110,7 +110,7 @@ pub struct ArrivalsConfig {
 pub(super) const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
 /// Maximum payload [byte] of an IP packet; it also limits a TCP segment.
 const MAX_PAYLOAD: u32 = 65_000;
-/// Minimum interval between frames [ps].
+/// Minimum interval [ps] between frames.
 const MIN_FRAME: u64 = longpipe_events::PS_PER_SECOND / 10_000;
 
 /// Returns the problem with a rate or a payload, if any.

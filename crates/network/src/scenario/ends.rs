@@ -17,7 +17,7 @@ pub struct LinkEnd {
     pub input: u32,
     /// Number of inputs of `node`.
     pub inputs: u32,
-    /// Transmission time of a cell, rounded down [ps].
+    /// Transmission time [ps] of a cell, rounded down.
     pub cell: u64,
 }
 

@@ -28,7 +28,7 @@ pub struct FlowArrivalsConfig {
 pub enum ArrivalTimesConfig {
     /// A Poisson process.
     Poisson {
-        /// Mean time between arrivals [ps].
+        /// Mean time [ps] between arrivals.
         gap_ps: u64,
         /// Sizes of the flows.
         sizes: SizesConfig,
@@ -47,7 +47,7 @@ pub enum ArrivalTimesConfig {
 pub enum SizesConfig {
     /// Equal sizes.
     Fixed {
-        /// Size of each flow [byte].
+        /// Size [byte] of each flow.
         size_bytes: u64,
     },
     /// Pareto distribution.
@@ -65,9 +65,9 @@ pub enum SizesConfig {
     },
 }
 
-/// Maximum size of a flow [byte].
+/// Maximum size [byte] of a flow.
 pub(crate) const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;
-/// Maximum number of flows at one time.
+/// Maximum number of simultaneous flows.
 const MAX_ACTIVE: u32 = 100_000;
 /// All flows, the unit of shares in parts per billion.
 pub(crate) const ALL_FLOWS: u64 = 1_000_000_000;

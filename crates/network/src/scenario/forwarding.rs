@@ -3,7 +3,7 @@
 use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Scenario, TrafficConfig};
 
-/// Checks a flow against the flow that forwards its data.
+/// Checks that a flow is compatible with the flow that forwards its data.
 pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
     if flow.relayed {

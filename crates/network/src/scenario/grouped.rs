@@ -5,7 +5,7 @@
 pub(super) struct Grouped {
     /// Members of group 0, then of group 1, and so on.
     members: Vec<usize>,
-    /// Start index of each group, and the end of the last one.
+    /// Start index of each group, and the end of the last group.
     begins: Vec<usize>,
 }
 

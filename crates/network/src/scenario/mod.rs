@@ -54,7 +54,7 @@ use time_varying::TimeVaryingConfig;
 pub use traces::TraceConfig;
 use web::WebConfig;
 
-/// All inputs of a run other than its seed.
+/// All inputs to a run other than its seed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -197,9 +197,9 @@ pub enum BufferUnit {
 pub enum LossConfig {
     /// No losses.
     None {},
-    /// Frames with given numbers are lost.
+    /// Frames with the given numbers are lost.
     Packets {
-        /// Numbers of the frames lost, counted from 0, ascending.
+        /// Numbers of the lost frames, in ascending order, counted from 0.
         indices: Vec<u64>,
     },
     /// The first frame at or after each of the given times is lost.
@@ -221,9 +221,9 @@ pub enum LossConfig {
     /// A loss probability that depends on a state, which alternates between good and bad after exponentially
     /// distributed durations.
     GilbertElliottInTime {
-        /// Mean time in the good state [ps].
+        /// Mean time [ps] in the good state.
         good_ps: u64,
-        /// Mean time in the bad state [ps].
+        /// Mean time [ps] in the bad state.
         bad_ps: u64,
         /// Probability of a loss in the good state.
         loss_in_good: f64,
@@ -328,13 +328,13 @@ pub struct OnOffConfig {
     pub name: String,
     /// Links from the source to its sink, in order; the first link carries no other traffic.
     pub route: Vec<usize>,
-    /// Rate of cells while on [bit/s].
+    /// Rate [bit/s] of cells while on.
     pub peak_bps: u64,
-    /// Duration of on periods [ps].
+    /// Duration [ps] of on periods.
     pub on_ps: u64,
-    /// Duration of off periods [ps].
+    /// Duration [ps] of off periods.
     pub off_ps: u64,
-    /// Start of the first on period [ps].
+    /// Start [ps] of the first on period.
     pub start_ps: u64,
 }
 
@@ -347,7 +347,7 @@ pub enum TrafficConfig {
     Greedy {},
     /// One file.
     Transfer {
-        /// Length of the file [byte].
+        /// Length [byte] of the file.
         size_bytes: u64,
     },
     /// Data that the application writes over time.
@@ -384,9 +384,9 @@ pub enum StartConfig {
     },
     /// Uniformly distributed over an interval; drawn from the flow's own random stream.
     Random {
-        /// Start of the interval [ps].
+        /// Start [ps] of the interval.
         from_ps: u64,
-        /// Length of the interval [ps].
+        /// Length [ps] of the interval.
         over_ps: u64,
     },
 }
@@ -402,7 +402,7 @@ pub enum StopConfig {
     },
     /// At a given time after the application's start.
     After {
-        /// Time from start to stop [ps].
+        /// Time [ps] from start to stop.
         after_ps: u64,
     },
 }

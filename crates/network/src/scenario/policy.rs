@@ -47,7 +47,7 @@ pub enum PolicyConfig {
     },
     /// Random early detection: drops depend on the average queue.
     Red(RedConfig),
-    /// PIE: drops depend on the queueing delay and its change.
+    /// PIE: drops depend on the queueing delay and on how it changes.
     Pie(PieConfig),
     /// Step marking: marks depend on the current queue; no drops.
     StepMarking(StepMarkingConfig),
@@ -57,15 +57,15 @@ pub enum PolicyConfig {
     Codel(CodelConfig),
     /// FQ-CoDel: one queue per flow, each with CoDel.
     FqCodel(FqCodelConfig),
-    /// Deficit round robin over a queue per flow.
+    /// Deficit round robin over one queue per flow.
     Drr(DrrConfig),
     /// Stochastic fair queueing: round robin over hashed queues.
     Sfq(SfqConfig),
-    /// Linux's fq: round robin over a queue per flow.
+    /// Linux's fq: round robin over one queue per flow.
     Fq(FqConfig),
-    /// Strict priority over a queue per class.
+    /// Strict priority over one queue per class.
     StrictPriority(StrictPriorityConfig),
-    /// Weighted round robin over a queue per class.
+    /// Weighted round robin over one queue per class.
     WeightedPriority(WeightedPriorityConfig),
     /// DualPI2: a low-latency queue coupled with a classic one.
     #[serde(rename = "dualpi2")]

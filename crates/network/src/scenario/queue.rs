@@ -50,9 +50,9 @@ pub enum QueueUnit {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedGap {
-    /// Uniform from 1 to 1/p (Floyd and Jacobson 1993).
+    /// Uniformly distributed from 1 to 1/p (Floyd and Jacobson 1993).
     Uniform,
-    /// Uniform from 1/p to 2/p (ns-2's wait).
+    /// Uniformly distributed from 1/p to 2/p (ns-2's wait).
     Wait,
     /// Drawn once per gap, as in Linux.
     Drawn,
@@ -72,7 +72,7 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Gain [1/s] for the change in the delay.
     pub beta: f64,
-    /// Backlog up to which PIE neither drops nor marks [byte].
+    /// Backlog [byte] up to which PIE neither drops nor marks.
     pub least_backlog_bytes: u64,
     /// Estimator of the delay.
     pub delay: PieDelay,
@@ -168,7 +168,7 @@ pub enum CodelArithmetic {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
-    /// Acceptable standing delay of a queue (TARGET) [ps].
+    /// Acceptable standing delay [ps] of a queue (TARGET).
     pub target_ps: u64,
     /// Time [ps] for which the delay may exceed the target (INTERVAL).
     pub interval_ps: u64,

@@ -55,7 +55,7 @@ pub struct StrictPriorityConfig {
 pub struct WeightedPriorityConfig {
     /// Quantum of each class per turn.
     pub weights: Vec<u32>,
-    /// Quantum of one class [byte].
+    /// Quantum [byte] of one class.
     pub quantum_bytes: u32,
 }
 

@@ -7,7 +7,7 @@ use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Maximum length of a write [byte].
+/// Maximum length [byte] of a write.
 const MAX_WRITE: u32 = 1 << 30;
 
 /// Writes at a constant rate, or at a constant rate in bursts.
@@ -16,7 +16,7 @@ const MAX_WRITE: u32 = 1 << 30;
 pub struct StreamConfig {
     /// Rate [bit/s] of the data while on.
     pub rate_bps: u64,
-    /// Length of each write [byte]; None means a full segment.
+    /// Length [byte] of each write; None means a full segment.
     pub write_bytes: Option<u32>,
     /// Durations of on and off periods; None means always on.
     pub bursts: Option<BurstsConfig>,

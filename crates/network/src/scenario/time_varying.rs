@@ -43,7 +43,7 @@ pub enum ServiceConfig {
         instants_ps: Vec<u64>,
         /// Bytes per opportunity.
         bytes: u64,
-        /// Overhead of each packet [byte].
+        /// Overhead [byte] of each packet.
         header_bytes: u64,
     },
 }

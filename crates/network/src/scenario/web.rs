@@ -13,11 +13,11 @@ pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
-    /// Time between batches of requests [ps].
+    /// Time [ps] between batches of requests.
     pub cycle_ps: u64,
     /// The request in a batch at which the cycle to the next batch begins.
     pub cycle_from: CycleFrom,
-    /// Payload of a request [byte].
+    /// Payload [byte] of a request.
     pub request_bytes: u32,
     /// Minimum time [ps] between the requests of a batch.
     pub spacing_from_ps: u64,

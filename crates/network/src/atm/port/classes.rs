@@ -50,9 +50,9 @@ pub struct VbrQueue {
     /// Index in `cells` of the first cell whose slot has not ended.
     departed: u64,
     peak: u64,
-    /// Sum of the times [ps] from a cell's arrival to the end of its slot.
+    /// Sum [ps] of the times from a cell's arrival to the end of its slot.
     cell_time: u128,
-    /// Time from which on no slot is assigned.
+    /// Time at and after which no slot is assigned.
     end: Time,
 }
 
@@ -126,7 +126,7 @@ impl VbrQueue {
         false
     }
 
-    /// Returns the time from which on no slot is assigned.
+    /// Returns the time at and after which no slot is assigned.
     pub fn end(&self) -> Time {
         self.end
     }

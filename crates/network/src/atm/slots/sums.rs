@@ -123,7 +123,7 @@ impl GridSums {
         starts.wrapping_sub(den.wrapping_mul(floor_sum(k, den, part)))
     }
 
-    /// Returns the sum of the starts [ps].
+    /// Returns the sum [ps] of the starts.
     pub fn total(&self, sum: StartSum) -> u128 {
         let (phase, num, den) = self.grid.parts();
         let (num, den) = (u128::from(num), u128::from(den));

@@ -101,7 +101,7 @@ pub struct Meter {
     pub delivered: u64,
     /// Number of lost cells, which are cells that did not arrive although a later cell did.
     pub lost: u64,
-    /// Sum of the delays [ps] from generation to arrival.
+    /// Sum [ps] of the delays from generation to arrival.
     pub total_delay: u128,
     /// Minimum delay [ps]; the largest integer if no cell has arrived.
     pub min_delay: u64,

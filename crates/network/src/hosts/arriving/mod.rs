@@ -53,7 +53,7 @@ pub(crate) struct Arriving {
     started: usize,
     /// Number of flows that have waited for a free slot.
     waited: u64,
-    /// Maximum number of slots in use at one time.
+    /// Maximum number of slots in use at the same time.
     peak: usize,
     /// Numbers of the slots without a connection, in ascending order.
     free: BinaryHeap<Reverse<usize>>,

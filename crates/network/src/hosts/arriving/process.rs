@@ -18,7 +18,7 @@ pub(super) struct Process {
     sizes: Stream,
     start: Time,
     stop: MaybeTime,
-    /// Number of flows that may still follow the next one.
+    /// Number of flows that may still follow the next flow.
     left: u64,
     /// Number of the next flow in a list.
     number: usize,

@@ -7,7 +7,7 @@ use longpipe_events::Span;
 const CLASSES: u64 = 256;
 const CLASS_BITS: u32 = CLASSES.trailing_zeros();
 
-/// Statistics of delays [ps].
+/// Statistics of delays; values are in picoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delays {
     count: u64,

@@ -15,11 +15,11 @@ use longpipe_events::Time;
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     source: Source,
-    /// Datagrams in transit over cells.
+    /// Datagrams in transit as cells.
     way: InTransit<Datagram>,
-    /// Number of datagrams sent, and their payload [byte].
+    /// Number of datagrams sent, and their total payload [byte].
     sent: (u64, u64),
-    /// Number of datagrams received, and their payload [byte].
+    /// Number of datagrams received, and their total payload [byte].
     received: (u64, u64),
     /// Highest datagram number received, plus one.
     expected: u64,

@@ -99,7 +99,7 @@ fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     }
 }
 
-/// Returns the amount of data [byte] that a flow may send so far.
+/// Returns the amount [byte] of data that a flow may send so far.
 fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
     let state = &hosts.flows[flow.index()];
     match state.proxy.as_ref().and_then(|proxy| proxy.source) {

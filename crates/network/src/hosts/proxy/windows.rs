@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// A right edge of the window, and the number of the first ACK that carries it.
 #[derive(Clone, Copy, Debug)]
 struct WindowEdge {
-    /// Number of the first ACK with this edge.
+    /// Number of the first ACK that carries this edge.
     frame: u32,
     byte: u64,
     /// Whether that ACK is a pure window update.

@@ -36,7 +36,7 @@ pub(crate) struct ConstantRatePort {
     ends: Time,
     /// Maximum time by which the start of a transmission may be processed late.
     slack: Span,
-    /// Effect on the queue discipline of packets that find the port empty and idle.
+    /// Effect, on later packets, of packets that find the port empty and idle.
     pass_through_effect: PassThroughEffect,
     /// Length [byte] of packets that may pass the idle port without a call of the discipline if the latest of them is
     /// stored in `passed`; 0 if no packet may.

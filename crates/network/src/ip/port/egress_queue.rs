@@ -284,7 +284,7 @@ impl EgressQueue {
         (packets + self.in_service.0, bytes + self.in_service.1)
     }
 
-    /// Returns the effect on the discipline of packets that find the port empty and idle.
+    /// Returns the effect, on later packets, of packets that find the port empty and idle.
     pub fn pass_through_effect(&self) -> PassThroughEffect {
         match self.is_bare {
             true => self.disc.pass_through_effect(),

@@ -34,7 +34,7 @@ pub enum Repeats {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Line {
-    /// Departure time of the last packet, rounded down [ps].
+    /// Departure time [ps] of the last packet, rounded down.
     free: u64,
     /// Fraction of a picosecond [1/rate ps] that rounding removed.
     part: u64,
@@ -46,7 +46,7 @@ pub struct Line {
     /// Time up to which packets may be delivered early at the end of the wire; 0 at a host while packets wait for their
     /// arrival events.
     pub earliest_event: Time,
-    /// Length of the last packet [byte].
+    /// Length [byte] of the last packet.
     bytes: u16,
     /// Length of packets that `repeat` may transmit; 0 if `repeat` may not be used.
     repeatable: u16,

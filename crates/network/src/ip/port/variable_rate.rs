@@ -66,7 +66,7 @@ pub(crate) struct VariableRatePort {
     state: TransmitterState,
     /// Start of the next outage that drops waiting packets.
     next_purge: Option<Time>,
-    /// Packets to be lost on the wire, in order.
+    /// Packets that will be lost on the wire, in order.
     lost_on_wire: Ring<LostOnWire>,
     counted: TimeVaryingReport,
 }

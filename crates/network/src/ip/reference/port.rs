@@ -64,7 +64,7 @@ pub(super) struct ReferencePort {
     max_bytes: u64,
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
-    /// Packets held; the first one is in transmission.
+    /// Packets held by the port; the first one is in transmission.
     queue: VecDeque<PacketAtPort>,
     bytes_held: u64,
     /// Occupancies X_i that are not zero, by circuit and pass through the port.
@@ -331,7 +331,7 @@ impl ReferencePort {
         (self.held() - u64::from(first.is_some()), self.bytes_held - bytes)
     }
 
-    /// Returns `max(free, ready) + 8·L/rate`, with its fraction.
+    /// Returns `max(free, ready) + 8·L/rate`, including its fraction of a picosecond.
     fn departure(&self, free: ExactInstant, waiting: &PacketAtPort) -> ExactInstant {
         let begins = if waiting.ready.0 > free.whole {
             ExactInstant {

@@ -55,7 +55,7 @@ pub struct CaptureReport {
 #[derive(Debug, Default)]
 pub struct Captures {
     points: Vec<Point>,
-    /// Indices into `points`, by node and by link.
+    /// Indices into `points`, for each node and for each link.
     hosts: Vec<Option<usize>>,
     links: Vec<Option<usize>>,
     flows: Vec<FlowState>,

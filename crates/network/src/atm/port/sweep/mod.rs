@@ -95,7 +95,7 @@ pub struct SweepParameters {
     pub loss: Option<Box<Loss>>,
     /// Order of simultaneous cells.
     pub ties: TieRule,
-    /// Circuits, by their numbers at the port.
+    /// Circuits, indexed by their numbers at the port.
     pub vcs: Vec<SweepVc>,
     /// Input links.
     pub inputs: Vec<Input>,
@@ -139,7 +139,7 @@ pub struct SweepPort {
     /// First slot that starts after the latest access, and the number of slots that had ended by that access.
     past: SlotCursor,
     ended: u64,
-    /// Sum of the arrival times [ps] of cells processed one by one.
+    /// Sum [ps] of the arrival times of cells processed one by one.
     arrival_time: u128,
     admitted: u64,
     /// Occupancy by VC, for policies that depend on it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Cells of a frame in consecutive slots of a wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CellRun {
-    /// Arrival time of the first cell [ps].
+    /// Arrival time [ps] of the first cell.
     pub time: u64,
     /// Slot of the first cell on the wire.
     pub slot: u64,
@@ -198,7 +198,7 @@ impl Input {
         self.many += cells;
     }
 
-    /// Returns the sum of the arrival times [ps] of admitted cells.
+    /// Returns the sum [ps] of the arrival times of admitted cells.
     pub fn arrival_time(&self) -> u128 {
         self.sums.total(self.starts) + u128::from(self.many) * u128::from(self.delay.0)
     }

@@ -71,7 +71,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the sum of the departure times [ps] of cells that have left by the end of slot `ended - 1`.
+    /// Returns the sum [ps] of the departure times of cells that have left by the end of slot `ended - 1`.
     pub fn departure_time(&self, ended: u64) -> u128 {
         match self {
             Outlet::AllSlots(alone) => alone.departure_time(ended),
@@ -211,7 +211,7 @@ pub struct SharedWithVbr {
     held: VecDeque<Stretch>,
     /// Number of stretches at the front whose cells had all left at the latest batch.
     over: usize,
-    /// Sums of the end times [ps] of assigned slots: of long stretches, and of single slots.
+    /// Sums [ps] of the end times of assigned slots: of long stretches, and of single slots.
     ends: StartSum,
     few_ends: u128,
     /// Slot number of cells without a slot; this slot does not end within the run.
