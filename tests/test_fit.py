@@ -15,7 +15,7 @@ from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.path_file import read, write
 from longpipe.fit.reported import estimates, report, scenario
 from longpipe.fit.search import Candidate
-from longpipe.fit.series import simulated
+from longpipe.fit.series import observed, simulated
 from longpipe.fit.whatif import whatif
 from longpipe.units import RATE
 
@@ -147,6 +147,25 @@ def test_series_are_those_of_the_first_flow() -> None:
     rtt = result.traces["rtt"]
     own = rtt.loc[rtt["flow"] == result.flows["flow"][0], "rtt_s"].dropna()
     assert simulated(result, 1.0).samples.tolist() == own.tolist()
+
+
+def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path) -> None:
+    """Delayed ACKs and SACK blocks count equally on both sides."""
+    network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "1.3 Mbit/s", "trunk_delay": "20 ms"}
+    tcp = {"profile": "linux-6", "congestion": "cubic", "handshake": False, "initial_rtt": "40 ms"}
+    path = Scenario(framing="ip", duration="30 s").with_(
+        network=network, tcp=tcp, **{"switch.buffer": "40 packets", "traces.sequence": True, "traces.rtt": True}
+    )
+    (tmp_path / "path.toml").write_text(path.to_toml())
+    capture = tmp_path / "sender.pcapng"
+    longpipe("run", str(tmp_path / "path.toml"), "--capture", f"host:source1={capture}")
+    seen = observe(capture)
+    assert seen.sent_lost.any()
+    one, other = observed(seen), simulated(simulate(path), seen.duration_s)
+    assert np.median(one.rtt[100:]) == pytest.approx(np.median(other.rtt[100:]), rel=1e-3)
+    # An ACK may be on either side of a point in time.
+    assert np.abs(one.in_flight - other.in_flight).max() <= 3 * seen.mss
+    assert np.abs(one.delivered - other.delivered).max() <= 3 * seen.mss
 
 
 @pytest.mark.parametrize("control", ["bbr", "scalable"])

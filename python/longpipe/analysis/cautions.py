@@ -156,7 +156,7 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 def _replaced(scenario: Scenario) -> Iterator[str]:
     """Yields a line per delay or rate that was given for a dumbbell's trunk and that a path without it replaces."""
     network = scenario.network
-    if network.kind != "dumbbell":
+    if network.kind != "dumbbell" or not (network.path or network.return_path):
         return
     for name in ("trunk_delay", "return_delay", "trunk_rate", "return_rate"):
         written: str | None = getattr(network, name)
@@ -177,7 +177,9 @@ def _replaced(scenario: Scenario) -> Iterator[str]:
 def _default_rate(scenario: Scenario) -> Iterator[str]:
     """Yields a line if sizes in BDP are computed from a dumbbell's default rate, which its path never has."""
     network = scenario.network
-    if network.kind != "dumbbell" or network.trunk_rate != type(network).model_fields["trunk_rate"].default:
+    if network.kind != "dumbbell" or not network.path:
+        return
+    if network.trunk_rate != type(network).model_fields["trunk_rate"].default:
         return
     rates_bps = _values_of_path(scenario.resolved, RATE, back=False)
     if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):

@@ -61,9 +61,13 @@ class ObservedFlow:
     # ACKs that report new data: time [s], and total payload [bytes] acknowledged or SACKed so far.
     ack_s: Numbers
     ack_delivered: Counts
-    # RTT samples of segments that were sent only once: time of the ACK [s], and RTT [s].
+    # RTT samples of segments that were sent only once: time of the ACK [s], and RTT [s] of the last segment that the ACK
+    # reports, which the receiver did not delay.
     rtt_s: Numbers
     rtt: Numbers
+    # The same for the first segment that the ACK reports, as a sender measures RTTs.
+    measured_s: Numbers
+    measured: Numbers
     # Largest advertised window [bytes] (None if its scale is unknown), and share of ACKs after which the window was
     # full.
     window: int | None
@@ -190,6 +194,7 @@ class _Replay:
         self._acks: list[tuple[int, int]] = []
         self._delivered = 0
         self._samples: list[tuple[int, int]] = []
+        self._measured: list[tuple[int, int]] = []
         self._window = 0
         self._first_window = 0
         self._full = 0
@@ -252,15 +257,16 @@ class _Replay:
         window = segment.window << (self._scale or 0)
         self._window = max(self._window, window)
         self._first_window = self._first_window or window
-        latest, news = self._news(now, ack, segment.sack)
+        news = self._news(now, ack, segment.sack)
         if news:
             self._acks.append((now, self._delivered))
             self._full += self._scale is not None and self._next - ack + self.mss > window
-            if len(self._tries[latest]) == 1:
-                self._samples.append((now, now - self._sent[self._tries[latest][0]][0]))
+            for place, samples in ((max(news), self._samples), (min(news), self._measured)):
+                if len(self._tries[place]) == 1:
+                    samples.append((now, now - self._sent[self._tries[place][0]][0]))
 
-    def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        """Records the segments that an ACK reports. Returns the last newly reported segment, and their number."""
+    def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> list[int]:
+        """Records the segments that an ACK reports. Returns those that it is the first to report."""
         while self._una < len(self._starts) and self._ends[self._una] <= ack:
             self._deliver(self._una, now, sacked=False)
             self._una += 1
@@ -277,7 +283,7 @@ class _Replay:
         if not sack:
             self._blocks.clear()
         news, self._reported = self._reported, []
-        return max(news, default=-1), len(news)
+        return news
 
     def _deliver(self, place: int, now: int, *, sacked: bool) -> None:
         if self._acked[place] < 0:
@@ -315,7 +321,7 @@ class _Replay:
                 lost[tries[:-1]] = True
         times = np.array([now for now, _, _ in self._sent], dtype=float)
         starts = np.array(self._starts, dtype=np.int64)
-        samples = np.array(self._samples, dtype=float)
+        samples, measured = np.array(self._samples, dtype=float), np.array(self._measured, dtype=float).reshape(-1, 2)
         acks = np.array(self._acks, dtype=np.int64)
         last = max(self._sent[-1][0], self._acks[-1][0])
         return ObservedFlow(
@@ -335,6 +341,8 @@ class _Replay:
             ack_delivered=acks[:, 1],
             rtt_s=(samples[:, 0] - begin) / 1e9,
             rtt=samples[:, 1] / 1e9,
+            measured_s=(measured[:, 0] - begin) / 1e9,
+            measured=measured[:, 1] / 1e9,
             window=None if self._scale is None else self._window,
             window_full=self._full / len(self._acks),
             ecn=self._ecn,

@@ -153,14 +153,10 @@ def undetermined(found: PathFit) -> list[str]:
 
 
 def _series(found: PathFit) -> dict[str, list[float]]:
-    import numpy as np
-
     seen, series = found.seen, found.observed
-    place = np.searchsorted(seen.ack_s, series.grid, side="right") - 1
-    delivered = np.where(place >= 0, seen.ack_delivered[np.maximum(place, 0)], 0)
     return {
         "time_s": series.grid.tolist(),
-        "delivered_bytes": delivered.tolist(),
+        "delivered_bytes": series.delivered.tolist(),
         "rtt_s": series.rtt.tolist(),
         "in_flight_bytes": series.in_flight.tolist(),
         "lost_s": seen.sent_s[seen.sent_lost].tolist(),

@@ -27,12 +27,14 @@ _FARTHEST: Final = 3.0
 
 @dataclass(frozen=True, eq=False)
 class FlowSeries:
-    """A flow: unacknowledged data [bytes] and latest RTT [s] at `grid` [s], all RTT samples [s], and lost packets.
+    """A flow: data delivered and in flight [bytes] and latest RTT [s] at `grid` [s], all RTT samples [s], lost packets.
 
-    The latest RTT is NaN before the first sample.
+    Data are in flight until an ACK or a SACK block reports them. RTTs are those that the sender measures; the latest
+    RTT is NaN before the first sample.
     """
 
     grid: Numbers
+    delivered: Numbers
     in_flight: Numbers
     rtt: Numbers
     samples: Numbers
@@ -40,32 +42,53 @@ class FlowSeries:
 
 
 def observed(seen: ObservedFlow) -> FlowSeries:
-    """Returns the series of an observation; data that a SACK block reported are not in flight."""
+    """Returns the series of an observation."""
     grid = points(seen.duration_s)
     sent = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
-    flight = _latest(seen.sent_s, sent, grid) - _latest(seen.ack_s, seen.ack_delivered, grid)
-    return FlowSeries(grid, flight, _latest(seen.rtt_s, seen.rtt, grid, np.nan), seen.rtt, int(seen.sent_lost.sum()))
+    delivered = _latest(seen.ack_s, seen.ack_delivered, grid)
+    flight = _latest(seen.sent_s, sent, grid) - delivered
+    rtt = _latest(seen.measured_s, seen.measured, grid, np.nan)
+    return FlowSeries(grid, delivered, flight, rtt, seen.measured, int(seen.sent_lost.sum()))
 
 
-def simulated(result: Result, duration_s: float) -> FlowSeries:
-    """Returns the series of the first flow of a run with the traces `sequence` and `rtt`."""
+def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:
+    """Returns the series of a flow, counted from 0, of a run with the traces `sequence` and `rtt`."""
     columns = result.part("traces")
     sequence, rtt = columns["sequence"], columns["rtt"]
-    event = np.asarray(sequence["event"])
-    times, byte = np.asarray(sequence["time_s"]), np.asarray(sequence["sequence_bytes"], dtype=float)
-    is_first = np.asarray(sequence["flow"]) == 0
-    sent, acked = is_first & (event == 0), is_first & (event == 1)
-    ends = np.maximum.accumulate(byte[sent] + np.asarray(sequence["length_bytes"], dtype=float)[sent])
+    own = np.asarray(sequence["flow"]) == flow
+    event, times = np.asarray(sequence["event"])[own], np.asarray(sequence["time_s"])[own]
+    byte = np.asarray(sequence["sequence_bytes"], dtype=float)[own]
+    ends = byte + np.asarray(sequence["length_bytes"], dtype=float)[own]
+    sent = event == 0
     grid = points(duration_s)
-    flight = _latest(times[sent], ends, grid) - _latest(times[acked], np.maximum.accumulate(byte[acked]), grid)
+    delivered = _delivered(event, times, byte, ends, grid)
+    flight = _latest(times[sent], np.maximum.accumulate(ends[sent]), grid) - delivered
     samples = np.asarray(rtt["rtt_s"], dtype=float)
-    known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == 0)
+    known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == flow)
     # ATM ports have neither column.
     ports = result.part("ports")
     lost = sum(int(count) for name in ("packets_lost_overflow", "packets_lost_aqm") for count in ports.get(name, ()))
-    return FlowSeries(
-        grid, flight, _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan), samples[known], lost
-    )
+    latest = _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan)
+    return FlowSeries(grid, delivered, flight, latest, samples[known], lost)
+
+
+def _delivered(event: Any, times: Any, byte: Numbers, ends: Numbers, grid: Numbers) -> Numbers:  # noqa: ANN401 - arrays of several types
+    """Returns the bytes that ACKs or SACK blocks reported up to each time, from one flow's trace `sequence`."""
+    acked, blocks = event == 1, event == 2
+    until = np.maximum.accumulate(byte[acked])
+    begins, first = np.unique(byte[event == 0], return_index=True)
+    segment_ends = ends[event == 0][first]
+    # Times at which an ACK, or before it a block, reported each segment.
+    place = np.searchsorted(until, segment_ends)
+    reported = np.append(times[acked], np.inf)[place]
+    known: dict[float, float] = {}
+    for at, left, right in zip(times[blocks], byte[blocks], ends[blocks], strict=True):
+        # A block only grows, so its earlier part need not be examined again.
+        low, high = np.searchsorted(begins, (max(known.get(left, left), left), right))
+        reported[low:high] = np.minimum(reported[low:high], at)
+        known[left] = right
+    order = np.argsort(reported, kind="stable")
+    return _latest(reported[order], np.cumsum((segment_ends - begins)[order]), grid)
 
 
 def points(duration_s: float) -> Numbers:

@@ -113,9 +113,12 @@ def whatif(
             one = scenario.with_(**pairs[seed], **traced).with_(**more)
             result = simulate(one, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
-            values.append(_measures(result, unit) | own)
+            flows = [
+                simulated(result, duration_s(one), int(k)) for k in np.unique(result.part("traces")["sequence"]["flow"])
+            ]
+            values.append(_measures(result, flows, unit) | own)
             if seed == pictured:
-                series.append(simulated(result, duration_s(one)))
+                series.append(flows[0])
         return series, values[0], values[1]
 
     found = []
@@ -149,27 +152,12 @@ def _unit(measure: Measure) -> tuple[str, float]:
     return measure.unit, measure.scale
 
 
-def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
-    columns = result.part("traces")
-    rtt, sequence = columns["rtt"], columns["sequence"]
-    end = duration_s(result.scenario)
-    begin = end * STEADY
-    event, times = np.asarray(sequence["event"]), np.asarray(sequence["time_s"])
-    flow = np.asarray(sequence["flow"])
-    moved = 0.0
-    for number in np.unique(flow):
-        acks = (event == 1) & (flow == number)
-        progress = np.maximum.accumulate(np.asarray(sequence["sequence_bytes"], dtype=float)[acks])
-        if len(progress):
-            before = np.searchsorted(times[acks], begin, side="right") - 1
-            moved += progress[-1] - (progress[before] if before >= 0 else 0.0)
-    samples, at = np.asarray(rtt["rtt_s"], dtype=float), np.asarray(rtt["time_s"])
-    late = samples[(at > begin) & ~np.isnan(samples)]
+def _measures(result: Any, flows: list[FlowSeries], unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
-        "goodput": 8 * moved / (end - begin),
-        "median RTT": float(np.median(late)) if len(late) else float("nan"),
+        "goodput": sum(_goodput(one.grid, one.delivered) for one in flows),
+        "median RTT": _median_rtt([(one.grid, one.rtt) for one in flows]),
         "losses": lost,
     }
 
@@ -177,16 +165,26 @@ def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a r
 def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     """Returns the measures of the captured flow."""
     series = {name: np.array(values, dtype=float) for name, values in fitted["series"].items()}
-    # A short series needs a first point: at the start, nothing was delivered.
-    time, moved = (np.append(0.0, series[name]) for name in ("time_s", "delivered_bytes"))
-    late = time > STEADY * time[-1]
-    first = int(np.argmax(late)) - 1
-    goodput = 8 * (moved[-1] - moved[first]) / (time[-1] - time[first])
     return {
-        "goodput": float(goodput),
-        "median RTT": float(np.nanmedian(series["rtt_s"][late[1:]])),
+        "goodput": _goodput(series["time_s"], series["delivered_bytes"]),
+        "median RTT": _median_rtt([(series["time_s"], series["rtt_s"])]),
         "losses": float(len(series["lost_s"])),
     }
+
+
+def _goodput(time_s: Numbers, delivered_bytes: Numbers) -> float:
+    """Returns the goodput [bit/s] of a flow after the first part of its series."""
+    # A short series needs a first point: at the start, nothing was delivered.
+    time, moved = np.append(0.0, time_s), np.append(0.0, delivered_bytes)
+    first = int(np.argmax(time > STEADY * time[-1])) - 1
+    return float(8 * (moved[-1] - moved[first]) / (time[-1] - time[first]))
+
+
+def _median_rtt(flows: list[tuple[Numbers, Numbers]]) -> float:
+    """Returns the median over time of the latest RTT [s] of flows, each with its times; NaN without any."""
+    late = [rtt_s[time_s > STEADY * time_s[-1]] for time_s, rtt_s in flows]
+    known = [rtt_s[~np.isnan(rtt_s)] for rtt_s in late]
+    return float(np.median(np.concatenate(known))) if any(map(len, known)) else float("nan")
 
 
 def _measure(name: str, unit: str, observed: float | None, before: Numbers, after: Numbers) -> ComparedMeasure:
