@@ -31,7 +31,8 @@ pub struct Cell {
     pub step: u32,
 }
 
-/// Reassembles the frames of a VC. If a last cell is lost, its frame merges with the next one, and both are discarded.
+/// Reassembles the frames of a VC. If the last cell of a frame is lost, the frame merges with the next frame, and both
+/// are discarded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reassembler {
     /// Cells of the current frame that have arrived.

@@ -59,8 +59,8 @@ impl Atm {
         }
     }
 
-    /// Processes a cell's arrival at the end of a link at `at`, and advances it up to the next port where it may meet other
-    /// cells.
+    /// Processes a cell's arrival at the end of a link at time `at`, and advances the cell to the next port where it
+    /// may meet other cells.
     #[inline(always)]
     pub(super) fn carry<P: Probe>(&mut self, hosts: &mut Hosts<P>, mut link: Link, mut at: Time, mut cell: Cell) {
         let mut host = self.links[link.index()].end.host;
@@ -106,8 +106,8 @@ impl Atm {
         self.reach_host(hosts, link, at, cell);
     }
 
-    /// Processes the arrival of a cell of VC `local`, at `at`, at the port of a time-varying link. Returns the cell's
-    /// arrival time at the other end of the link, if the arrival needs no event.
+    /// Processes the arrival, at time `at`, of a cell of VC `local` at the port of a time-varying link. Returns the
+    /// cell's arrival time at the other end of the link, if the arrival needs no event.
     #[inline(never)]
     fn carry_moving<P: Probe>(
         &mut self,
@@ -170,7 +170,7 @@ impl Atm {
         }
     }
 
-    /// Delivers a cell to a host at `at`, which may lie in the future. If the cell completes a frame, the frame is
+    /// Delivers a cell to a host at time `at`, which may lie in the future. If the cell completes a frame, the frame is
     /// delivered at that time.
     #[inline(never)]
     pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: Cell) {

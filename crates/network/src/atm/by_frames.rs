@@ -240,7 +240,7 @@ impl Atm {
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
-    /// Records that a frame departs on a link, whose end it reaches at `at`. `left_trunk` is the time at which the
+    /// Records that a frame departs on a link, whose end it reaches at time `at`. `left_trunk` is the time at which the
     /// frame left its trunk (`lookahead/acks.rs`).
     #[inline(always)]
     fn leave<P: Probe>(
@@ -268,8 +268,8 @@ impl Atm {
         self.leave(hosts, packet, leaving, &options);
     }
 
-    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `left_trunk` is the time
-    /// at which the frame left its trunk (`lookahead/acks.rs`).
+    /// Advances a whole frame from the end of a link, where it arrives at time `at`, to its host. `left_trunk` is the
+    /// time at which the frame left its trunk (`lookahead/acks.rs`).
     #[inline(always)]
     pub(crate) fn pass_on<P: Probe>(
         &mut self,
@@ -293,7 +293,7 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, options, left_trunk)
     }
 
-    /// Queues a whole frame that arrives at its host at `at`. `left_trunk` is the time at which the frame left its
+    /// Queues a whole frame that arrives at its host at time `at`. `left_trunk` is the time at which the frame left its
     /// trunk (`lookahead/acks.rs`).
     #[inline(always)]
     pub(super) fn await_delivery<P: Probe>(

@@ -10,7 +10,7 @@ use crate::atm::port::transit::Passed;
 use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::{Ring, Time};
 
-/// A port upstream of another one.
+/// A port that is upstream of another port.
 #[derive(Clone, Copy, Debug)]
 pub struct UpstreamPort {
     /// Index of the port; a port is also upstream of itself.
@@ -120,7 +120,7 @@ pub struct Sweeps {
     /// Routes by VC.
     routes: Vec<Option<Box<Route>>>,
     done: Vec<CompletedFrame>,
-    /// Cells lost since the latest call of `take_lost`.
+    /// Cells lost since the latest call to `take_lost`.
     lost: Vec<LostCell>,
     /// The port that is being processed.
     processing: u32,
@@ -191,7 +191,7 @@ impl Sweeps {
     }
 
     /// Returns the frame with index `number` among those that obtained their slots at their last sweep port since the
-    /// latest call of `process`.
+    /// latest call to `process`.
     pub fn done(&self, number: usize) -> Option<CompletedFrame> {
         self.done.get(number).copied()
     }

@@ -42,8 +42,8 @@ impl Tbf {
         bytes > self.max_bytes
     }
 
-    /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time
-    /// from which there are enough tokens.
+    /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time at
+    /// which there are enough tokens.
     pub fn release(&mut self, now: Time, bytes: u16) -> Time {
         let now_ns = now.as_nanoseconds();
         let deficit = self.rates.deficit(&self.bucket, now_ns, u32::from(bytes));

@@ -26,7 +26,7 @@ pub struct EarlyDelivery {
     places: Vec<Option<(Link, Entity)>>,
     /// Whether an early delivery is in progress; packets sent in response are then not delivered early.
     pub delivering_early: bool,
-    /// Whether in-order data have a fast path in addition to the one for packets without options.
+    /// Whether in-order data have a fast path in addition to that for packets without options.
     pub in_order: bool,
 }
 

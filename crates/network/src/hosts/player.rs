@@ -15,7 +15,7 @@ pub struct Player {
     /// Playing time [ps] in the buffer at `updated`.
     buffered_ps: u64,
     updated: Time,
-    /// Index in the ladder of the latest request; None before the first one.
+    /// Index in the ladder of the latest request; None before the first request.
     rung: Option<usize>,
     /// Seconds per bit for each of the latest chunks; the throughput rule averages them.
     recent: VecDeque<f64>,

@@ -41,7 +41,7 @@ impl Even {
         }
     }
 
-    /// Returns the time [ps] from the first datagram or write to the one with number `count`.
+    /// Returns the time [ps] from the first datagram or write to that with number `count`.
     fn at(self, count: u64) -> u64 {
         let bits = 8 * u128::from(self.counted) * u128::from(count);
         (bits * u128::from(PS_PER_SECOND) / u128::from(self.rate_bps)).min(u128::from(u64::MAX)) as u64

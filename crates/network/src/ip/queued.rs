@@ -52,7 +52,7 @@ impl Ip {
         arrival.map(|arrival| (arrival, queued.packet))
     }
 
-    /// Returns the number of packets that a port holds when another one arrives.
+    /// Returns the number of packets that a port holds when another packet arrives.
     pub(super) fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) -> u64 {
         if self.wires[link.index()].port.has_egress_queue() {
             self.run_port(hosts, link, now);

@@ -113,7 +113,7 @@ impl Wire {
         }
     }
 
-    /// Returns the number of packets that a router's port holds when another one arrives.
+    /// Returns the number of packets that a router's port holds when another packet arrives.
     pub fn held(&mut self, now: Time) -> u64 {
         self.port.held(&mut self.line, now)
     }

@@ -13,8 +13,8 @@ pub(crate) struct EarlyHosts {
     /// For each circuit on which an end point sends: the link into the end point's host, and the number of the end
     /// point there. None for hosts without early delivery.
     pub places: Vec<Option<(Link, u32)>>,
-    /// Whether in-order data have a fast path in addition to the one for packets without options. The additional fast
-    /// path exists if some sender keeps per-segment records or some ACKs are delayed, and no host adds jitter.
+    /// Whether in-order data have a fast path in addition to that for packets without options. The additional fast path
+    /// exists if some sender keeps per-segment records or some ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
     /// Whether ports with a queue discipline may process starts of transmissions late. This requires that neither a
     /// probe nor an external packet observes the ports.

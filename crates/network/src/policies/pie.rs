@@ -198,7 +198,7 @@ impl Pie {
         }
     }
 
-    /// Records an admitted packet; a later call of `begin_service` will report the start of its transmission.
+    /// Records an admitted packet; a later call to `begin_service` will report the start of its transmission.
     pub fn enqueue(&mut self, arrival: &Arrival) {
         self.bytes_waiting += arrival.bytes;
         self.unscheduled += 1;

@@ -91,7 +91,7 @@ pub trait QueueDisc<T: Queued> {
         now
     }
 
-    /// Returns how packets for which the port calls `pass_through` affect later ones.
+    /// Returns how packets for which the port calls `pass_through` affect later packets.
     fn pass_through_effect(&self) -> PassThroughEffect {
         PassThroughEffect::OfEach
     }

@@ -88,7 +88,7 @@ impl<T: Queued> FqCodel<T> {
     /// Because the limit is exceeded, drops the oldest half of the longest queue's bytes, but at most `LARGEST_BATCH`
     /// packets.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
-        // If several queues share the maximum length, Linux chooses the first one.
+        // If several queues share the maximum length, Linux chooses the first of them.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };
         let enough = flow.backlog.bytes() / 2;

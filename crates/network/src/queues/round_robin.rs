@@ -87,7 +87,7 @@ impl<T: Queued> RoundRobin<T> {
 
     /// Removes the last packet of the longest queue, because the limit is exceeded.
     fn shorten_longest(&mut self) -> Option<T> {
-        // If several queues share the maximum length, the first one is chosen.
+        // If several queues share the maximum length, the first of them is chosen.
         let longest = (0..self.queues.len())
             .rev()
             .max_by_key(|&queue| self.queues[queue].backlog.bytes())?;

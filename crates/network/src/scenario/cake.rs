@@ -85,9 +85,9 @@ pub enum CakeIsolation {
 pub enum CakeAckFilter {
     /// No filter.
     Off,
-    /// Keeps one redundant ACK in addition to the last ACK.
+    /// Keeps one redundant ACK in addition to the latest ACK.
     On,
-    /// Drops the redundant ACK directly before the last one.
+    /// Drops the redundant ACK that directly precedes the latest ACK.
     Aggressive,
 }
 

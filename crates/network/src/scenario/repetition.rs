@@ -15,8 +15,8 @@ use longpipe_tcp::Problem;
 /// batches of requests, frames of video or samples of a queue. PIE's default interval of 15 ms allows 173 days.
 pub const MOST_REPETITIONS: u64 = 1_000_000_000;
 
-/// Rejects intervals so short that more than [`MOST_REPETITIONS`] of them fit into the run, and bursts at intervals
-/// that are too short. The scenario must have passed all other checks.
+/// Rejects intervals that are so short that more than [`MOST_REPETITIONS`] of them fit into the run, and bursts at
+/// intervals that are too short. The scenario must have passed all other checks.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let min = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
     let at_least = |field: String, interval: u64| {

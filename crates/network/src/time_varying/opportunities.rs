@@ -12,7 +12,7 @@ pub(crate) struct Opportunities {
     header: u64,
     /// Departure time of the last packet.
     left: Option<u64>,
-    /// Number of the opportunity that carried the last packet's last byte, and the bytes of it that remain.
+    /// Number of the opportunity that carried the last packet's last byte, and the number of its bytes that remain.
     number: u64,
     rest: u64,
 }

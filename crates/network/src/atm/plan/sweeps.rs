@@ -76,7 +76,7 @@ impl Plan<'_> {
         Swept { ports, behind }
     }
 
-    /// Returns whether a link has circuits and each of them passes through at least one of `ports`.
+    /// Returns whether a link has circuits and each circuit passes through at least one of `ports`.
     fn receives_from(&self, link: usize, ports: &[bool]) -> bool {
         let over = |&(vc, _): &(Circuit, u32)| {
             let mut route = self.topology.route(self.topology.first_step(vc));

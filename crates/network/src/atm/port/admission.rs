@@ -184,7 +184,7 @@ impl Admission {
         }
     }
 
-    /// Records the departure of a cell of VC `local` at `at`.
+    /// Records the departure of a cell of VC `local` at time `at`.
     #[inline(always)]
     pub fn release(&mut self, local: u32, at: Time) {
         let vc = &mut self.vcs[local as usize];

@@ -55,7 +55,7 @@ impl RedOfFrames {
         red.decide(&arrival, || self.stream.fraction()) != Verdict::Admit
     }
 
-    /// Records that the last cell of VC `local` left at `at`.
+    /// Records that the last cell of VC `local` left at time `at`.
     pub fn emptied(&mut self, local: u32, at: Time) {
         let number = if self.queues.len() > 1 { local as usize } else { 0 };
         self.queues[number].emptied = at;

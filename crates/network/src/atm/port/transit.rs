@@ -52,14 +52,14 @@ impl Transit {
         }
     }
 
-    /// Returns the departure time of a cell that arrives at `at`.
+    /// Returns the departure time of a cell that arrives at time `at`.
     #[inline]
     pub fn departure(&self, at: Time) -> Time {
         self.grid.end_after(at)
     }
 
-    /// Processes the next cell, which belongs to VC `local` and arrives at `at`, and updates the counters to their
-    /// values at `end`. Returns its departure time.
+    /// Processes the next cell, which belongs to VC `local` and arrives at time `at`, and updates the counters to their
+    /// values at `end`. Returns the cell's departure time.
     #[inline(always)]
     pub fn pass(&mut self, at: Time, local: u32, end: Time) -> Time {
         self.grid.advance(&mut self.next, at);

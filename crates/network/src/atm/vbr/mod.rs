@@ -79,7 +79,7 @@ pub(super) fn carry_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: u
     }
 }
 
-/// Processes the arrival of a VBR cell at the end of a link at `at`.
+/// Processes the arrival of a VBR cell at the end of a link at time `at`.
 #[inline]
 fn carry_on<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, mut link: Link, mut at: Time, mut cell: Cell) {
     while !atm.links[link.index()].end.host {

@@ -11,7 +11,7 @@ use crate::report::flows::DatagramReport;
 use delays::Delays;
 use longpipe_events::Time;
 
-/// State of both ends of a flow of datagrams.
+/// State of both ends of a datagram flow.
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     source: Source,

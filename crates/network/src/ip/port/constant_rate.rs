@@ -38,10 +38,10 @@ pub(crate) struct ConstantRatePort {
     slack: Span,
     /// Effect, on later packets, of packets that find the port empty and idle.
     pass_through_effect: PassThroughEffect,
-    /// Length [byte] of packets that may pass the idle port without a call of the discipline if the latest of them is
+    /// Length [byte] of packets that may pass the idle port without a call to the discipline, if the latest of them is
     /// stored in `passed`; 0 if no packet may.
     passing_bytes: u16,
-    /// The latest packet that passed the idle port without a call of the discipline.
+    /// The latest packet that passed the idle port without a call to the discipline.
     passed: Packet,
 }
 
@@ -153,8 +153,8 @@ impl ConstantRatePort {
         }
     }
 
-    /// Determines whether the next packets may pass the port without a call of the discipline if they find it idle and
-    /// are as long as the packet in transmission. No packet may do so while others wait.
+    /// Determines whether the next packets may pass the port without a call to the discipline if they find the port
+    /// idle and are as long as the packet in transmission. No packet may do so while others wait.
     #[inline]
     fn allow_passing(&mut self, line: &mut Line, is_empty: bool) {
         let effect = self.pass_through_effect;

@@ -343,8 +343,8 @@ impl EgressQueue {
     }
 
     /// Shortcut for a packet that finds no other packet waiting and finds that the transmitter has been idle since
-    /// `free`, which is at most `now`. Returns whether `arrive` would return the packet unchanged; if so, the state
-    /// afterwards equals that after `depart` at `free` and `arrive` at `now`.
+    /// `free`, which is at most `now`. Returns whether `arrive` would return the packet unchanged; if so, the resulting
+    /// state equals the state after `depart` at `free` and `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
@@ -618,8 +618,8 @@ impl EgressQueue {
         self.drops.note(now, packet, DropCause::Outage);
     }
 
-    /// Counts `packets` packets of `bytes` bytes that each arrived at an empty, idle port and took `lasted` to transmit.
-    /// The last one arrived at `now` and is still in transmission.
+    /// Counts `packets` packets of `bytes` bytes, each of which arrived at an empty, idle port and took `lasted` to
+    /// transmit. The last packet arrived at `now` and is still in transmission.
     pub fn count_passed(&mut self, packets: u64, bytes: u64, lasted: u64, now: Time) {
         let before = packets - 1;
         self.report.packets_in += packets;

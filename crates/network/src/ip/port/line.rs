@@ -179,7 +179,7 @@ impl Line {
         self.repeatable = 0;
     }
 
-    /// On behalf of the port, permits or forbids `repeat` for packets as long as the last one.
+    /// On behalf of the port, permits or forbids `repeat` for packets that are as long as the last one.
     #[inline(always)]
     pub fn allow_repeat(&mut self, may: bool) {
         // No packet may be repeated while departure times are limited.

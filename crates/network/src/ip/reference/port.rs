@@ -64,7 +64,7 @@ pub(super) struct ReferencePort {
     max_bytes: u64,
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
-    /// Packets held by the port; the first one is in transmission.
+    /// Packets held by the port; the first packet is in transmission.
     queue: VecDeque<PacketAtPort>,
     bytes_held: u64,
     /// Occupancies X_i that are not zero, by circuit and pass through the port.

@@ -135,8 +135,8 @@ impl Writer {
         });
     }
 
-    /// Writes a packet of `length` bytes at the first interface; `append` writes the captured bytes, which are the
-    /// first ones of the packet.
+    /// Writes a packet of `length` bytes at the first interface; `append` writes the captured bytes at the start of the
+    /// packet.
     pub fn packet(
         &mut self,
         at: Time,
@@ -148,8 +148,8 @@ impl Writer {
         self.packet_at(0, at, length, direction, comment, append);
     }
 
-    /// Writes a packet of `length` bytes at the interface with the given number; `append` writes the captured bytes,
-    /// which are the first ones of the packet.
+    /// Writes a packet of `length` bytes at the interface with the given number; `append` writes the captured bytes at
+    /// the start of the packet.
     pub fn packet_at(
         &mut self,
         interface: u32,

@@ -93,7 +93,7 @@ pub struct Input {
     /// Slot after the slot of the first cell, if it has been looked up.
     cursor: SlotCursor,
     sums: Arc<GridSums>,
-    /// Sum of the start times of the admitted cells of long runs.
+    /// Sum of the start times of those admitted cells that belong to long runs.
     starts: StartSum,
     /// Number of admitted cells of long runs.
     many: u64,

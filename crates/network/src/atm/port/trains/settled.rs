@@ -86,7 +86,7 @@ impl TrainPort {
         &self.late
     }
 
-    /// Returns the number of cells of `late` that have left this port by the end of the run.
+    /// Returns how many of the cells `late` have left this port by the end of the run.
     pub fn departed(&self, late: &Late) -> u64 {
         self.over.saturating_sub(late.slot).min(late.cells)
     }
