@@ -13,7 +13,7 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from longpipe.result import Result
 
-# A capture for the core: kind of the capture point, index of its node or link, and path of the file.
+# A capture as the core takes it: kind of the capture point, index of the node or link, and path of the file.
 CorePlace = tuple[str, int, str]
 # Maximum number of capture points in an error message.
 MOST_NAMED: Final = 12

@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Program:
-    """An external program: how to get its version (by `pattern`), its purpose, and its Debian package."""
+    """An external program: the command and the pattern that find its version, its purpose, and its Debian package."""
 
     name: str
     command: Sequence[str]

@@ -1,4 +1,4 @@
-"""Your own protocol stack in Python, as the end of a flow: `traffic.kind = "own-stack"` starts it as a program.
+"""Your own protocol stack in Python, at an end of a flow: `traffic.kind = "own-stack"` starts it as a program.
 
 A subclass of :class:`End` receives datagrams with their arrival times, returns the datagrams to send and the time of
 its next action, and uses no clock. :func:`serve` runs it. All times are whole numbers of picoseconds since the start of

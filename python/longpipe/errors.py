@@ -1,4 +1,4 @@
-"""The error for invalid input, and its construction from pydantic's errors."""
+"""The error for invalid input, and functions that build it from pydantic's errors."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Bar:
         text = escape(f"{self._name}: {words or f'{fraction:.0%}'}{left}")
         shown = f'<progress value="{fraction:.4f}" max="1"></progress> {text}'
         if self._display is None:
-            # Imported here because the kernel has already loaded it.
+            # Imported here because the notebook's kernel has already loaded it.
             ipython = import_module("IPython.display")
             self._html = ipython.HTML
             self._display = ipython.display(self._html(shown), display_id=True)

@@ -1,4 +1,4 @@
-"""qlog of a run: a file per flow, from its traces, as the sender saw it.
+"""qlog of a run: a file per flow with the events that the sender saw, computed from the run's traces.
 
 TCP has no qlog schema, so its events have the shape of QUIC's: a segment is a 1RTT packet with one STREAM frame, whose
 packet number counts transmissions (a retransmission has its own number), and an ACK is a packet with an ACK frame

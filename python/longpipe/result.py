@@ -187,9 +187,9 @@ class Result:
     def programs(self) -> pd.DataFrame:
         """A row per program of yours that Linux ran at an end of a flow, the sender's before the receiver's.
 
-        `field` is `command` or `serve`, and `program` the words of that field.
-        `exit_code` is 128 and the number of the signal if one ended the program, as in a shell, and nan if it had not
-        ended before the run did. `output` and `errors` hold the first MiB of its standard output and standard error.
+        `field` is `command` or `serve`, and `program` contains the words of that field. `exit_code` is 128 and the
+        number of the signal if one ended the program, as in a shell, and nan if it had not ended before the run did.
+        `output` and `errors` hold the first MiB of its standard output and standard error.
         """
         return _frame(self.part("programs"))
 

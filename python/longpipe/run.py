@@ -28,7 +28,9 @@ def simulate(
     captures: Mapping[str, str | Path] | None = None,
     memory: str | None = None,
 ) -> Result:
-    """Runs a scenario, or that of a TOML file. Equal inputs result in bit-identical outputs on all machines.
+    """Runs a scenario, which is an object or the path of a TOML file.
+
+    Equal inputs result in bit-identical outputs on all machines.
 
     A scenario with your own controller (`tcp.congestion.kind = "module"` or "python") or your own stack (`traffic.kind
     = "own-stack"`) runs in a separate process, any other one in this thread.

@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Effect:
-    """The share of the variation between alternatives that a factor explains, and the cost of each of its levels.
+    """The share of the variation between alternatives that a factor explains, and what each of its levels costs.
 
     `best` contains, for each level, the best alternative within the limits; None if there is none.
     """
@@ -86,7 +86,7 @@ class Answer:
 
     @cached_property
     def certified(self) -> bool:
-        """Whether the selection ended by itself, so that its error is at most the stated one."""
+        """Whether the selection was completed, so that the error probability is at most the stated one."""
         return self.advice.selection is not None and self.advice.selection.done and not self.advice.spent
 
     @cached_property
@@ -186,7 +186,7 @@ class Answer:
 
     @cached_property
     def effects(self) -> list[Effect]:
-        """For each factor, its share of the variation of the objective, and the cost of each of its levels."""
+        """For each factor, its share of the variation of the objective, and what each of its levels costs."""
         question = self.advice.question
         known = [i for i in range(len(self.rows)) if math.isfinite(self.means[i, 0])]
         objective = self.means[known, 0]

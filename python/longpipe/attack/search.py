@@ -27,8 +27,8 @@ DIGITS: Final = (1, 2)
 def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[float]], seed: int) -> None:
     """Calls `scores` with one population of settings after another, which evolve towards larger scores.
 
-    It ends when a population has converged or after GENERATIONS; `scores` ends it earlier by an exception. Equal
-    arguments and scores give equal populations.
+    The search ends when a population has converged or after GENERATIONS; an exception of `scores` ends it earlier.
+    Equal arguments and scores give equal populations.
     """
     # Imported here because SciPy's optimizers take a third of a second to load.
     from scipy.optimize import Bounds, differential_evolution
@@ -43,7 +43,7 @@ def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[floa
         return -np.array(scores([setting(varied, [float(place) for place in column]) for column in columns]))
 
     differential_evolution(
-        # Vectorized: it takes and returns arrays.
+        # The function is vectorized: it takes and returns arrays.
         losses,  # type: ignore[arg-type]
         Bounds(np.zeros(size), np.ones(size)),
         init=qmc.LatinHypercube(size, seed=rng).random(members),

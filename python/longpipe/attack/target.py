@@ -144,7 +144,7 @@ class Target:
         return (groups[0].traffic if groups else None) or self.base.traffic
 
     def _kept(self) -> dict[str, object]:
-        """Returns the settings of the tested flows' traffic that are kept if a stack replaces them.
+        """Returns the settings of the tested flows' traffic that are kept if a stack replaces the traffic.
 
         For a stack, these are all settings except its name and control; for other traffic, the size of its file, if
         any.

@@ -71,7 +71,7 @@ def certainty(attack: Attack) -> str:
 
 
 def effort(attack: Attack) -> Iterator[str]:
-    """Yields the extent of the search, and why it ended."""
+    """Yields the extent of the search, and the reason why it ended."""
     runs = attack.trials.runs
     if attack.found:
         why = "the budget ended" if attack.spent else "it was interrupted"

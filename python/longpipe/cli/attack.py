@@ -201,7 +201,7 @@ def _target(
 
 
 def _sender(text: str, option: str) -> Sender:
-    """Returns a sender by name, or a control by its table."""
+    """Returns the sender with a name, or the control that a table describes."""
     from longpipe.fairness.controls import Sender
     from longpipe.inputs import parse_toml
 
@@ -277,7 +277,7 @@ def _finish(hunt: Attack, folder: Path) -> None:
 
 
 def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scenario, command: str) -> None:
-    """Writes a scenario of the answer with its numbers as comments."""
+    """Writes a scenario of the answer, with the answer's numbers as comments."""
     from longpipe.attack import words
     from longpipe.attack.written import short_toml
 

@@ -1,4 +1,4 @@
-"""`longpipe whatif`: the effect of a change of a scenario, with its interval."""
+"""`longpipe whatif`: the effect of a change to a scenario, with its interval."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Fraction:
         return found
 
     def alias_structure(self, order: int = 2) -> pd.DataFrame:
-        """Returns the alias structure: one row for each effect of up to `order` factors that leads its class.
+        """Returns the alias structure: one row for each alias class whose shortest effect has up to `order` factors.
 
         Columns: `effect` ("tcp:buffer"), `aliases` (effects of up to `order` factors first, then longer ones; "-" marks
         an opposite sign), `clear` (whether there is no alias of up to `order` factors).

@@ -147,7 +147,7 @@ def _entry(record: Record, paper: Replication, notes: Footnotes, name: str) -> l
     mean, decimals = float(record["mean"]), paper.decimals
     margin = (float(record["mean_high"]) - float(record["mean_low"])) / 2
     interval = "" if margin != margin else f" ±{decimal(margin, decimals)}"
-    # The mean links to its scenario.
+    # The mean is a link to its scenario.
     scenario = anchor(paper.id, cell_name(paper.factors, record))
     shown = Cell(decimal(mean, decimals) + interval, mean, link=f"#{scenario}")
     if not paper.data:

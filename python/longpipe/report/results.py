@@ -17,7 +17,7 @@ from longpipe.report.svg import Drawing, Palette, inline
 
 @dataclass(frozen=True)
 class Results:
-    """The folder of one document; raises ScenarioError with the command to run if files in its record are missing."""
+    """The folder of one document; if files in its record are missing, raises ScenarioError with the command to run."""
 
     document: str
     folder: Path

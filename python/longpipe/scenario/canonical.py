@@ -66,7 +66,7 @@ def _rows(rows: Sequence[dict[str, Any]], encoded: Callable[[dict[str, Any]], or
 
 
 def _pieces(value: object) -> Iterator[str]:
-    """Yields the JSON of a value; that of a long series in pieces, because it is large."""
+    """Yields the JSON of a value. That of a long series is yielded in pieces, because it is large."""
     if isinstance(value, Points):
         yield from _in_pieces(len(value), lambda at: ",".join([f"[{a},{b!r}]" for a, b in value[at]]))
     elif isinstance(value, array):

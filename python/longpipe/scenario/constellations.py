@@ -33,7 +33,7 @@ class Sky:
 
 @dataclass(frozen=True)
 class Crossings:
-    """Links with satellite routes, by number: path, its field, and the longest delay."""
+    """Links with satellite routes, by number; each with its path, the name of its field, and the longest delay."""
 
     paths: dict[int, Satellites]
     where: dict[int, str]

@@ -65,7 +65,7 @@ def with_copies(resolved: Row, network: Dumbbell, start: Start, duration: str) -
     nodes, links, flows = resolved["nodes"], resolved["links"], resolved["flows"]
     hosts = [*range(len(counts)), *[None] * _SWITCHES, *range(len(counts))]
     of_node: list[int | None] = [*hosts, *[None] * (len(nodes) - len(hosts))]
-    # A link of a host belongs to the host's group, and a flow to that of its links.
+    # A link of a host belongs to the host's group, and a flow to the group of its links.
     of_link = [of_node[row["to"]] if (own := of_node[row["from"]]) is None else own for row in links]
     of_flow = [next(group for k in row["route"] if (group := of_link[k]) is not None) for row in flows]
     node_places, flow_places = _places(of_node, counts), _places(of_flow, counts)

@@ -49,7 +49,7 @@ class _Directions:
         self._made: dict[int, dict[str, Any]] = {}
 
     def of_link(self, i: int, back: int) -> dict[str, Any]:
-        """Returns a direction of link i: 0 from its first node, or 1 back to it."""
+        """Returns a direction of link i: 0 is the direction from its first node, 1 the direction back to it."""
         link, topology = self._topology.graph.links[i], self._topology
         at = 2 * i + back
         loss, conditioners = link.loss, link.conditioners
@@ -90,7 +90,7 @@ class _Buffers:
         self._made: dict[tuple[str, str], dict[str, Any] | None] = {}
 
     def of_link(self, i: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """Returns the buffers of a link's two ports: at its first node and at its second."""
+        """Returns the buffers of a link's two ports, at its first node and at its second."""
         network, link = self._scenario.network, self._topology.graph.links[i]
         # In a dumbbell, 1 BDP is computed with the trunk's rate at all ports.
         rate = network.trunk_rate if isinstance(network, Dumbbell) else link.rate

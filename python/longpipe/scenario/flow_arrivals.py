@@ -68,7 +68,7 @@ class FlowArrivals(Model):
 def core_flow_arrivals(
     arrivals: FlowArrivals, tcp: Mapping[str, Any], slowest_bps: int, least_gap_ps: int, field: str
 ) -> dict[str, Any]:
-    """Converts arriving flows of connections with `tcp` for the core; `slowest_bps` is the rate of their slowest link.
+    """Converts arriving flows of connections with `tcp` for the core; `slowest_bps` is the rate of the slowest link.
 
     Raises ScenarioError for fields that exclude each other, an invalid file, and a rate outside its range.
     """

@@ -26,7 +26,7 @@ CELLS_OVER_TIME: Final = ("tail-drop", "partial-packet-discard", "epd", "selecti
 
 
 class Outages(Model):
-    """Times at which the link does not transmit, and the fate of its packets."""
+    """Times at which the link does not transmit, and what happens to its packets."""
 
     intervals: tuple[tuple[Instant, Instant], ...] = Field(
         default=(), description="Begin and end of each outage [time], as in [['10 s', '10.5 s']]; ordered and disjoint"
@@ -53,7 +53,7 @@ class Outages(Model):
 
 
 class Moving(Model):
-    """A link with its own series; an absent series means the constant rate or delay of the link."""
+    """A link with its own series; if a series is absent, the rate or delay is the constant one of the link."""
 
     kind: Literal["moving"] = "moving"
     delay: tuple[tuple[Instant, Delay], ...] = Field(

@@ -1,4 +1,4 @@
-"""Fields of a scenario that have no effect because every group or flow has its own value."""
+"""Fields of a scenario that have no effect because every group or flow sets its own value."""
 
 from __future__ import annotations
 

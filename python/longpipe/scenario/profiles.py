@@ -122,7 +122,7 @@ def _specified_vegas(vegas: object) -> dict[str, Any]:
 
 
 def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> None:
-    """Changes the profile of a written connection; fields that differ from the previous profile are kept.
+    """Changes the profile of a connection as written in a file; fields that differ from the previous profile are kept.
 
     `defaults` are the defaults of all fields without a profile.
     """

@@ -117,7 +117,7 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
 
 
 def _traffics(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, Traffic, str]]:
-    """Yields the traffic of the scenario and flows' own traffic, each with its field and the MSS of its flow."""
+    """Yields the scenario's traffic and the flows' own traffic, each with its field and the MSS of its flow."""
     flows = topology.graph.flows
     yield "traffic", scenario.traffic, tcps[next((i for i, flow in enumerate(flows) if flow.traffic is None), 0)].mss
     own = {(id(flows[i].traffic), tcps[i].mss): i for i in _unlike(flows, tcps)}

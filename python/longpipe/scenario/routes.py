@@ -13,8 +13,8 @@ MOST_KEPT: Final = 4_000_000
 class _Tree:
     """A breadth-first search through switches from one node, continued as far as callers need.
 
-    `taken` maps each node taken from the queue to its position in the order; `before` contains the node from which each
-    was reached.
+    `taken` maps each node taken from the queue to its position in the order; `before` maps each node to the node from
+    which it was reached.
     """
 
     queue: list[str]

@@ -131,7 +131,7 @@ class Times:
     _is_bare: bool = False
 
     def read(self, line: int, cell: str) -> int:
-        """Returns a time. Raises ScenarioError unless it is after the previous one."""
+        """Returns a time; raises ScenarioError unless the time is after the previous one."""
         value = self._value(line, cell)
         if abs(value) > _FARTHEST_PS:
             raise ScenarioError(

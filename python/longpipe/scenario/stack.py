@@ -18,7 +18,7 @@ from longpipe.units import RATE, SIZE
 VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m": "0.25.0"}
 # Name of the stack of user-mode Linux, whose version is that of the installed kernel.
 LINUX: Final = "linux"
-# Version in a resolved scenario on a machine without user-mode Linux, where it cannot run.
+# Version that a resolved scenario has on a machine without user-mode Linux, where the stack cannot run.
 NO_KERNEL: Final = "not installed"
 # Name of the stack for media, which has one congestion control and one workload.
 MEDIA: Final = "str0m"

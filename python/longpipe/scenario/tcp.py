@@ -154,7 +154,7 @@ class Tcp(Model):
 
     @property
     def timestamps(self) -> bool:
-        """Yields the field and the message of each violated constraint across fields, including those of the timer."""
+        """Returns whether segments carry timestamps (RFC 7323)."""
         return isinstance(self.timer, Fine) and self.timer.timestamps
 
     constraints: ClassVar = (
@@ -222,7 +222,7 @@ class Tcp(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yields field and message of each violated constraint across fields, including those of the timer."""
+        """Yields the field and the message of each violated constraint across fields, including those of the timer."""
         yield from super().problems()
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem

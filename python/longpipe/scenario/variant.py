@@ -6,7 +6,7 @@ from longpipe.scenario.base import Becomes, Model
 
 
 class Variant(Model):
-    """A kind of loss recovery or congestion control with its parameters; it compares equal to its name."""
+    """A kind of loss recovery or congestion control with its parameters; such an object equals its name."""
 
     kind: str
 

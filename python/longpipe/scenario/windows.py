@@ -37,7 +37,7 @@ def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
 def _window(packet: Packet, links: Links, there: Sequence[int], back: Sequence[int]) -> int:
     delay_ps = sum(links[k]["delay_ps"] for k in (*there, *back))
     pipe = min(links[k]["rate_bps"] for k in there) * delay_ps // (8 * 10**12)
-    # This excludes the host's own port: its queue is unlimited, so the window need not fill it.
+    # The host's own port is excluded: its queue is unlimited, so the window need not fill it.
     buffers = [pipe if links[k]["buffer"] is None else bytes_of(links[k]["buffer"], packet.bytes) for k in there[1:]]
     wanted = TIMES_PATH * (pipe + max(buffers, default=0))
     return int(min(max(SMALLEST, wanted), SIZE.parse(LARGEST_WINDOW)))

@@ -23,7 +23,7 @@ _NOTHING: Final[_Group] = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Left:
-    """The remaining time [s] with its range, and the runs per second; with too few runs, both ends equal the time."""
+    """The remaining time [s] with its range, and the runs per second; after too few runs, both ends equal the time."""
 
     expected_s: float
     low_s: float

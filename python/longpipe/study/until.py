@@ -36,7 +36,7 @@ FEWEST: Final = 5
 # %.
 CONFIRMED_BY: Final = 0.1
 # Replications per square of the skewness. Cochran (Sampling Techniques, 1977, section 2.15) asks for 25 for intervals
-# without a correction of the skewness; with it, 10 suffice for a coverage of 94 %.
+# that are not corrected for skewness; with the correction, 10 suffice for a coverage of 94 %.
 OF_SKEWNESS: Final = 10.0
 # Shift below which rounding errors of the transformation exceed its effect.
 _LEAST_SHIFT: Final = 1e-6

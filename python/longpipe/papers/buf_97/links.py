@@ -14,7 +14,7 @@ HOST_DELAY: Final = "5 ms"
 
 @dataclass(frozen=True)
 class Link:
-    """A satellite link as section 4 describes it."""
+    """A satellite link as described in section 4."""
 
     name: str
     figure: str
@@ -23,7 +23,7 @@ class Link:
     duration: str
     sources: tuple[int, ...]
     buffers_cells: tuple[int, ...]
-    # Round trip as section 4 defines it.
+    # Round-trip time as defined in section 4.
     round_trip_cells: int
 
     def round_trips(self, buffer_cells: int) -> float:

@@ -15,7 +15,7 @@ from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE
 
 ID: Final = "lbd-01"
-# Table 1: W* is the bandwidth-delay product in packets, 20 per Mbit/s; buffers are fractions of it.
+# Configurations of Table 1. W* is the bandwidth-delay product in packets, 20 per Mbit/s; buffers are fractions of W*.
 W_STARS: Final = (20, 40, 80, 160, 320, 640)
 BUFFERS: Final = (0.25, 0.5, 0.75, 1.0)
 FLAVORS: Final = ("reno", "newreno", "sack")
@@ -49,7 +49,7 @@ BASE: Final = Scenario().with_(
         "tcp.timer": {
             "kind": "coarse",
             "tick": "100 ms",
-            # Phase of the clock as drawn by Debian's ns-2 with its default seed.
+            # Phase of the clock that Debian's ns-2 draws with its default seed.
             "phase": {"kind": "fixed", "at": "44412 us"},
             "min_rto": "2 ticks",
             "initial_rto": "30 ticks",

@@ -55,7 +55,7 @@ def _gain(tcp: str, w_star: int) -> Callable[[Measured], float]:
     return lambda found: _complete(tcp, w_star, 0.25)(found) / _complete(tcp, w_star, 0.5)(found)
 
 
-# Columns: heading, published value, and its computation from the runs.
+# Columns: the heading, the published value, and the function that computes the value from the runs.
 QUANTITIES: Final[dict[str, tuple[tuple[str, int, float, str], Callable[[Measured], float]]]] = {
     "reno_t_c": (("completion_time", 640, 0.25, "reno"), _complete("reno", 640, 0.25)),
     "newreno_t_c": (("completion_time", 640, 0.25, "newreno"), _complete("newreno", 640, 0.25)),

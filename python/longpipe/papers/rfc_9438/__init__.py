@@ -58,7 +58,10 @@ class TablePaper(Paper):
         return page.distances(results)
 
     def only(self, table: int) -> Self:
-        """Returns one of its tables, without claims. Raises ScenarioError if it has no such table."""
+        """Returns the document with only one of its tables, without claims.
+
+        Raises ScenarioError if it has no such table.
+        """
         if str(table) not in self.tables:
             raise ScenarioError(f"--table: {table}; {self.id} accepts {', '.join(self.tables)}")
         return replace(self, tables=(str(table),))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from longpipe.analysis.claims import Claim, Condition, Conditions, Exact
 
-# Maximum relative difference of a mean from a printed one, and from another that should equal it.
+# Maximum relative difference between a mean and the printed one, and between two means that should be equal.
 NEAR: Final = 0.05
 # Maximum loss rate for the closed forms: a window of twelve segments cannot be treated as continuous.
 RARE: Final = 2e-3

@@ -13,7 +13,7 @@ from longpipe.papers.today.paths import SENDERS
 
 # Maximum difference between values of mu that the paper calls identical.
 TIE: Final = 0.019
-# Today's senders in place of its Reno, NewReno and SACK.
+# Today's senders in place of the paper's Reno, NewReno and SACK.
 OLD, MIDDLE, NEW = SENDERS
 
 
