@@ -61,8 +61,8 @@ class ObservedFlow:
     # ACKs that report new data: time [s], and total payload [bytes] acknowledged or SACKed so far.
     ack_s: Numbers
     ack_delivered: Counts
-    # RTT samples of segments that were sent only once: time of the ACK [s], and RTT [s] of the last segment that the ACK
-    # reports, which the receiver did not delay.
+    # RTT samples of segments that were sent only once: time of the ACK [s], and RTT [s] of the last segment that the
+    # ACK reports, which the receiver did not delay.
     rtt_s: Numbers
     rtt: Numbers
     # The same for the first segment that the ACK reports, as a sender measures RTTs.
