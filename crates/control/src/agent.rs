@@ -19,7 +19,8 @@ pub enum Steering {
     Rate,
     /// The congestion window; nothing else changes it.
     Window,
-    /// The congestion window of the flow's own congestion controller, which continues from the new value (Orca).
+    /// The congestion window of the flow's own congestion controller; the controller continues from the new value
+    /// (Orca).
     Base,
 }
 
@@ -211,7 +212,8 @@ struct Based {
 }
 
 impl Based {
-    /// Records the window that the base controller has set; a reduction discards an action that has not taken effect.
+    /// Records the window that the base controller has set. If it is a reduction, an action that has not taken effect
+    /// yet is discarded.
     fn left(&self, grant: CwndUpdate) -> CwndUpdate {
         let mut state = self.agent.state();
         state.moved = false;
@@ -267,8 +269,8 @@ impl Control for Based {
         {
             let mut state = self.agent.state();
             state.on_ack(ack, &flight);
-            // During a recovery, loss recovery sets the window, as in Linux, where PRR overwrites a window set from
-            // outside.
+            // During a recovery, loss recovery sets the window, as in Linux, where PRR overwrites a window that was set
+            // from outside.
             if state.moved && ack.grows {
                 flight.limits = Limits::new(state.window, flight.ssthresh());
             }

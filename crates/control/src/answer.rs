@@ -1,4 +1,4 @@
-//! Answers of user-defined controllers, and their conversion to window updates (grants): invalid values are replaced
+//! Answers of user-defined controllers, and their conversion to window updates (grants). Invalid values are replaced
 //! and reported.
 
 use crate::complaints::{Complaints, Kind};

@@ -108,7 +108,7 @@ impl Environment {
         self.run_to(Time(self.end.0.min(self.now.0.saturating_add(span.0))));
     }
 
-    /// Runs until each agent has received this number of ACKs in the step.
+    /// Runs until each agent has received this number of ACKs in the current step.
     fn run_until_acks(&mut self, count: u64) {
         while self.now < self.end && self.agents.iter().any(|agent| agent.state().monitor.acks < count) {
             let next = self.simulation.next_due();
@@ -190,7 +190,7 @@ impl Environment {
     }
 }
 
-/// Returns the value clamped to the bounds, or the lower bound for NaN.
+/// Returns the value clamped to the bounds, or the lower bound if the value is NaN.
 fn bounded(value: f64, least: f64, most: f64) -> f64 {
     value.max(least).min(most)
 }

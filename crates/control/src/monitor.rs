@@ -87,8 +87,8 @@ impl Monitor {
         self.rtts.iter().copied().fold(f64::NAN, f64::min)
     }
 
-    /// Mean RTT of the second half of the samples minus that of the first half [s] (PCC-RL: latency increase); 0 with fewer
-    /// than two samples.
+    /// Mean RTT of the second half of the samples minus that of the first half [s] (PCC-RL: latency increase); 0 if
+    /// there are fewer than two samples.
     pub fn rtt_increase(&self) -> f64 {
         let half = self.rtts.len() / 2;
         if half == 0 {

@@ -148,7 +148,7 @@ impl Plugin for Native {
 #[derive(Debug)]
 struct NativeFlow {
     state: *mut c_void,
-    /// Random stream of the connection, boxed because `state` keeps its address.
+    /// Random stream of the connection. It is boxed because `state` contains its address.
     draws: Box<Stream>,
     object: Arc<Copied>,
 }

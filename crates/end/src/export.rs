@@ -88,7 +88,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Writes a line of at most `LINE` bytes, including the terminating NUL.
+/// Writes a line of at most `LINE` bytes, which include the terminating NUL.
 fn write_line(line: &str, to: *mut c_char) {
     let mut end = line.len().min(LINE - 1);
     while !line.is_char_boundary(end) {

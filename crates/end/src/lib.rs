@@ -182,7 +182,7 @@ pub struct State {
 pub struct Report {
     /// Data that the application has received in order, without gaps [byte].
     pub delivered_bytes: u64,
-    /// Time at which the application had received all expected data [ps].
+    /// Time at which all expected data had been received by the application [ps].
     pub completed_ps: Option<u64>,
     /// Packets sent.
     pub sent_packets: u64,

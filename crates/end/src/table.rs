@@ -53,7 +53,7 @@ pub struct Outbox {
     pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32),
 }
 
-/// State of a sender; `UNKNOWN` for values that the stack does not report.
+/// State of a sender; values that the stack does not report are `UNKNOWN`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct State {

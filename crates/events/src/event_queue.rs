@@ -13,7 +13,7 @@ use crate::tournament::Tournament;
 /// Number of buckets of the wheel; a two-level bitmap with 64-bit words has this number of bits.
 const BUCKETS: u64 = 64 * 64;
 const WORDS: usize = (BUCKETS / 64) as usize;
-/// Maximum number of events that are kept sorted; further events of the current bucket are in the overflow.
+/// Maximum number of events that are kept sorted; additional events of the current bucket are in the overflow.
 const CROWD: usize = 64;
 const NONE: Entity = Entity::MAX;
 
@@ -185,14 +185,14 @@ impl EventQueue {
         Time(self.lower_bound)
     }
 
-    /// Returns whether an event would precede all pending events, so that the caller can process it without scheduling
+    /// Returns whether an event would precede all pending events; if so, the caller can process it without scheduling
     /// it.
     #[inline]
     pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
         Key::new(time, order, entity) < self.first()
     }
 
-    /// Returns the time of the next event, or the largest time if none is pending.
+    /// Returns the time of the next event, or the largest possible time if no event is pending.
     #[inline]
     pub fn next_time(&mut self) -> Time {
         self.first().time()
@@ -358,7 +358,7 @@ mod tests {
     }
 
     /// An operation: an entity, the time from now to its event, the order of the event, the number of events to pop
-    /// afterwards, and whether to set the event, set it in the dedicated slot, or cancel it.
+    /// afterwards, and whether the event is set, set in the dedicated slot, or cancelled.
     type Step = (u32, u64, u64, usize, u32);
 
     fn steps(entities: u32, ahead: impl Strategy<Value = u64>, count: usize) -> impl Strategy<Value = Vec<Step>> {

@@ -1,8 +1,9 @@
-//! A growing ring buffer whose entries keep their number until they are removed, unless an entry is inserted before them.
+//! A growing ring buffer. Its entries keep their numbers until they are removed, unless an entry is inserted before
+//! them.
 
 use crate::memory;
 
-/// A FIFO queue; entry `n` is the `n`th entry ever pushed.
+/// A FIFO queue; entry `n` is the `n`th entry that was ever pushed.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Box<[T]>,
@@ -265,7 +266,8 @@ impl<T: Copy + Default> Ring<T> {
         self.head = self.tail;
     }
 
-    /// Uses up one entry number without storing an entry, and removes all entries before it. Returns the number.
+    /// Uses up one entry number without storing an entry, and removes all entries with smaller numbers. Returns the
+    /// number used up.
     #[inline(always)]
     pub fn skip(&mut self) -> u64 {
         self.tail += 1;

@@ -12,7 +12,7 @@ pub const PS_PER_NS: u64 = 1_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// An optional time in one word. `NONE` compares greater than every time.
+/// An optional time in one word. `NONE` compares as greater than every time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MaybeTime(u64);
 

@@ -42,8 +42,8 @@ impl Capture {
         })
     }
 
-    /// Captures a packet that enters the path, at the host that sends it. `others` is the number of other packets on
-    /// the path.
+    /// Captures a packet that enters the path, at the host that sends it. `others` is the number of other packets that
+    /// are on the path.
     pub fn enters(&mut self, at: Time, host: usize, packet: &[u8], others: u64) {
         let comment = format!("enters with {others} on the path");
         self.put(host as u32, at, packet, Direction::Outbound, Some(&comment));

@@ -16,10 +16,10 @@ const SHARE: i64 = 16;
 /// Cost per packet, and the credit for entering packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
-    /// Cost of receiving and cost of delivering a packet [ns]; 0 before the first sample.
+    /// Cost of receiving a packet and cost of delivering a packet [ns]; 0 before the first sample.
     in_ns: i64,
     out_ns: i64,
-    /// Credit for entering packets [ns] at the time in the next field.
+    /// Credit for entering packets [ns] at the time that the next field contains.
     credit_ns: i64,
     counted: Time,
 }
@@ -59,7 +59,7 @@ impl Intake {
         self.counted = until;
     }
 
-    /// Returns the cost per packet [ns], with 1/32 added for other work; 0 before the first sample.
+    /// Returns the cost per packet [ns], increased by 1/32 for other work; 0 before the first sample.
     fn cost(&self) -> i64 {
         (self.in_ns + self.out_ns) * 33 / 32 * i64::from(self.in_ns > 0 && self.out_ns > 0)
     }

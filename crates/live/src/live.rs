@@ -1,4 +1,4 @@
-//! Runs a path in real time: packets from devices enter it, and leave it when they are due.
+//! Runs a path in real time: packets from devices enter the path, and leave it when they are due.
 
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
@@ -69,7 +69,7 @@ pub struct LiveStatus {
     pub refused: u64,
     /// Lateness of packets.
     pub lateness: Histogram,
-    /// Maximum time by which a packet was passed before it was due [ns].
+    /// Maximum time by which a packet was passed to its device before it was due [ns].
     pub earliest_ns: u64,
     /// Number of late packets.
     pub late: u64,
@@ -227,7 +227,7 @@ impl Live {
         *watch.lock().unwrap_or_else(PoisonError::into_inner) = self.status.clone();
     }
 
-    /// Passes packets that are due by `now`. Returns their number.
+    /// Passes all packets that are due by `now` to their devices. Returns the number of these packets.
     fn pass_due_packets(&mut self, now: Time, clock: &Clock) -> u64 {
         let mut left = 0;
         let until = self.due_queue.begin(now, &mut self.path);
@@ -260,7 +260,7 @@ impl Live {
         left
     }
 
-    /// Receives packets from a host's kernel. Returns their number.
+    /// Receives packets from a host's kernel. Returns the number of these packets.
     fn take_in(&mut self, from: usize, clock: &Clock) -> io::Result<u64> {
         let mut waiting = self.waiting[from].take();
         for count in 0..BATCH {

@@ -10,7 +10,8 @@ use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Outcome, Probe,
 pub struct Arrival {
     /// Time of entry.
     pub at: Time,
-    /// Circuit of an external flow: 2f from the sender of flow f to its receiver, 2f + 1 in the opposite direction.
+    /// Circuit of an external flow: 2f leads from the sender of flow f to its receiver, and 2f + 1 in the opposite
+    /// direction.
     pub circuit: u32,
     /// Length of the IP packet [byte].
     pub bytes: u16,
@@ -164,7 +165,7 @@ impl<P: Probe> Path<P> {
         &mut self.simulation
     }
 
-    /// Returns the simulation, whose probe can be taken from it.
+    /// Returns the simulation, from which the probe can be taken.
     pub fn into_simulation(self) -> Simulation<P> {
         self.simulation
     }

@@ -24,7 +24,7 @@ const CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
 const SCALABLE: u8 = 4;
 const END: u8 = 1;
-/// Maximum time between two entries: one day. A record with a longer pause is damaged.
+/// Maximum time between two entries: one day. A record that contains a longer pause is damaged.
 const LONGEST_PAUSE: Span = Span(86_400_000_000_000_000);
 
 /// End of a record.

@@ -13,7 +13,7 @@ pub const UDP_SEGMENTS: u8 = 5;
 const WITH_CWR: u8 = 0x80;
 
 const TCP: u8 = 6;
-/// UDP: protocol number, header length, and offset of the checksum.
+/// Constants of UDP: protocol number, header length, and offset of the checksum.
 pub const UDP: u8 = 17;
 pub const UDP_BYTES: usize = 8;
 pub const UDP_CHECKSUM: usize = 6;

@@ -20,12 +20,12 @@ pub struct SleepHistory {
     spin_ns: u64,
     /// Whether the thread yields CPU time to other threads.
     must_yield: bool,
-    /// Estimate of the maximum wake-up latency [ns]: a moving average that rises fast and falls slowly.
+    /// Estimate of the maximum wake-up latency [ns], which is a moving average that rises fast and falls slowly.
     max_latency_ns: u64,
-    /// Estimate of the minimum wake-up latency [ns]: a moving average that falls fast and rises slowly; None before the
-    /// first sample.
+    /// Estimate of the minimum wake-up latency [ns], which is a moving average that falls fast and rises slowly; None
+    /// before the first sample.
     min_latency_ns: Option<u64>,
-    /// End of the last sleep, and CPU time owed at that time [ns].
+    /// End of the last sleep, and CPU time owed to other threads at that time [ns].
     woke: Time,
     owed_ns: u64,
 }

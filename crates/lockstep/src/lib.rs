@@ -6,8 +6,8 @@
 //!
 //! The core sees the length and the ECN bits of a packet; this crate keeps the payload by packet number. At each
 //! instant, all packets are delivered first, in the order in which the path determined their outcomes. Then every end
-//! with a packet or an expired timer acts, in the order of ends. Packets that an end sends enter the path at that
-//! instant.
+//! that has a packet or an expired timer acts, in the order of the ends. Packets that an end sends enter the path at
+//! that instant.
 
 #[cfg(target_os = "linux")]
 pub mod linux;

@@ -77,7 +77,7 @@ impl Side {
 /// A run in which real protocol stacks are the end points of some flows.
 pub struct Lockstep<P: Probe = ()> {
     path: Path<P>,
-    /// Sender and receiver of each flow with a stack, in order.
+    /// Sender and receiver of each flow that has a stack, in order.
     sides: Vec<Side>,
     /// Time of each end's next action [ps].
     due: Vec<u64>,
@@ -291,7 +291,7 @@ impl<P: Probe> Lockstep<P> {
         }
     }
 
-    /// Discards the ECN bits of packets whose outcome is known.
+    /// Discards the ECN bits of packets whose outcome is known already.
     fn discard_decided(&mut self) {
         while self.first < self.payloads.first() {
             self.codepoints.pop_front();

@@ -61,7 +61,7 @@ pub struct Program {
     failed: Option<String>,
 }
 
-/// `State` in the form in which a program sends it; absent values are unknown.
+/// `State` in the form in which a program sends it; values that are absent are unknown.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct StateAnswer {

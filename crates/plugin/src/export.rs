@@ -32,7 +32,7 @@ macro_rules! export_control {
             $crate::export::table::<$control>(concat!($name, "\0"), parameters)
         };
     };
-    // A property that longpipe reads from the file without loading it (LONGPIPE_FACT of longpipe_control.h).
+    // A property that longpipe reads from the file without loading the file (LONGPIPE_FACT of longpipe_control.h).
     (@fact $($part:expr),+) => {
         const _: () = {
             const TEXT: &str = concat!("\x01longpipe\x01", $($part,)+ "\0");

@@ -5,7 +5,7 @@ use crate::table::{types, Parameter};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A parameter, with one value for all connections of a simulation.
+/// A parameter, which has one value for all connections of a simulation.
 #[derive(Debug)]
 pub struct Setting<T> {
     bits: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Setting<T> {
 }
 
 impl Setting<f64> {
-    /// Declares a real number with its default and the values that it accepts.
+    /// Declares a real number, its default, and the values that it accepts.
     pub const fn real(default: f64, accepts: fn(f64) -> bool) -> Setting<f64> {
         Setting {
             bits: AtomicU64::new(default.to_bits()),
@@ -34,7 +34,7 @@ impl Setting<f64> {
 }
 
 impl Setting<i64> {
-    /// Declares a whole number with its default and the values that it accepts.
+    /// Declares a whole number, its default, and the values that it accepts.
     pub const fn integer(default: i64, accepts: fn(i64) -> bool) -> Setting<i64> {
         Setting {
             bits: AtomicU64::new(default as u64),

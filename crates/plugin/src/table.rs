@@ -279,7 +279,7 @@ pub struct Control {
     pub on_reduction: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
     /// Optional. Invoked at the end of a recovery.
     pub on_recovered: Option<unsafe extern "C" fn(State, c_int, *const Flight, *mut Grant)>,
-    /// Optional. Like `on_sample`, but loss recovery uses the window and the threshold of the grant.
+    /// Optional. Like `on_sample`, except that loss recovery uses the window and the threshold of the grant.
     pub on_acked: Option<unsafe extern "C" fn(State, *const Sample, *const Flight, *mut Grant)>,
 }
 

@@ -31,8 +31,8 @@ pub(crate) struct Environments {
 
 #[pymethods]
 impl Environments {
-    /// Actions change the pacing rate (`steers` is "rate"), the window ("window"), or the window of the flow's own controller
-    /// ("base"). `step` is a kind and a number as in `register_class`.
+    /// Actions change the pacing rate (`steers` is "rate"), the window ("window"), or the window of the flow's own
+    /// controller ("base"). `step` consists of a kind and a number, as in `register_class`.
     #[new]
     fn new(count: usize, agents: usize, steers: &str, step: (String, f64), threads: usize) -> PyResult<Environments> {
         Ok(Environments {

@@ -1,4 +1,4 @@
-//! Columns of flows and of the connections of split flows.
+//! Columns of flows, and of the connections of split flows.
 
 use crate::floats;
 use longpipe_events::Time;

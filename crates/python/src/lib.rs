@@ -73,7 +73,7 @@ pyo3::create_exception!(
 /// Number of events between two checks for Python's signals; these events take about 20 ms.
 const CHUNK: u64 = 200_000;
 
-/// Runs a resolved scenario. Releases the interpreter lock, and stops at Ctrl-C.
+/// Runs a resolved scenario. Releases the interpreter lock, and stops on Ctrl-C.
 ///
 /// `captures` are tuples of kind (host, link), index of the node or link, and path of the file. Raises DefectError if
 /// the core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`.

@@ -16,7 +16,7 @@ pub(crate) struct Controls {
 }
 
 impl Controls {
-    /// Returns the first error of a class, or the first failure of a module.
+    /// Returns the first error of a class or the first failure of a module.
     pub fn failure(&self, py: Python<'_>) -> PyResult<()> {
         self.classes.iter().try_for_each(|class| class.failure(py))?;
         let failed = self.objects.iter().find_map(|object| object.failure());
@@ -35,7 +35,7 @@ pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scena
     Ok((scenario, Controls { objects, classes }))
 }
 
-/// Returns one row per invalid value that a controller returned and that was replaced.
+/// Returns one row for each invalid value that a controller returned and that was replaced.
 pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let objects = controls

@@ -360,7 +360,7 @@ impl Connection {
         }
     }
 
-    /// Completes the grant of a reduction, with the defaults of RFC 5681: ssthresh is half of the window, and the new
+    /// Completes the grant for a reduction with the defaults of RFC 5681: ssthresh is half of the window, and the new
     /// window is ssthresh, or one segment after a timeout.
     fn reduced(&self, cause: Cause, grant: Option<Grant>, flight: &Flight) -> Grant {
         let half = (flight.cwnd() / 2.0).max(2.0 * flight.mss());

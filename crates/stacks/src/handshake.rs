@@ -126,7 +126,7 @@ mod tests {
         let (mut client, mut server) = (Handshake::client(vec![1, 2]), Handshake::server(vec![3]));
         let mut flight = Vec::new();
         assert!(!client.write(&mut flight));
-        // The message arrives in two parts, as if in two packets.
+        // The message arrives in two parts, as if it were sent in two packets.
         server.read(&flight[..100]);
         assert!(!server.write(&mut Vec::new()));
         server.read(&flight[100..]);

@@ -85,7 +85,7 @@ impl Marks {
 
     /// Records a reduction of the window, which the next new segment signals (Linux: `tcp_ecn_queue_cwr`).
     pub fn on_reduction(&mut self) {
-        // With Accurate ECN, the CWR flag is part of the ACE field.
+        // With Accurate ECN, the CWR flag belongs to the ACE field.
         self.sends_cwr = self.feedback.is_none();
     }
 

@@ -44,7 +44,7 @@ impl OptionalFeatures {
         self.restarts_only() && self.idle_restart.is_none()
     }
 
-    /// Processes an ACK; returns the estimated bandwidth-delay product [segment] once the first ACKs yield it.
+    /// Processes an ACK. Once the first ACKs have arrived, returns the estimated bandwidth-delay product [segment].
     #[cold]
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
         self.hoe.as_mut().and_then(|hoe| hoe.on_ack(now))

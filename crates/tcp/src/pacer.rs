@@ -1,5 +1,6 @@
 //! Pacing as in Linux's tcp_output.c: segments are sent at a rate instead of when ACKs arrive. The segments sent at one
-//! time form a quantum; the next quantum waits for the time that the current one takes at the pacing rate.
+//! time form a quantum; the next quantum is sent after the time that it takes to send the current one at the pacing
+//! rate.
 
 use crate::congestion::control::Pacing;
 use crate::flight::Flight;
@@ -19,7 +20,7 @@ pub struct Pacer {
     lateness: f64,
     /// Number of segments at the start of the connection that may still be sent unpaced.
     unpaced: u32,
-    /// Time at which the waiting segment may leave; None while no segment waits.
+    /// Time at which the waiting segment may leave; None if no segment is waiting.
     resume: MaybeTime,
 }
 
@@ -35,7 +36,7 @@ const QUANTA_PER_SECOND: u64 = 1024;
 const BURST_SHARE_HALF_LIFE: Span = Span::micros(512);
 /// Largest burst of segments [byte].
 const MAX_BURST_BYTES: u64 = 65_536;
-/// Conversion factor: bits per byte times picoseconds per second.
+/// Conversion factor: number of bits per byte times number of picoseconds per second.
 const PS_TIMES_BITS: f64 = 8e12;
 
 impl Pacer {
@@ -52,7 +53,7 @@ impl Pacer {
         }
     }
 
-    /// Returns whether a segment of `length` bytes has to wait; `resume` then contains the end of the wait.
+    /// Returns whether a segment of `length` bytes has to wait; if so, `resume` contains the end of the wait.
     #[inline]
     pub fn must_wait(&mut self, now: Time, length: u64) -> bool {
         let may_leave = now >= self.next || (now == self.began && length <= self.left);
@@ -111,7 +112,7 @@ impl Pacer {
     }
 }
 
-/// Returns the pacing rate for a congestion controller that sets none: cwnd/srtt times a factor above 1.
+/// Returns the pacing rate for a congestion controller that sets none: cwnd/srtt, multiplied by a factor above 1.
 pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
     let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
         SLOW_START_FACTOR

@@ -16,8 +16,8 @@ use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
 use writes::Writes;
 
-/// The receiving side of one connection. The application reads at once, so the window never closes. The most frequently used
-/// fields come first, so that many connections fit in the cache.
+/// The receiving side of one connection. The application reads data at once, so the window never closes. The most
+/// frequently used fields come first, so that many connections fit in the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -31,7 +31,7 @@ pub struct Receiver {
     latest: u64,
     /// Segments received since the last ACK.
     unacknowledged: u32,
-    /// Maximum number of SACK blocks in an ACK; 0 without SACK.
+    /// Maximum number of SACK blocks in an ACK; 0 if SACK is off.
     sack_blocks: u8,
     pending: bool,
     /// Whether every segment is acknowledged at once, without a timestamp echo.
@@ -81,7 +81,8 @@ pub struct Receiver {
     opening: Opening,
     /// SACK blocks of the previous ACK, most recent first.
     reported: [(u64, u64); MAX_SACK_BLOCKS],
-    /// The segment stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are several.
+    /// The segment that was stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are
+    /// several.
     stored: u64,
     /// Bytes received beyond a hole, for window autotuning.
     out_of_order_bytes: u64,
@@ -89,7 +90,7 @@ pub struct Receiver {
 
 /// Value that represents more than one segment.
 const SEVERAL: u64 = u64::MAX;
-/// Number of segments for which Linux sends at least one ACK.
+/// Linux sends at least one ACK per this number of segments.
 const ACK_EVERY: u32 = 2;
 
 /// Returns the number of segments that one ACK acknowledges, the maximum delay of an ACK [ps], and the number of
@@ -192,8 +193,8 @@ impl Receiver {
         self.pending = true;
     }
 
-    /// Processes a segment without timestamp that needs only an immediate ACK (fast path). Returns the acknowledgement
-    /// number. If it returns None, nothing has changed, and the caller must call `on_segment`.
+    /// Fast path: processes a segment that has no timestamp and needs only an immediate ACK. Returns the
+    /// acknowledgement number. If it returns None, nothing has changed, and the caller must call `on_segment`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, sequence: u64, length: u32) -> Option<u64> {
         let fast_path = self.fast_path & (sequence == self.acknowledged) & (length > 0);
@@ -281,7 +282,7 @@ impl Receiver {
         self.fast_path = self.acks_immediately && self.out_of_order.is_empty();
     }
 
-    /// Processes a segment whose ACK depends on more than the number of segments.
+    /// Processes a segment whose ACK depends on more than the number of segments received.
     #[inline(never)]
     fn on_slow_path_segment(&mut self, now: Time, segment: DataSegment) {
         if segment.opening != Opening::Over {
@@ -315,7 +316,7 @@ impl Receiver {
         self.fast_path = self.acks_immediately && self.out_of_order.is_empty();
     }
 
-    /// Stores a segment. Returns whether it was expected, and whether it filled a hole.
+    /// Stores a segment. Returns whether the segment was expected, and whether it filled a hole.
     #[inline(always)]
     fn store(&mut self, segment: &DataSegment) -> (bool, bool) {
         self.highest = self.highest.max(segment.end());
@@ -340,7 +341,7 @@ impl Receiver {
         (in_order, filled)
     }
 
-    /// Processes a packet of the handshake; a SYN is answered.
+    /// Processes a packet of the handshake. If it is a SYN, the receiver answers it.
     #[cold]
     fn open(&mut self, now: Time, segment: &DataSegment) {
         self.echo = segment.timestamp;
@@ -377,7 +378,7 @@ impl Receiver {
         first || grew || pushed || self.counter.is_due()
     }
 
-    /// Returns the delay of a segment's ACK while data lie beyond a hole.
+    /// Returns the delay of the ACK for a segment that arrives while data lie beyond a hole.
     fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
         // The last remaining hole was filled.
         if self.out_of_order.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! The network reports every data segment that it loses. A reduction is attributed to the first loss that is not yet
 //! acknowledged, because the sender detects that loss first: hundreds of segments lost in one buffer overflow cause a
-//! single reduction, and so does each isolated random loss.
+//! single reduction, and each isolated random loss causes one, too.
 //!
 //! The fast engine may process a sender's timer before the network reports losses that precede it. The cause of a
 //! reduction is therefore updated with each loss that is reported late, so that it depends only on the times of losses
@@ -38,7 +38,8 @@ pub const CAUSES: usize = 11;
 pub struct Total {
     /// Number of window reductions.
     pub count: u64,
-    /// Total time from each reduction to the next reduction by any cause, to its undo, or to the end of the run.
+    /// Total time from each reduction until the next reduction by any cause, until the reduction is undone, or until
+    /// the end of the run.
     pub lasted: Span,
     /// Total bytes by which the window was reduced.
     pub bytes: f64,
@@ -137,7 +138,7 @@ impl Reduction {
         }
     }
 
-    /// Ends the effect of the reduction, with a window of `last` [byte].
+    /// Ends the effect of the reduction; the window is now `last` [byte].
     fn end(&mut self, now: Time, last: f64) {
         self.lasted = now.max(self.since) - self.since;
         self.integral = (self.window + last) / 2.0 * self.lasted.as_seconds();
@@ -402,8 +403,8 @@ mod tests {
         reductions.until(Time(1000), 6000.0)
     }
 
-    /// The fast engine reports losses late and in a different order. The reference is the order of time, in which every
-    /// loss is known before the reductions that follow it.
+    /// The fast engine reports losses late and in a different order. The reference processes events in the order of
+    /// their times, so that every loss is known before the reductions that follow it.
     #[test]
     fn causes_do_not_depend_on_when_losses_are_reported() {
         let mut draws = Stream::new(7, "reductions", 0);
@@ -439,7 +440,8 @@ mod tests {
         assert_eq!(cause, RANDOM);
     }
 
-    /// A frame of cells loses one part at a port and another part at an earlier port, which is reported later.
+    /// A frame of cells loses one part at a port and another part at an earlier port; the latter loss is reported
+    /// later.
     #[test]
     fn of_a_transmission_that_was_lost_in_parts_the_first_part_counts() {
         let mut reductions = Reductions::default();

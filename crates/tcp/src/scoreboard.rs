@@ -12,8 +12,8 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Processes an ACK of all bytes below `una` with SACK blocks; returns whether a block covers bytes not reported
-    /// before.
+    /// Processes an ACK of all bytes below `una` with SACK blocks. Returns whether a block covers bytes that had not
+    /// been reported before.
     #[inline(always)]
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
         self.sacked.absorb(una);

@@ -37,7 +37,7 @@ pub enum Opening {
     /// The connection is established.
     #[default]
     Over,
-    /// SYN or SYN-ACK, with the number of option bytes that only these packets carry.
+    /// A SYN or SYN-ACK, with the number of option bytes that only these packets carry.
     Syn(u8),
     /// The ACK of the SYN-ACK, without data.
     Ack,
@@ -59,7 +59,7 @@ impl Opening {
     }
 }
 
-/// ECN bits of a data segment: two of its IP header and the CWR flag of its TCP header.
+/// ECN bits of a data segment: two bits of its IP header and the CWR flag of its TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ecn {
     /// ECT(0): the sender supports ECN.
@@ -86,7 +86,7 @@ pub struct AckSegment {
     pub clock: MaybeTime,
     /// Role in the handshake.
     pub opening: Opening,
-    /// Byte counters of the AccECN option, if both ends use it.
+    /// Byte counters of the AccECN option, if both ends use this option.
     pub counts: ByteCounts,
     /// Window that the receiver advertises [byte]; 0 if every ACK advertises the same one (`TcpConfig::advertised_window`).
     pub window: u32,
@@ -128,7 +128,7 @@ impl ByteCounts {
     }
 }
 
-/// Maximum number of SACK blocks that fit with a timestamp option (RFC 2018 section 3).
+/// Maximum number of SACK blocks that fit into a header with a timestamp option (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A SACK block, stored relative to the acknowledgement number: offsets of 32 bits suffice for every window and keep
@@ -141,7 +141,7 @@ impl SackBlock {
     /// The empty block, which follows the last block of an ACK.
     pub const NONE: SackBlock = SackBlock(0);
 
-    /// Returns the half-open block `start..end`, both relative to the acknowledgement number.
+    /// Returns the half-open block `start..end`; both bounds are relative to the acknowledgement number.
     #[inline(always)]
     pub fn new(start: u32, end: u32) -> SackBlock {
         SackBlock(u64::from(end) << 32 | u64::from(start))
@@ -199,7 +199,7 @@ impl Default for AckSegment {
 }
 
 impl AckSegment {
-    /// Returns true if the ECE flag reports marked data (RFC 3168). Not meaningful with Accurate ECN.
+    /// Returns true if the ECE flag reports marked data (RFC 3168). The result is not meaningful with Accurate ECN.
     #[inline(always)]
     pub fn echoes_mark(&self) -> bool {
         self.ace != 0

@@ -136,15 +136,15 @@ const RTO_AFTER_LOST_SYN: Span = Span::seconds(3);
 /// Maximum exponent of the RTO's exponential backoff (4.4BSD).
 pub const MAX_BACKOFF: u32 = 6;
 
-/// Maximum RTT in ticks: eight times this must fit in 31 bits.
+/// Maximum RTT in ticks; eight times this value must fit in 31 bits.
 const MAX_TICKS: u64 = (1 << 28) - 2;
 
-/// RTO in whole ticks: srtt scaled by 8, rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
+/// RTO in whole ticks; srtt is scaled by 8 and rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
 #[derive(Clone, Debug)]
 pub struct CoarseTimer {
     tick: u64,
     phase: u64,
-    /// Start [ps] and number of the tick of the latest query. The first tick starts before time zero.
+    /// Start [ps] and number of the tick in which the latest query took place. The first tick starts before time zero.
     current: (u64, u64),
     srtt: i32,
     rttvar: i32,

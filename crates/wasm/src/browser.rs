@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn an_adapter_imports_and_exports_a_function_of_the_signature() {
-        // Hand-assembled (module (import "" "" (func (param i32 i64) (result i32))) (export "f" (func 0))), according
-        // to chapter 5 of the specification: a section consists of its number, size and content.
+        // This is the hand-assembled module (module (import "" "" (func (param i32 i64) (result i32))) (export "f"
+        // (func 0))), according to chapter 5 of the specification: a section consists of its number, size and content.
         let wanted = [
             0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00, 0x01, 0x07, 0x01, 0x60, 0x02, 0x7f, 0x7e, 0x01, 0x7f, 0x02,
             0x05, 0x01, 0x00, 0x00, 0x00, 0x00, 0x07, 0x05, 0x01, 0x01, 0x66, 0x00, 0x00,

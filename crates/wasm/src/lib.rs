@@ -73,7 +73,7 @@ impl Run {
         modules::failure(&self.modules).map_or(Ok(goes_on), |why| Err(JsError::new(&why)))
     }
 
-    /// Returns the elapsed fraction of the simulated time [0, 1].
+    /// Returns the elapsed fraction of the simulated time, from 0 to 1.
     pub fn progress(&self) -> f64 {
         self.simulation.progress()
     }

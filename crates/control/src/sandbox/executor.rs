@@ -62,7 +62,7 @@ pub trait Executor: Debug + Send + 'static {
     /// Returns the value of an exported 32-bit global; None if no global has this name.
     fn global(&mut self, name: &str) -> Option<u32>;
 
-    /// Returns the function at an index of the table; None if there is none with this signature.
+    /// Returns the function at an index of the table; None if there is no function with this signature.
     fn function(&mut self, index: u32, signature: Signature) -> Option<Self::Function>;
 
     /// Adds the host's `draw` to the table, and returns its index in the table.

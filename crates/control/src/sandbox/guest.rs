@@ -85,7 +85,7 @@ pub struct Guest<E: Executor> {
     executor: E,
     /// Address of `longpipe_control`.
     control: u32,
-    /// Address of the page for arguments, and offset of the next text in it.
+    /// Address of the page for arguments, and offset at which the next text is written in it.
     page: u32,
     next_text: u32,
     draws: Draws,
@@ -323,7 +323,7 @@ impl<E: Executor> Guest<E> {
         self.notify(self.functions.on_lost, state, &block)
     }
 
-    /// Returns the address of a report, which is the second argument of most operations.
+    /// Returns the address of a report, which most operations take as their second argument.
     fn report(&self) -> Argument {
         Word(self.page + REPORT)
     }

@@ -1,7 +1,7 @@
 //! The structures of `longpipe_control.h` in the memory of a wasm32 module, and the addresses at which the host writes them.
 //!
-//! Structures without pointers have the same layout in a module and in this process: fixed-width fields, aligned to
-//! their size, little-endian.
+//! Structures without pointers have the same layout in a module and in this process: their fields have fixed widths,
+//! are aligned to their sizes, and are little-endian.
 #![allow(unsafe_code)]
 
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
@@ -78,7 +78,7 @@ pub struct Block {
 const BLOCK: usize = REPORT as usize + size_of::<Ack>();
 
 impl Block {
-    /// Returns the block of a call whose only input is the flight.
+    /// Returns the block for a call whose only input is the flight.
     pub fn new(flight: &Flight) -> Block {
         let block = Block {
             bytes: [0; BLOCK],

@@ -4,7 +4,7 @@ use super::guest::{Application, Guest, HostState, Program};
 use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report, Role, Setup, State, HEADER_BYTES, NEVER};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Linux's value for a slow-start threshold that is not set, `TCP_INFINITE_SSTHRESH` [segment].
+/// Linux's value `TCP_INFINITE_SSTHRESH` for a slow-start threshold that is not set [segment].
 const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 /// Linux's value for a minimum RTT that has not been measured [us].
 const UNMEASURED: u64 = 0xffff_ffff;

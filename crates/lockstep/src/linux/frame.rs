@@ -6,7 +6,7 @@ use longpipe_end::Ecn;
 const HEADER: usize = 14;
 /// EtherType of IPv4.
 const IPV4: [u8; 2] = [0x08, 0x00];
-/// EtherType of control frames: the first of those reserved for local experiments.
+/// EtherType of control frames: the first of the values reserved for local experiments.
 const CONTROL: [u8; 2] = [0x88, 0xb5];
 /// Minimum length of an IPv4 header [byte].
 const IP_HEADER: usize = 20;

@@ -157,13 +157,13 @@ pub struct Guest {
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
-/// Real time within which the guest must send its next message.
+/// Maximum real time until the guest must have sent its next message.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of messages that the guest may send before its answer.
 const MAX_MESSAGES: u32 = 100_000;
 /// Interval [ps] at which the senders' states are read.
 const SAMPLE_PS: u64 = 100_000_000_000;
-/// Time 0 of a run is a multiple of this on the guest's clock [ns].
+/// On the guest's clock, time 0 of a run is a multiple of this value [ns].
 const SECOND_NS: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1000;
 /// Text in the last message of a kernel after a panic.
@@ -187,7 +187,7 @@ const BOOT: [&str; 10] = [
     "ro",
     "quiet",
     "init=/proc/self/cwd/init",
-    // Prevents the kernel from creating a folder for its sockets, which is impossible in /proc.
+    // Prevents the kernel from creating a folder for its sockets, because it cannot create one in /proc.
     "uml_dir=/proc",
     "con=null",
     "con0=null,fd:1",
@@ -226,7 +226,8 @@ impl Guest {
             .env_clear()
             .env("LD_PRELOAD", &kernel.preload)
             .env("HOME", "/")
-            // The guest's clock advances by 1 ns at each reading, so that packets leave within a microsecond.
+            // The guest's clock advances by 1 ns at each reading; with this small step, packets leave within a
+            // microsecond.
             .env("VT_STEP", "1")
             .env("VT_SEED", seed.max(1).to_string())
             .current_dir(&kernel.folder)
@@ -602,7 +603,7 @@ impl Guest {
         format!("the guest has ended ({status}): {}", self.console_error())
     }
 
-    /// Returns the line of the guest's console that reports a kernel panic; otherwise the last line.
+    /// Returns the line of the guest's console that reports a kernel panic, or the last line if there is no such line.
     fn console_error(&mut self) -> String {
         let mut text_bytes = Vec::new();
         let read = self

@@ -15,7 +15,7 @@ use str0m::crypto::{
 };
 use str0m_proto::crypto::CryptoError;
 
-/// Reason why no cipher other than AES-256-GCM is requested.
+/// Reason for requesting no cipher other than AES-256-GCM.
 const FIRST: &str = "dimpl's server selects AEAD_AES_256_GCM, which its client offers";
 
 /// Returns the certificate that both ends use. Its ECDSA key on P-256 is public and protects nothing.

@@ -71,7 +71,7 @@ struct Media {
     closed: Option<(u64, String)>,
 }
 
-/// Media of a sender, with the numbers of the next packets.
+/// Media of a sender, including the numbers of the next packets.
 struct Source {
     encoder: Encoder,
     start_ps: u64,

@@ -6,7 +6,7 @@ use longpipe_end::Setup;
 /// Length of the headers of a packet with video or audio [byte]: IPv4 and UDP (28), RTP with extensions (24), and the
 /// tag of AES-256-GCM (16).
 pub const OVERHEAD_BYTES: u64 = 68;
-/// Largest RTP payload [byte]: str0m aims at UDP payloads of 1150 bytes.
+/// Largest RTP payload [byte], because str0m aims at UDP payloads of 1150 bytes.
 pub const MAX_PAYLOAD_BYTES: u64 = 1100;
 /// Maximum number of packets in a frame, because the field for it in the payload header has 16 bits.
 const MAX_PACKETS: u64 = u16::MAX as u64;

@@ -33,7 +33,7 @@ pub struct Application {
     responses_ps: Vec<u64>,
     /// Flow data read so far [byte]. Requests are not counted, because they are sent in the opposite direction.
     pub delivered: u64,
-    /// Time at which the flow's receiver had received all data [ps].
+    /// Time at which all data had been received by the flow's receiver [ps].
     pub completed_ps: Option<u64>,
 }
 

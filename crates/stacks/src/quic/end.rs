@@ -172,7 +172,7 @@ impl Quic {
                 }
             }
             Event::ConnectionLost { reason } => {
-                // A connection times out after its work is done, which is not an error.
+                // A connection times out after its work is done; this is not an error.
                 if !self.application.is_done() && self.closed.is_none() {
                     self.closed = Some((now, reason.to_string()));
                 }

@@ -6,7 +6,7 @@ use crate::segment::{AckSegment, ByteCounts, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Time};
 
 impl Receiver {
-    /// Returns the ACK to send now, if any.
+    /// Returns the ACK that must be sent now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<AckSegment> {
         if self.acks_carry_more {
@@ -15,13 +15,13 @@ impl Receiver {
         self.poll_sparse()
     }
 
-    /// Returns the ACK to send now if it reports only received data, without ECN or clock information.
+    /// Returns the ACK that must be sent now if it reports only received data, without ECN or clock information.
     #[inline(always)]
     pub fn poll_sparse(&mut self) -> Option<AckSegment> {
         self.pending.then(|| self.acknowledge())
     }
 
-    /// Returns the ACK to send now, of any kind.
+    /// Returns the ACK that must be sent now, which may be of any kind.
     #[inline(never)]
     fn poll_in_full(&mut self, now: Time) -> Option<AckSegment> {
         if !self.pending {
@@ -84,7 +84,7 @@ impl Receiver {
         }
     }
 
-    /// Returns an ACK of the data received before the marking changed; it reports the old marking.
+    /// Returns an ACK of the data received before the marking changed; this ACK reports the old marking.
     #[cold]
     fn poll_before_mark(&mut self, now: Time) -> Option<AckSegment> {
         let (acknowledgement, due) = self.before_mark.take()?;

@@ -18,7 +18,8 @@ impl Receiver {
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
             _ => {
-                // Copied word by word, because a wider load of words that were stored separately would stall.
+                // The block is copied word by word, because the processor would stall if it loaded words with one
+                // instruction that were stored separately.
                 let [first, second, third] = self.several_blocks();
                 [first, second, third]
             }
@@ -36,7 +37,8 @@ impl Receiver {
 
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        // With compressed ACKs, some ranges have not been reported, so the order of arrival determines the blocks.
+        // If ACKs are compressed, some ranges have not been reported yet, so the order of arrival determines the
+        // blocks.
         let compressed = self.compression.as_ref().map(|compression| compression.ranges());
         let reported = self.reported;
         let before = compressed.unwrap_or(&reported);

@@ -3,11 +3,11 @@
 
 use longpipe_events::Span;
 
-/// Number of ACKs that are sent at once, for senders that count duplicate ACKs (TCP_FASTRETRANS_THRESH).
+/// Number of ACKs that are sent at once, because senders may count duplicate ACKs (TCP_FASTRETRANS_THRESH).
 const IMMEDIATE_ACKS: u32 = 3;
-/// Number of additional segments after which an ACK is sent (tcp_comp_sack_nr).
+/// Number of additional segments after whose arrival an ACK is sent (tcp_comp_sack_nr).
 const COMP_SACK_NR: u32 = 44;
-/// Inverse of the maximum wait of an ACK, which is 1/20 of the RTT.
+/// Inverse of the maximum wait of an ACK in RTTs; the maximum is 1/20 of the RTT.
 const RTT_DIVISOR: u64 = 20;
 
 /// Maximum number of ranges beyond the first hole that the receiver keeps, namely those that received segments most
@@ -20,7 +20,7 @@ const SACK_BLOCKS_EXPECTED: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Compression {
     max_wait: Span,
-    /// Next byte expected, and the number of ACKs sent since it last advanced.
+    /// Next byte expected, and number of ACKs sent since this byte last advanced.
     next: u64,
     immediate_acks: u32,
     /// Number of segments whose ACKs are waiting (`compressed_ack`).
@@ -45,8 +45,8 @@ impl Compression {
         })
     }
 
-    /// Returns the delay of the ACK of a segment that arrived beyond a hole at `next`; None if it is sent at once.
-    /// `fresh` is true for the first segment beyond a hole; `range` is the index of its range.
+    /// Returns the delay of the ACK for a segment that arrived beyond a hole at `next`; None if the ACK is sent at
+    /// once. `fresh` is true for the first segment beyond a hole; `range` is the index of its range.
     pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
         // An ACK has room for three ranges. Linux sends an ACK that reports the segments before this one and delays
         // this segment's own ACK; in this simulation, the ACK also reports this segment.
@@ -139,7 +139,7 @@ mod tests {
             assert!(!waits(sequence, true), "{sequence}");
         }
         assert!(waits(21, false) && waits(12, false));
-        // Starts a new range; in Linux the ACK of this segment waits.
+        // This segment starts a new range; in Linux, its ACK waits.
         assert!(!waits(30, true) && !waits(40, true));
         // The first segment extends the second range to 30..32; the second segment extends the range that is now the
         // third and was the second before.

@@ -111,7 +111,7 @@ impl Delays {
         self.ato = self.min_ato;
     }
 
-    /// Returns the RTO [tick] of a connection whose handshake gave the only RTT sample.
+    /// Returns the RTO [tick] of a connection whose only RTT sample comes from the handshake.
     fn rto(&self, round_trip: Option<Span>) -> u64 {
         let rto = round_trip.map_or(INITIAL_RTO, |rtt| rtt + Span(2 * rtt.0).max(MIN_RTO));
         rto.0.div_ceil(self.tick)
@@ -166,8 +166,8 @@ impl Receiver {
         } else if begin || retransmission {
             (ECN_QUICK_ACKS, true)
         } else {
-            // The segment with CWR, and the first segment whose mark differs from the previous one's, are acknowledged
-            // at once.
+            // The segment that carries CWR, and the first segment whose mark differs from that of the previous one, are
+            // acknowledged at once.
             let once = (classic && segment.ecn.reduced) || (dctcp && self.echoes_mark != marks);
             (u32::from(once), false)
         };
@@ -188,9 +188,9 @@ mod tests {
         Time(Span::micros(us).0)
     }
 
-    /// Measured with Linux 6.1.176 at 100 ticks per second: on 14 connections the 30th segment arrived 1.89 ms after a
-    /// tick, and its ACK was sent 48.11 ms later; on one it arrived 5.14 ms after a tick, and its ACK was sent 44.86 ms
-    /// later.
+    /// Measured with Linux 6.1.176 at 100 ticks per second: on 14 connections, the 30th segment arrived 1.89 ms after a
+    /// tick, and its ACK was sent 48.11 ms later; on one connection, the segment arrived 5.14 ms after a tick, and its
+    /// ACK was sent 44.86 ms later.
     #[test]
     fn linux_a_delayed_ack_is_sent_at_the_fifth_tick_of_ten_milliseconds() {
         let delays = Delays::new(Span::millis(40), 100, Span(0));
@@ -228,7 +228,8 @@ mod tests {
         assert_eq!(delays.ato, 5);
     }
 
-    /// A pause longer than the RTO, here 269 + 538 ms, indicates that the sender did not restart its window.
+    /// After a pause longer than the RTO, here 269 + 538 ms, the receiver assumes that the sender has not restarted its
+    /// window.
     #[test]
     fn linux_after_a_pause_longer_than_the_rto_sixteen_segments_are_acknowledged_at_once() {
         let mut delays = Delays::new(Span::millis(40), 100, Span(0));

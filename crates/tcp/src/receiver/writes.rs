@@ -104,8 +104,8 @@ mod tests {
             1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,
         ];
         let mut writes = Writes::new(Span::millis(20).0, MSS as u32).unwrap();
-        // One segment arrives per millisecond. Up to 2 s, each is acknowledged before the next one; afterwards, every
-        // second one is.
+        // One segment arrives per millisecond. Up to 2 s, each segment is acknowledged before the next one arrives;
+        // afterwards, every second segment is acknowledged.
         let pushed: Vec<u64> = (0..4000)
             .filter(|&number| {
                 let acknowledged = if number < 2000 { number } else { number / 2 * 2 };

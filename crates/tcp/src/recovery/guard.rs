@@ -28,7 +28,7 @@ impl Guard {
     }
 }
 
-/// Partial ACKs that restart the retransmission timer (RFC 2582 section 4).
+/// Which partial ACKs restart the retransmission timer (RFC 2582 section 4).
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -89,7 +89,7 @@ impl Recover for Recovery {
 }
 
 impl RecoveryConfig {
-    /// Returns the maximum number of SACK blocks in an ACK; 0 without SACK.
+    /// Returns the maximum number of SACK blocks in an ACK; 0 if SACK is off.
     pub fn sack_blocks(&self) -> u32 {
         match self {
             RecoveryConfig::Sack(sack) => sack.blocks,

@@ -25,7 +25,7 @@ pub struct NewRenoConfig {
     /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
     /// section 5).
     pub guard: bool,
-    /// Partial ACKs that restart the retransmission timer.
+    /// Which partial ACKs restart the retransmission timer.
     pub timer_restart: TimerRestart,
 }
 
@@ -36,7 +36,7 @@ impl Parameters for NewRenoConfig {}
 pub struct NewReno {
     config: NewRenoConfig,
     guard: Guard,
-    /// SND.MAX at the fast retransmit (RECOVER), during recovery.
+    /// SND.MAX at the fast retransmit (RECOVER); valid during recovery.
     recover: Option<u64>,
     /// Duplicate ACKs since the fast retransmit.
     duplicates: u32,
@@ -152,7 +152,7 @@ impl Recover for NewReno {
 }
 
 impl NewReno {
-    /// Returns the maximum number of segments that an ACK releases.
+    /// Returns the maximum number of segments that one ACK may release.
     fn burst(&self) -> u32 {
         match self.config {
             NewRenoConfig { flywheel: true, .. } => 0,

@@ -6,7 +6,8 @@ use crate::congestion::window_handle::WindowHandle;
 use crate::flight::Flight;
 use crate::segment::AckSegment;
 
-/// A loss recovery: decides which segments to retransmit. It accesses the window only through its `WindowHandle`.
+/// A recovery algorithm, which decides which segments to retransmit. It accesses the window only through its
+/// `WindowHandle`.
 pub trait Recover {
     /// Returns the inputs that the recovery needs in addition to ACKs.
     fn wants(&self) -> Wants {
@@ -115,7 +116,7 @@ pub enum Next {
         /// Payload bytes.
         length: u32,
     },
-    /// One segment that was never sent, if there is one and the receiver's window allows it.
+    /// One segment that has never been sent before, if there is one and the receiver's window allows it.
     Unsent {
         /// First byte and payload length of the retransmission (as in `Lost`) to be sent if there is no such segment.
         otherwise: Option<(u64, u32)>,

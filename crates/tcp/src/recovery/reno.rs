@@ -15,7 +15,7 @@ pub struct RenoConfig {
     /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
     /// section 5).
     pub guard: bool,
-    /// Whether a timeout removes the inflation by duplicate ACKs before it halves the window.
+    /// Whether a timeout removes the inflation caused by duplicate ACKs before it halves the window.
     pub deflate_on_timeout: bool,
     /// Whether the guard applies only after timeouts, so that consecutive fast retransmits are allowed (ns-2 until
     /// 2001).

@@ -24,7 +24,7 @@ pub struct SackConfig {
     pub pipe: PipeStart,
     /// Whether to suppress a fast retransmit of data sent before a timeout.
     pub guard: bool,
-    /// Partial ACKs that restart the retransmission timer.
+    /// Which partial ACKs restart the retransmission timer.
     pub timer_restart: TimerRestart,
 }
 
@@ -51,10 +51,10 @@ pub enum PipeStart {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sack {
-    /// SND.MAX at the fast retransmit (RECOVER), during recovery.
+    /// SND.MAX at the fast retransmit (RECOVER); valid during recovery.
     recover: Option<u64>,
     board: Scoreboard,
-    /// Estimate of the data in flight, in whole segments [byte].
+    /// Estimate of the data in flight [byte], in whole segments.
     pipe: i64,
     /// Whether a partial ACK has arrived.
     partial: bool,

@@ -12,7 +12,8 @@ pub struct Triggers {
 }
 
 impl Triggers {
-    /// Creates the conditions: `threshold` duplicate ACKs, and `interval` since the previous fast retransmit.
+    /// Creates the conditions: `threshold` duplicate ACKs must have arrived, and `interval` must have passed since the
+    /// previous fast retransmit.
     pub fn new(threshold: u32, interval: Span) -> Triggers {
         Triggers {
             threshold,
@@ -53,7 +54,7 @@ impl Trigger {
         (duplicates >= self.threshold || evidence) && self.ready
     }
 
-    /// Returns whether the latest duplicate ACK, already counted in `flight`, triggers a fast retransmit.
+    /// Returns whether the latest duplicate ACK, which `flight` already counts, triggers a fast retransmit.
     pub fn fires(self, flight: &Flight) -> bool {
         flight.duplicates == self.threshold && self.ready
     }

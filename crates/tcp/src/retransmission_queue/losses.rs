@@ -18,9 +18,9 @@ pub struct Losses {
     retransmitted: VecDeque<(u64, Place)>,
     /// Cumulative bytes declared lost, counting repeats.
     total: u64,
-    /// Newly declared losses, if a controller requests each loss.
+    /// Losses declared since the last call, if a controller requests each loss.
     newly_lost: Option<Vec<LostSegment>>,
-    /// First byte and length of every segment declared lost since `take_declared_losses` was last called, for an
+    /// First byte and length of every segment declared lost since the last call of `take_declared_losses`, for an
     /// observer.
     declared: Option<Vec<(u64, u64)>>,
 }
@@ -39,13 +39,13 @@ impl Losses {
         self.bytes
     }
 
-    /// Records a retransmission of a segment of which `lost` bytes were declared lost.
+    /// Records the retransmission of a segment of which `lost` bytes had been declared lost.
     pub fn on_retransmitted(&mut self, number: u64, place: Place, lost: u64) {
         self.bytes -= lost;
         self.retransmitted.put((number, place));
     }
 
-    /// Records that `bytes` declared lost have arrived after all.
+    /// Records that `bytes` bytes that were declared lost have arrived after all.
     pub fn on_arrived(&mut self, bytes: u64) {
         self.bytes -= bytes;
     }
@@ -143,7 +143,7 @@ impl RetransmissionQueue {
         let mut index = 0;
         while let Some(&(number, place)) = losses.retransmitted.get(index) {
             let Some(segment) = in_flight_mut(&mut self.segments, number, place) else {
-                // The segment has arrived, is lost, or was retransmitted again.
+                // The segment has arrived, is already declared lost, or was retransmitted again.
                 if index == 0 {
                     losses.retransmitted.pop_front();
                 } else {
@@ -306,7 +306,7 @@ impl RetransmissionQueue {
         self.beyond > 0
     }
 
-    /// Returns the number of segments known to have arrived beyond a hole, at most `most`.
+    /// Returns the number of segments beyond a hole that are known to have arrived, but not more than `most`.
     pub fn sacked_segments(&self, most: usize) -> usize {
         if self.beyond == 0 {
             return 0;

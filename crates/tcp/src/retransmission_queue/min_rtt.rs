@@ -49,7 +49,8 @@ impl MinRttFilter {
 mod tests {
     use super::*;
 
-    /// minmax_running_min of Linux 6.1: the RTT of a path is 20 ms, then 50 ms after 10 s, and 40 ms after 200 s.
+    /// minmax_running_min of Linux 6.1: the RTT of a path is 20 ms; after 10 s it is 50 ms, and after 200 s it is 40
+    /// ms.
     #[test]
     fn linux_a_minimum_expires_after_300_seconds() {
         let mut min = MinRttFilter::default();

@@ -24,7 +24,7 @@ struct SentSegment {
     end: u64,
     /// Time of the latest transmission.
     sent: Time,
-    /// Number of the latest transmission, counted over the connection.
+    /// Number of the latest transmission, which counts over the whole connection.
     number: u64,
     /// Whether the segment was retransmitted at a later time than its first transmission, so that its RTT is ambiguous
     /// (Karn).
@@ -54,7 +54,7 @@ struct Departure {
 /// The latest transmission known to be delivered (RFC 8985 section 5.2, RACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatestDelivery {
-    /// Number of the transmission, counted over the connection.
+    /// Number of the transmission, which counts over the whole connection.
     pub number: u64,
     /// RACK.rtt: of the transmissions that the ACK delivered, the RTT of the one that Linux processes last. Linux processes SACK
     /// blocks before the cumulative acknowledgement, both in sequence order.
@@ -64,21 +64,22 @@ pub struct LatestDelivery {
 /// Effects of an ACK on the segments in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckSummary {
-    /// RTT sample for congestion controllers and the minimum RTT, taken from the last segment newly SACKed, otherwise
-    /// from the last one newly acknowledged, otherwise from the timestamp echo (Linux: `ca_rtt_us`). Retransmitted
-    /// segments and segments SACKed earlier give no sample.
+    /// RTT sample for congestion controllers and the minimum RTT, taken from the last newly SACKed segment; if there is
+    /// none, from the last newly acknowledged segment; otherwise, from the timestamp echo (Linux: `ca_rtt_us`).
+    /// Retransmitted segments and segments SACKed earlier give no sample.
     pub rtt: Option<Span>,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
-    /// Lost bytes: with loss detection, bytes newly declared lost by this ACK (set by `records.rs`), otherwise bytes
-    /// retransmitted since the previous ACK.
+    /// Lost bytes: if losses are detected, the bytes newly declared lost by this ACK (set by `records.rs`); otherwise,
+    /// the bytes retransmitted since the previous ACK.
     pub lost: u64,
     /// Delivery rate sample.
     pub rate: Option<RateSample>,
-    /// RTT sample for SRTT and RTO, which includes the delay of the ACK. It is taken from the first segment newly
-    /// acknowledged, otherwise from the first newly SACKed, otherwise from the timestamp echo (Linux: `seq_rtt_us`).
+    /// RTT sample for SRTT and RTO, which includes the delay of the ACK. It is taken from the first newly acknowledged
+    /// segment; if there is none, from the first newly SACKed segment; otherwise, from the timestamp echo (Linux:
+    /// `seq_rtt_us`).
     pub seq_rtt: Option<Span>,
     /// Latest newly delivered transmission; None if it may be confused with another transmission of the same segment.
     pub latest: Option<LatestDelivery>,
@@ -133,7 +134,8 @@ pub struct RetransmissionQueue {
     highest: u64,
     /// End of the retransmitted data: no later byte has been retransmitted.
     retransmitted_until: u64,
-    /// Number of delivered bytes up to which the sender is application-limited; 0 if it is not (`app_limited` of the draft).
+    /// Number of delivered bytes up to which the sender counts as application-limited; 0 if it is not (`app_limited` of
+    /// the draft).
     app_limited: u64,
     /// Loss detection, if a recovery requests it.
     losses: Option<Losses>,
@@ -219,7 +221,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Records a transmission like `on_sent`, for a new segment that starts at the end of the previous one and ends
+    /// Records a transmission as `on_sent` does, for a new segment that starts at the end of the previous one and ends
     /// before byte `max`.
     #[inline]
     pub fn on_sent_next(&mut self, now: Time, max: u64) {
@@ -240,7 +242,7 @@ impl RetransmissionQueue {
         });
     }
 
-    /// Returns the connection's state, to be stored with a transmission.
+    /// Returns the connection's state, which is stored with a transmission.
     #[inline]
     fn departure(&mut self, now: Time, max: u64) -> Departure {
         if self.segments.is_empty() {
@@ -354,7 +356,7 @@ impl Deliveries {
         }
         let rtt = now - segment.sent;
         // The ACK reports an earlier transmission instead of the latest one if TSecr is older, or if the RTT is below
-        // the minimum (RFC 8985 section 6.2, step 2).
+        // the minimum RTT (RFC 8985 section 6.2, step 2).
         let stale = matches!(how, Delivery::Acked(Some(echo)) if echo < segment.sent);
         if segment.retransmitted && (stale || self.least_rtt.is_some_and(|least| rtt < least)) {
             return;

@@ -68,8 +68,8 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
     let mut rtx_queue = begun();
     let summary = rtx_queue.on_ack(Time(300), 20, Some(Time(101)), [(50, 60)].into_iter());
     assert_eq!(sampled(summary), (Some(199), Some(195)));
-    // Retransmitted segments and segments SACKed before give no sample; a timestamp echo or a newly SACKed segment
-    // gives one.
+    // Retransmitted segments and segments that were SACKed before give no sample; a timestamp echo or a newly SACKed
+    // segment gives one.
     for (echo, blocks, expected) in [
         (None, vec![], (None, None)),
         (Some(Time(250)), vec![], (Some(50), Some(50))),
@@ -227,7 +227,7 @@ enum Operation {
     Retransmit,
     /// Processes an ACK of additional segments; each SACK block is given by its distance and its length in segments.
     Ack(u64, Vec<(u64, u64)>),
-    /// The retransmission timer expires; the value is RACK.rtt.
+    /// The retransmission timer expires; the value of the variant is RACK.rtt.
     Timeout(u64),
     Undo,
 }

@@ -105,7 +105,7 @@ impl Sender {
     }
 
     /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full`
-    /// then returns what to send. Otherwise returns false and changes nothing; the caller must then call `on_ack`.
+    /// then returns what to send. Otherwise, it returns false and changes nothing; the caller must then call `on_ack`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
         let fast = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);
@@ -386,7 +386,7 @@ impl Sender {
         acked
     }
 
-    /// Out of line, because RTT samples are rare on the fast path.
+    /// This function is out of line because RTT samples are rare on the fast path.
     #[cold]
     pub(super) fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.measure(sent, now);

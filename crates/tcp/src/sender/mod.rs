@@ -48,7 +48,7 @@ pub struct SenderCounters {
     pub retransmitted_bytes: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Fast retransmits; with RACK, recoveries that started without a timeout.
+    /// Fast retransmits; with RACK, the number of recoveries that started without a timeout.
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
@@ -125,7 +125,7 @@ pub struct Sender {
     rwnd_varies: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
-    /// Cause of the next retransmission, unless it is part of go-back-N after a timeout or a fast retransmit.
+    /// Cause of the next retransmission, unless this is part of go-back-N after a timeout or a fast retransmit.
     next_cause: Option<EventCause>,
     go_back_cause: EventCause,
     /// Window reductions by cause, and events for observers.

@@ -109,7 +109,7 @@ fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, a
     }
 }
 
-/// If ECN is on, signals a reduction to the receiver with the next new segment.
+/// If ECN is on, the next new segment signals the reduction to the receiver.
 fn announce_reduction(sender: &mut Sender) {
     if let Some(marks) = sender.optional.as_mut().and_then(|optional| optional.marks.as_mut()) {
         marks.on_reduction();
@@ -282,7 +282,7 @@ fn has_to_wait(sender: &mut Sender, now: Time, length: u32) -> bool {
         .is_some_and(|cc_state| cc_state.must_wait(now, length))
 }
 
-/// Records that the sender is application-limited: nothing is sent although the window has room.
+/// Records that the sender is application-limited, that is, sends nothing although the window has room.
 fn update_app_limited(sender: &mut Sender, in_flight: f64) {
     let flight = &sender.flight;
     let mss = u64::from(flight.mss);

@@ -50,7 +50,7 @@ pub struct Sending {
 /// windows, the smaller one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendLimit {
-    /// The application has written no further data, or too little for a segment.
+    /// The application has written no more data, or not enough data for a segment.
     #[default]
     Application,
     /// The pacer.
@@ -75,7 +75,7 @@ impl Sender {
         } else if pacer.is_some_and(|pacer| pacer.resume() != MaybeTime::NONE) {
             SendLimit::Pacing
         } else if beyond_rwnd && flight.rwnd() as f64 <= flight.cwnd() {
-            // The receiver's window also bounds cwnd, so here both are equal.
+            // The receiver's window also bounds cwnd, so the two are equal here.
             SendLimit::ReceiverWindow
         } else if (in_flight + length) as f64 > flight.cwnd() {
             SendLimit::Cwnd

@@ -55,7 +55,7 @@ impl Sender {
         let (sequence, mss) = (flight.nxt, flight.mss);
         let end = sequence + u64::from(mss);
         let needed = end - flight.una;
-        // Equivalent to `needed <= flight.window()`, with fewer instructions.
+        // This is equivalent to `needed <= flight.window()`, but takes fewer instructions.
         let full = (needed <= flight.rwnd()) & (needed as i64 as f64 <= flight.cwnd()) & (end <= self.written);
         full.then(|| {
             self.flight.nxt = end;
@@ -131,7 +131,7 @@ impl Sender {
         self.poll_in_recovery(now)
     }
 
-    /// Selects new data or a retransmission that the recovery requests, without the idle-restart check.
+    /// Selects new data or a retransmission that the recovery requests; does not check for an idle restart.
     #[inline(always)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.shortcuts & !self.resend_first & !self.recovery.is_on() {

@@ -1,8 +1,9 @@
 //! RACK-TLP: loss detection by time, and tail loss probes (RFC 8985), with proportional rate reduction (PRR, RFC 9937), as
 //! in Linux.
 //!
-//! It uses the retransmission queue, so that lost segments and the data in flight are known exactly. A sender with
-//! RACK first retransmits lost segments and then sends new data, while the data in flight are below the window.
+//! It uses the retransmission queue, so it knows exactly which segments are lost and how much data are in flight. A
+//! sender with RACK first retransmits lost segments and then sends new data, while the data in flight are below the
+//! window.
 
 mod config;
 mod phase;
@@ -34,7 +35,7 @@ pub struct RecoveryStep {
     pub open: bool,
     /// Whether a recovery starts.
     pub begins: bool,
-    /// Whether the recovery reduces the window; false if it shares the reduction for an ECN mark.
+    /// Whether the recovery reduces the window; false if it shares the reduction that an ECN mark has caused.
     pub reduces: bool,
     /// Congestion state after the ACK or the timer expiration.
     pub phase: control::RecoveryPhase,
@@ -67,7 +68,7 @@ pub struct Rack {
     pub rto_deadline: MaybeTime,
     reorder: MaybeTime,
     probe_at: MaybeTime,
-    /// Number of retransmission timeouts since SND.UNA advanced (`icsk_retransmits`).
+    /// Number of retransmission timeouts since SND.UNA last advanced (`icsk_retransmits`).
     retransmits: u32,
     /// Smoothed RTT, which is the upper bound on the reordering window.
     srtt: Option<Span>,
@@ -80,11 +81,11 @@ pub struct Rack {
 const DUP_THRESH: usize = 3;
 /// Minimum duration of the reordering timer (TCP_TIMEOUT_MIN_US).
 const MIN_TIMEOUT: Span = Span::millis(2);
-/// Allowance for a delayed ACK in the probe timer if a single segment is in flight (Linux).
+/// Allowance in the probe timer for a delayed ACK if a single segment is in flight (Linux).
 const ACK_DELAY_ALLOWANCE: Span = Span::millis(200);
 /// Duration added to two RTTs in the probe timer if several segments are in flight (Linux).
 const PROBE_MARGIN: Span = Span::millis(2);
-/// Duration of the probe timer without an RTT sample (RFC 8985 section 7.2).
+/// Duration of the probe timer if there is no RTT sample (RFC 8985 section 7.2).
 const PROBE_WITHOUT_RTT: Span = Span::seconds(1);
 
 impl Variant for Rack {

@@ -8,11 +8,11 @@ use strum::VariantNames;
 pub enum Phase {
     /// No loss is being repaired.
     Open,
-    /// CWR: the window is reduced because of ECN marks on data before this byte.
+    /// CWR: the window is being reduced because of ECN marks on data before this byte.
     Cwr(u64),
     /// Fast recovery of losses before this byte.
     Recovery(u64),
-    /// Recovery of losses before this byte after the retransmission timer expired.
+    /// Recovery, after the retransmission timer expired, of losses before this byte.
     Loss(u64),
 }
 

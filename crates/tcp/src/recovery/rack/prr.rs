@@ -66,7 +66,7 @@ mod tests {
         Prr { prior, delivered, out }
     }
 
-    /// ns-3's test vectors, with an ssthresh of 100 000 bytes, which is half of the data in flight.
+    /// Test vectors of ns-3, with an ssthresh of 100 000 bytes, which is half of the data in flight.
     #[test]
     fn rfc_9937_transmission_is_proportional_to_delivery_until_ssthresh_is_reached() {
         let reduction = prr(200.0, 51_000, 0);

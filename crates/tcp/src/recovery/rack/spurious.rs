@@ -30,8 +30,8 @@ impl UndoRetrans {
 /// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
 pub struct UndoState {
-    /// Congestion window and threshold before the reduction; None if they must not be restored, because the recovery
-    /// did not reduce the window, or an ECN mark justified the reduction.
+    /// Congestion window and threshold before the reduction; None if they must not be restored because the recovery did
+    /// not reduce the window or an ECN mark justified the reduction.
     limits: Option<(f64, f64)>,
     /// SND.UNA at the reduction.
     una: u64,
@@ -94,7 +94,7 @@ impl ReorderingWindow {
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 
-    /// Adds a step, at most once per RTT, because a segment that had been declared lost arrived as a duplicate.
+    /// Adds a step, but at most one per RTT, because a segment that had been declared lost arrived as a duplicate.
     pub(super) fn grow(&mut self, una: u64, max: u64) {
         if una >= self.round {
             self.steps = (self.steps + 1).min(MAX_STEPS);

@@ -151,7 +151,7 @@ fn linux_a_timeout_in_a_recovery_keeps_ssthresh_and_recent_segments() {
     assert_eq!(sender.rack.state(), CongestionState::Loss);
 }
 
-/// After an undo (tcp_undo_cwnd_reduction), the window is at least prior_cwnd, and the threshold at least
+/// After an undo (tcp_undo_cwnd_reduction), the window is at least prior_cwnd, and the threshold is at least
 /// prior_ssthresh, which is three quarters of the window in congestion avoidance (tcp_current_ssthresh): 50 + 25 of 101
 /// segments.
 #[test]
@@ -181,7 +181,7 @@ fn linux_an_ecn_echo_keeps_the_reduction_of_a_recovery_that_is_undone() {
     assert_eq!(sender.windows().1, 50);
 }
 
-/// tcp_rack_reo_wnd: min(min_rtt / 4 * steps, srtt), where steps grow to 255.
+/// tcp_rack_reo_wnd: the window is min(min_rtt / 4 * steps, srtt), where the number of steps grows up to 255.
 #[test]
 fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     let (min_rtt, srtt) = (Span::millis(100), Some(Span::millis(260)));

@@ -2,7 +2,7 @@
 
 use crate::ranges::Ranges;
 
-/// Bytes covered by SACK blocks, and the byte up to which holes have been retransmitted.
+/// Bytes covered by SACK blocks, and the byte below which all holes have been retransmitted.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     una: u64,
@@ -54,8 +54,8 @@ impl Board {
         self.high_rxt = self.high_rxt.max(end);
     }
 
-    /// Forgets all SACKed data after a timeout (RFC 2018 section 8). `una` is SND.UNA, because ACKs on the fast path do not call
-    /// `update`.
+    /// Discards all SACK information after a timeout (RFC 2018 section 8). `una` is SND.UNA; it is passed because ACKs
+    /// on the fast path do not call `update`.
     pub fn clear(&mut self, una: u64) {
         self.sacked.clear();
         self.una = una;

@@ -41,9 +41,10 @@ enum SackPhase {
     /// A duplicate ACK without evidence of a loss arrived: one new segment is sent per delivered segment (section 5,
     /// step 3).
     Limited,
-    /// Loss recovery, until all data below this byte (RecoveryPoint) are acknowledged.
+    /// Loss recovery, which lasts until all data below this byte (RecoveryPoint) are acknowledged.
     Recovery(u64),
-    /// After a timeout, until all data below this byte are acknowledged; no recovery starts before that (section 5.1).
+    /// Repair after a timeout, until all data below this byte are acknowledged; no recovery starts before that (section
+    /// 5.1).
     Loss(u64),
 }
 
@@ -222,8 +223,8 @@ impl Rfc6675 {
         self.pipe = self.board.pipe(flight.max, self.lost);
     }
 
-    /// Returns the last missing segment, at most once per recovery, after its first transmission could have been
-    /// acknowledged (NextSeg, rule 4).
+    /// Returns the last missing segment, but at most once per recovery, and only after its first transmission could
+    /// have been acknowledged (NextSeg, rule 4).
     fn rescued(&self, flight: &Flight) -> Option<(u64, u32)> {
         self.rescue.filter(|&end| flight.una > end)?;
         let (start, end) = self.board.last_hole(flight.max)?;
