@@ -497,8 +497,15 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
     )
     other, _ = rules(base.with_(**{"switch.buffer": "4 MB", "switch.policy": "codel", "tcp.congestion": "bbr"}))
     assert other.startswith(
-        f"{rule}4 MB; the rule is for controls that reduce their window by loss, not for bbr; codel "
+        f"{rule}4 MB; the rule does not hold here: it is for controls that reduce their window by loss, not for bbr; "
+        "codel "
     )
+    # A buffer of the rule's size does not agree with it if its conditions do not hold.
+    few = base.with_(**{"switch.buffer": "6 MB", "switch.policy": "fq-codel", "network.sources": 1})
+    assert list(rules(few)) == [
+        "B = C RTT / sqrt(n) of 1 long flow: 7.5 MB; the buffer has 6 MB; the rule does not hold here: fq-codel keeps "
+        "the queue below the buffer; 1 long flow instead of the 50 or more whose windows are independent"
+    ]
     assert not list(rules(base.with_(**{"switch.buffer": "unlimited"})))
     assert not list(rules(Scenario()))
 

@@ -56,11 +56,12 @@ def _of_buffer(
     found = bytes_of(trunk["buffer"], packet)
     rule = pipe / math.sqrt(len(flows))
     text = f"B = C RTT / sqrt(n) of {_long(flows)}: {_size(rule)}; the buffer has {_size(found)}"
-    reasons = list(_exceptions(trunk, flows, pipe / packet))
-    if rule / AGREES <= found <= rule * AGREES:
+    if reasons := list(_exceptions(trunk, flows, pipe / packet)):
+        yield f"{text}; the rule does not hold here: {'; '.join(reasons)}"
+    elif rule / AGREES <= found <= rule * AGREES:
         yield f"{text}, which agrees"
     else:
-        yield f"{text}; {'; '.join(reasons) or 'other goals and traffic decide'}"
+        yield f"{text}; other goals and traffic decide"
 
 
 def _of_losses(
@@ -134,12 +135,12 @@ def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], pa
     """Yields the conditions of the rule that are not satisfied."""
     kinds = {_kind(flow["tcp"]["congestion"]) for flow in flows}
     if other := sorted(kinds - set(_LOSS_BASED)):
-        yield f"the rule is for controls that reduce their window by loss, not for {', '.join(other)}"
+        yield f"it is for controls that reduce their window by loss, not for {', '.join(other)}"
     policy = _kind(trunk["policy"])
     if policy != "tail-drop":
         yield f"{policy} keeps the queue below the buffer"
     if len(flows) < MANY:
-        yield f"with fewer than {MANY} flows, their windows are synchronized"
+        yield f"{_long(flows)} instead of the {MANY} or more whose windows are independent"
     if packets < 10 * len(flows):
         yield f"{packets / len(flows):.0f} packets per flow in flight are few, so timeouts dominate"
 
