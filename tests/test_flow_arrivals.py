@@ -184,6 +184,8 @@ def test_tables_agree_with_each_other(crowd: Result) -> None:
     assert (done["slowdown"] >= 1 - 1e-9).all()
     table = slowdowns(rows)
     whole = table[(table["flow"] == "web") & (table["size"] == "all")].iloc[0]
+    times_s = (done["completion_s"] - done["arrival_s"])[done["flow"] == "web"]
+    assert [whole[name] for name in ("median_time_s", "p95_time_s")] == pytest.approx([*times_s.quantile([0.5, 0.95])])
     assert whole["mean"] == pytest.approx(done["slowdown"][done["flow"] == "web"].mean())
     assert table[table["size"] != "all"].groupby("flow")["flows"].sum().to_dict() == {
         name: row["arrived"] for name, row in arrived.items()
@@ -304,7 +306,8 @@ def test_commands_show_and_write_the_tables(tmp_path: Path) -> None:
     file.write_text(_scenario(duration="3 s").to_toml())
     shown = run("run", str(file), "--no-store", "--csv", str(tmp_path / "out"))
     assert shown.returncode == 0, shown.stderr
-    assert "slowdown" in shown.stdout
+    assert "slowdown of" in shown.stdout
+    assert "times from arrival to completion, of complete flows" in shown.stdout
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"arrived.csv", "completions.csv", "slowdowns.csv"} <= names
     drawn = run("plot", str(tmp_path / "out"), "slowdowns", "-o", str(tmp_path / "slowdowns.svg"))

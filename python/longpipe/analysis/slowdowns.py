@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 QUANTILES: Final = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+# Quantiles of the completion time.
+TIMES: Final = {"median_time_s": 0.5, "p95_time_s": 0.95}
 # Columns of `slowdowns`.
-COLUMNS: Final = ("flow", "size", "flows", "completed", "mean_time_s", "mean", "low", "high", *QUANTILES)
+COLUMNS: Final = ("flow", "size", "flows", "completed", "mean_time_s", *TIMES, "mean", "low", "high", *QUANTILES)
 # Columns of `Result.completions`.
 COMPLETIONS: Final = ("flow", "size_bytes", "arrival_s", "completion_s", "slowdown")
 # Bounds of the size classes [bytes], and the name of the class that contains all sizes.
@@ -26,6 +28,8 @@ ALL: Final = "all"
 # Number of batches of consecutive flows whose means give an interval, and minimum number of flows per batch.
 BATCHES: Final = 20
 _LEAST: Final = 10
+# Minimum number of complete flows for an interval.
+LEAST_FLOWS: Final = BATCHES * _LEAST
 # Quantile of Student's t with BATCHES - 1 degrees of freedom for a two-sided interval of 95 %.
 _T: Final = 2.093
 
@@ -57,10 +61,11 @@ def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Fl
 def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:
     """Returns, by flow and size class, the number of flows, their mean completion time, and their slowdown.
 
-    `completions` is `Result.completions`. `mean`, the bounds `low` and `high` of its 95 % confidence interval, and the
-    quantiles are those of the slowdown. The interval is computed from the means of 20 batches of flows in the order of
-    arrival, because consecutive flows compete with each other and so are correlated; it is NaN for fewer than 200
-    flows. Flows that are not complete at the end of the run are included only in `flows`.
+    `completions` is `Result.completions`. Completion times are in seconds: mean, median and 95th percentile. `mean`,
+    the bounds `low` and `high` of its 95 % confidence interval, and the quantiles are those of the slowdown. The
+    interval is computed from the means of 20 batches of flows in the order of arrival, because consecutive flows
+    compete with each other and so are correlated; it is NaN for fewer than 200 flows. Flows that are not complete at
+    the end of the run are included only in `flows`.
     """
     import pandas as pd
 
@@ -95,11 +100,12 @@ def _row(own: pd.DataFrame) -> dict[str, Any]:
     mean = float(slowdown.mean()) if len(done) else math.nan
     low, high = _interval(slowdown)
     quantiles = {name: float(done["slowdown"].quantile(share)) for name, share in QUANTILES.items()}
-    time_s = float((done["completion_s"] - done["arrival_s"]).mean())
+    time_s = done["completion_s"] - done["arrival_s"]
     return {
         "flows": len(own),
         "completed": len(done),
-        "mean_time_s": time_s,
+        "mean_time_s": float(time_s.mean()),
+        **{name: float(time_s.quantile(share)) for name, share in TIMES.items()},
         "mean": mean,
         "low": low,
         "high": high,

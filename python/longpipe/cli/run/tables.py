@@ -12,7 +12,7 @@ from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
 from longpipe.analysis.heads import heads
 from longpipe.analysis.limits import FlowLimit, limit_lines, notes
-from longpipe.analysis.slowdowns import ALL
+from longpipe.analysis.slowdowns import ALL, LEAST_FLOWS, TIMES
 from longpipe.analysis.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
 from longpipe.analysis.web import QUANTILES
 from longpipe.cli.console import show_table
@@ -43,16 +43,17 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
-    of_parts = {
-        "vbr": _vbr,
-        "datagrams": _datagrams,
-        "relays": _relays,
-        "stacks": _stacks,
-        "programs": _programs,
-        "slowdowns": _slowdowns,
-        "videos": _videos,
-    }
-    for part, table_of in of_parts.items():
+    of_parts = (
+        ("vbr", _vbr),
+        ("datagrams", _datagrams),
+        ("relays", _relays),
+        ("stacks", _stacks),
+        ("programs", _programs),
+        ("slowdowns", _completion_times),
+        ("slowdowns", _slowdowns),
+        ("videos", _videos),
+    )
+    for part, table_of in of_parts:
         if rows := records(result.part(part)):
             tables.append(table_of(rows, most_flows))
     if classes := records(result.part("response_times")):
@@ -217,22 +218,40 @@ def _programs(programs: list[Row], max_rows: float) -> Table:
     return _captioned(table, min(max_rows, len(programs)), len(programs), "programs")
 
 
-def _slowdowns(rows: list[Row], max_rows: float) -> Table:
-    """Returns completion times and slowdowns of arriving flows, with the interval of the mean if known.
+def _completion_times(rows: list[Row], max_rows: float) -> Table:
+    """Returns the numbers and completion times of arriving flows, by size if there are at most `max_rows` flows."""
+    table = _table(
+        "arriving\nflows", "size", "flows", "complete", *(f"{name}\n[s]" for name in ("mean", "median", "95 %"))
+    )
+    shown, flows = _by_size(rows, max_rows)
+    for row in shown:
+        # Runs that earlier versions stored have only the mean.
+        times = (row.get(name) for name in ("mean_time_s", *TIMES))
+        cells = ("-" if time is None else f"{time:.4g}" for time in times)
+        table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), *cells)
+    _captioned(table, min(max_rows, flows), flows, "flows with arriving flows")
+    return _noted(table, "times from arrival to completion, of complete flows")
 
-    They are listed by size, unless the scenario has more than `max_rows` flows.
-    """
+
+def _slowdowns(rows: list[Row], max_rows: float) -> Table:
+    """Returns slowdowns of arriving flows, by size as `_completion_times`, with the interval of the mean if known."""
+    shown, _ = _by_size(rows, max_rows)
+    known = any(row["low"] is not None for row in shown)
+    table = _table("slowdown of\nflows", "size", "mean", *["±"] * known, "median", "95 %", "99 %")
+    for row in shown:
+        mean, *quantiles = (
+            "-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", *QUANTILES_OF_SLOWDOWNS)
+        )
+        margin = "-" if row["low"] is None else f"{(row['high'] - row['low']) / 2:.2f}"
+        table.add_row(row["flow"], row["size"], mean, *[margin] * known, *quantiles)
+    table = _noted(table, "completion time, divided by the time over the idle path")
+    return _noted(table, f"±: 95 % interval of the mean, from {LEAST_FLOWS} flows on") if known else table
+
+
+def _by_size(rows: list[Row], max_rows: float) -> tuple[list[Row], int]:
+    """Returns the rows to show, without classes of sizes for more than `max_rows` flows, and the number of flows."""
     whole = [row for row in rows if row["size"] == ALL]
-    rows = rows if len(whole) <= max_rows else whole[: int(max_rows)]
-    heads = ("arriving\nflows", "size", "flows", "complete", "mean time\n[s]", "mean\nslowdown")
-    table = _table(*heads, *QUANTILES_OF_SLOWDOWNS)
-    for row in rows:
-        shown = ["-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", *QUANTILES_OF_SLOWDOWNS)]
-        if row["low"] is not None:
-            shown[0] += f" ± {(row['high'] - row['low']) / 2:.2f}"
-        time = "-" if (mean_s := row["mean_time_s"]) is None else f"{mean_s:.4g}"
-        table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), time, *shown)
-    return _captioned(table, min(max_rows, len(whole)), len(whole), "flows with arriving flows")
+    return (rows if len(whole) <= max_rows else whole[: int(max_rows)]), len(whole)
 
 
 def _videos(flows: list[Row], max_rows: float) -> Table:
@@ -252,9 +271,7 @@ def _web(classes: list[Row]) -> Table:
         waits = (row[name] for name in QUANTILES)
         shown = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
         table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
-    table.caption = "from a request to its file's last byte; -: beyond the run"
-    table.caption_justify = "left"
-    return table
+    return _noted(table, "from a request to its file's last byte; -: beyond the run")
 
 
 def _table(first: str, *others: str) -> Table:
@@ -277,4 +294,11 @@ def _captioned(table: Table, shown: float, rows: int, what: str) -> Table:
     if rows > shown:
         table.caption = f"{shown} of {rows} {what}; --all shows all"
         table.caption_justify = "left"
+    return table
+
+
+def _noted(table: Table, line: str) -> Table:
+    """Adds a line to the table's caption."""
+    table.caption = f"{table.caption}\n{line}" if table.caption else line
+    table.caption_justify = "left"
     return table
