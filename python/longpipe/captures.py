@@ -95,7 +95,7 @@ def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]
 
 
 def problems(captures: tuple[Capture, ...]) -> tuple[str, ...]:
-    """Returns a line per incomplete capture."""
+    """Returns one line for each incomplete capture."""
     return tuple(
         f"capture {capture.place}: {capture.path} is incomplete ({capture.error}); the run itself is complete"
         for capture in captures

@@ -56,7 +56,7 @@ def in_notebook() -> bool:
 
 
 class Bar:
-    """Context of a long operation in a notebook: a progress bar that appears after a second and is then removed."""
+    """Context for a long operation in a notebook: a progress bar that appears after a second and is then removed."""
 
     def __init__(self, name: str) -> None:
         self._name, self._began_s = name, time.monotonic()

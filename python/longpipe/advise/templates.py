@@ -21,7 +21,7 @@ DURATION: Final = "60 s"
 # codec, playout and the remote network.
 CALL_QUEUEING: Final = TIME.parse("60 ms")
 CALL_LOSS: Final = "1 %"
-# Page time of users, which is minimised.
+# Objective to minimise: the page time of users.
 OBJECTIVE: Final = "web.p95"
 
 _SCENARIO: Final = """\

@@ -40,7 +40,7 @@ def advise(
         Path | None,
         typer.Argument(
             metavar="[FILE.toml]",
-            help="Scenario; `longpipe init` writes one. Not needed with --gateway.",
+            help="Scenario file; `longpipe init` writes one. Not needed with --gateway.",
             show_default=False,
         ),
     ] = None,

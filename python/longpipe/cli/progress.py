@@ -26,7 +26,7 @@ FEWEST_RUNS = 8
 
 
 class _Shown:
-    """Context of a long operation; `_show` displays the bar on a terminal after a delay."""
+    """Context for a long operation; `_show` displays the bar on a terminal after a delay."""
 
     def __init__(self, name: str, **fields: Any) -> None:  # noqa: ANN401 - further fields of the columns
         self._name = name
@@ -60,7 +60,7 @@ class _Shown:
 
 
 class Waiting:
-    """Context of work of unknown length; after a second it shows the current activity on a terminal."""
+    """Context for work of unknown length; after a second it shows the current activity on a terminal."""
 
     def __init__(self, doing: str) -> None:
         self._console = Console(stderr=True)
@@ -81,7 +81,7 @@ class Waiting:
 
 
 class RunBar(_Shown):
-    """Context of one run; `update` is its progress callback."""
+    """Context for one run; `update` is its progress callback."""
 
     def _columns(self) -> Sequence["ProgressColumn"]:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -95,7 +95,7 @@ class RunBar(_Shown):
 
 
 class Bar(_Shown):
-    """Context of a campaign; `update` is its progress callback and shows runs, rate, remaining time and failures."""
+    """Context for a campaign; `update` is its progress callback and shows runs, rate, remaining time and failures."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, runs="", failed="")

@@ -9,7 +9,7 @@ import numpy as np
 
 from longpipe import _core
 
-# Records that are passed to hooks, by hook.
+# Types of the records that are passed to hooks, by hook.
 _RECORDS: Final = {
     "on_ack": _core.Ack,
     "on_interval": _core.Interval,

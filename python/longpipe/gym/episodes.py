@@ -1,4 +1,4 @@
-"""Episodes of several environments that take their steps together, the common part of all interfaces."""
+"""Episodes of several environments that take their steps together; all interfaces share this part."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -108,7 +108,7 @@ def observation(asked: str | Observation | Callable[[Features], Array]) -> Obser
 
 
 def _aurora_reward(features: Features) -> Array:
-    """Returns PCC-RL's reward: 10 per packet/s, -1000 per second of mean RTT, -2000 times the share lost; / 1000."""
+    """Returns PCC-RL's reward: (10 * packets/s - 1000 * mean RTT [s] - 2000 * share lost) / 1000."""
     throughput = ratio(_receive_rate(features), 8 * features.mss, 0.0)
     return np.asarray(0.001 * (10 * throughput - 1000 * features.rtt - 2000 * features.loss_rate))
 

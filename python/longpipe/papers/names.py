@@ -1,4 +1,4 @@
-"""Names of factor levels as in the papers."""
+"""Names of factor levels, as the papers write them."""
 
 from typing import Final
 

@@ -90,14 +90,14 @@ class Paper(ABC):
 
     @abstractmethod
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing experiments with seeds 1 to `seeds`, and compares."""
+        """Runs the missing experiments with seeds 1 to `seeds`, and compares the results with the paper."""
 
     @abstractmethod
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs missing variants; `folder` may contain a reproduction, whose differences they explain."""
+        """Runs the missing variants; `folder` may contain a reproduction, whose differences they explain."""
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing experiments of the extension."""
+        """Runs the missing experiments of the extension."""
         raise NotImplementedError
 
     @abstractmethod

@@ -30,15 +30,15 @@ class ReplicatedPaper(Replication):
     """A paper that is reproduced by replicating its experiments with several seeds."""
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing experiments with seeds 1 to `seeds`, and compares."""
+        """Runs the missing experiments with seeds 1 to `seeds`, and compares the results with the paper."""
         return findings.of_reproduction(reproduce(self, seeds, runner))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs missing variants; `folder` may contain a reproduction, whose differences they explain."""
+        """Runs the missing variants; `folder` may contain a reproduction, whose differences they explain."""
         return findings.of_sensitivity(self, sensitivity(self, seeds, runner), folder)
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing experiments of the extension."""
+        """Runs the missing experiments of the extension."""
         if self.beyond is None:
             return super().go_beyond(seeds, runner)
         return findings.of_beyond(self.beyond, reproduce_beyond(self, self.beyond, seeds, runner))

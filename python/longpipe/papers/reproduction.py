@@ -109,7 +109,7 @@ class Reproduction:
 
 
 def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
-    """Runs missing experiments of a paper with seeds 1 to `seeds`, and compares."""
+    """Runs the missing experiments of a paper with seeds 1 to `seeds`, and compares the results with the paper."""
     began = time.monotonic()
     experiments = paper.experiments()
     single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
@@ -149,7 +149,7 @@ def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
 
 
 def reproduce_beyond(paper: Replication, beyond: Beyond, seeds: int, runner: Runner) -> pd.DataFrame:
-    """Runs missing experiments of an extension. Returns a row per run: factors, `seed`, the paper's measures."""
+    """Runs the missing experiments of an extension. Returns a row per run: factors, `seed`, the paper's measures."""
     planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]
     runner.complete((e.replicated, seed) for e, seed in planned)
     return _frame(

@@ -138,7 +138,7 @@ class Dumbbell(Model):
 
     @property
     def sent_back(self) -> list[bool]:
-        """Returns for each flow whether its data go from sink to source."""
+        """Returns, for each flow, whether its data go from sink to source."""
         if self.group is None:
             return [False] * self.sources
         return [group.direction == "back" for group in self.group for _ in group.flows]
@@ -192,21 +192,22 @@ class Link(Model):
         default=None, description="Delay from the second node to the first [time]; equal to delay if absent"
     )
     buffer: Buffer | None = Field(
-        default=None, description="Buffer of its switch ports [cells, packets, bytes, BDP or time]"
+        default=None, description="Buffer of the link's switch ports [cells, packets, bytes, BDP or time]"
     )
     return_buffer: Buffer | None = Field(
         default=None,
         description="Buffer of the second node's port [cells, packets, bytes, BDP or time]; equal to buffer if absent ",
     )
-    policy: Part[Policy | None] = part(default=None, description="Queue discipline of its switch ports")
+    policy: Part[Policy | None] = part(default=None, description="Queue discipline of the link's switch ports")
     return_policy: Part[Policy | None] = part(
         default=None, description="Queue discipline of the second node's port; equal to policy if absent"
     )
     host_policy: Part[Policy | None] = part(
-        default=None, description="Queue discipline of its hosts' interfaces; tail drop if absent"
+        default=None, description="Queue discipline of the link's host interfaces; tail drop if absent"
     )
     host_buffer: Buffer | None = Field(
-        default=None, description="Buffer of its hosts' interfaces [packets, bytes, BDP or time]; unlimited if absent"
+        default=None,
+        description="Buffer of the link's host interfaces [packets, bytes, BDP or time]; unlimited if absent",
     )
     loss: Part[Loss] = part(
         default=NoLoss.unchecked(), description="Injected losses, from the first node to the second"

@@ -1,4 +1,4 @@
-"""Common parts of user-defined congestion controllers, files or classes."""
+"""Common parts of user-defined congestion controllers, which are files or classes."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The part of a run that means exclude."""
+"""The warm-up: the initial part of a run that means exclude."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ GROUPS: Final = 8
 FEWEST: Final = 4
 # Two-sided 95 % quantiles of Student's t for 3, 4, ... degrees of freedom; the last one also serves for more.
 _T: Final = (3.18, 2.78, 2.57, 2.45, 2.36)
-# Work, time and number of runs.
+# Work, time and number of some runs.
 _Group = tuple[float, float, float]
 _NOTHING: Final[_Group] = (0.0, 0.0, 0.0)
 

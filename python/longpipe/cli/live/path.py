@@ -64,7 +64,7 @@ def _joined(args: Sequence[str]) -> list[str]:
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario; `longpipe init` writes one.")],
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one.")],
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND ...]", help="Program at the first flow's sender. \\[default: a shell]"),

@@ -52,7 +52,7 @@ class Dialect(StrEnum):
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario; `longpipe init` writes one.")],
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one.")],
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
     changes: Annotated[
         list[str] | None,

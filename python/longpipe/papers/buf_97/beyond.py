@@ -21,7 +21,7 @@ CURVE: Final = ["network", "tcp", "sources"]
 # Duration: 200 RTTs over the LEO links, and the paper's 100 s over GEO, where the start-up takes 20 RTTs.
 DURATIONS: Final = {"leo": "10 s", "multi-leo": "30 s", "geo": "100 s"}
 
-# As in the paper's replications, with starts spread over a second, so that 1000 sources do not start as one burst.
+# As in the paper's replications, but with starts spread over a second, so that 1000 sources do not start as one burst.
 DRAWN: Final[dict[str, object]] = {
     "switch.ties": "random",
     "tcp.timer.phase": {"kind": "per-flow"},

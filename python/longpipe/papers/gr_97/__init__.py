@@ -83,8 +83,8 @@ BASE: Final = Scenario().with_(
             "initial_rto": "30 ticks",
         },
         "tcp.ack": {"kind": "immediate"},
-        # Fitted, because its Reno and SACK on the LAN have nearly as many timeouts as Vanilla, unlike in the authors'
-        # paper of 1996.
+        # These settings are fitted, because the paper's Reno and SACK on the LAN have nearly as many timeouts as
+        # Vanilla, unlike in the authors' paper of 1996.
         "tcp.fast_retransmit_interval": "200 ms",
         "tcp.reno.inflate_always": True,
         "start": {"kind": "fixed", "at": "0 s"},

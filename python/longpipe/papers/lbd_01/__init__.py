@@ -33,15 +33,15 @@ class TransferPaper(Paper):
         return SEED
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing transfers, records some over time, and compares; `seeds` has no effect."""
+        """Runs the missing transfers, records some over time, and compares results; `seeds` has no effect."""
         return text.of_reproduction(self, reproduce(runner))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs missing variants; neither `seeds` nor `folder` has an effect."""
+        """Runs the missing variants; neither `seeds` nor `folder` has an effect."""
         return text.of_sensitivity(sensitivity(runner))
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing transfers of the extension; `seeds` has no effect."""
+        """Runs the missing transfers of the extension; `seeds` has no effect."""
         return text.of_beyond(reproduce_beyond(runner))
 
     def grids(self, results: Results) -> tuple[Grid, ...]:

@@ -61,7 +61,10 @@ def transfers() -> list[LongTransfer]:
 
 
 def reproduce_beyond(runner: Runner) -> pd.DataFrame:
-    """Runs missing transfers. Returns a row for each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, measures."""
+    """Runs the missing transfers.
+
+    Returns a row for each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, measures.
+    """
     planned = transfers()
     jobs = [(transfer.scenario(), SEED) for transfer in planned]
     runner.complete(jobs)

@@ -90,7 +90,7 @@ def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN
 
 
 def reproduce(runner: Runner) -> TransferReproduction:
-    """Runs missing transfers of the paper, records some of them over time, and compares."""
+    """Runs the missing transfers of the paper, records some over time, and compares the results with the paper."""
     began = time.monotonic()
     planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
     in_all = len(planned) + len(WATCHED)
@@ -133,7 +133,7 @@ def scenarios() -> pd.DataFrame:
 
 
 def measured(planned: list[Transfer], runner: Runner) -> pd.DataFrame:
-    """Runs missing transfers. Returns a row of results for each transfer."""
+    """Runs the missing transfers. Returns a row of results for each transfer."""
     jobs = [(transfer.scenario(), SEED) for transfer in planned]
     runner.complete(jobs)
     return pd.DataFrame(

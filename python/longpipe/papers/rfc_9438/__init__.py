@@ -34,15 +34,15 @@ class TablePaper(Paper):
         return SEED
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing connections, and compares; `seeds` has no effect."""
+        """Runs the missing connections, and compares the results with the RFC; `seeds` has no effect."""
         return text.of_reproduction(self, reproduce(runner, self.tables))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs missing variants; neither `seeds` nor `folder` has an effect."""
+        """Runs the missing variants; neither `seeds` nor `folder` has an effect."""
         return text.of_sensitivity(sensitivity(runner))
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs missing points of the sweep of loss rates; `seeds` has no effect."""
+        """Runs the missing points of the sweep of loss rates; `seeds` has no effect."""
         return text.of_beyond(reproduce_beyond(runner))
 
     def grids(self, results: Results) -> tuple[Grid, ...]:

@@ -46,7 +46,7 @@ def scenario(control: str, loss: float) -> Scenario:
 
 
 def reproduce_beyond(runner: Runner) -> pd.DataFrame:
-    """Runs missing points. Returns a row per run: `loss`, `control`, `seed`, `goodput_mbps`, `timeouts`."""
+    """Runs the missing points. Returns a row per run: `loss`, `control`, `seed`, `goodput_mbps`, `timeouts`."""
     planned = [(control, loss, seed) for control, loss, seed in product(CONTROLS, LOSSES, SEEDS)]
     jobs = [(scenario(control, loss), seed) for control, loss, seed in planned]
     runner.complete(jobs)

@@ -65,7 +65,7 @@ def _row(one: dict[Any, Any]) -> dict[str, Any]:
 
 
 def reproduce(runner: Runner, tables: tuple[str, ...]) -> TableReproduction:
-    """Runs missing connections of some tables, and compares."""
+    """Runs the missing connections of some tables, and compares the results with the RFC."""
     began = time.monotonic()
     rows = published().rename(columns={"window": "published"})
     rows = rows[rows["table"].isin(tables)].reset_index(drop=True)

@@ -25,7 +25,7 @@ STYLES: Final = {
 
 
 def show(found: Mapping[str, list[Answer]], console: Console) -> None:
-    """Prints each conclusion with verdict, evidence and reason, and the number of conclusions by verdict."""
+    """Prints each conclusion with its verdict, evidence and reason, and the number of conclusions by verdict."""
     for document, answers in found.items():
         console.print(document, style="bold", highlight=False)
         stated = {one.id: one.text for one in statements(document)}

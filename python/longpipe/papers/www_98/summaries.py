@@ -81,7 +81,7 @@ def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns the mean absolute error of the replicated means by link, and their mean difference from the published."""
+    """Returns, by link, the mean absolute error of the replicated means, and their mean deviation from the paper's."""
     found = []
     for network, group in rows.groupby("network", sort=False):
         numbers: dict[str, object] = {"network": network}
