@@ -416,6 +416,30 @@ def test_bad_options_are_rejected_in_one_line(options: list[str], message: str, 
     assert not (tmp_path / "results").exists()
 
 
+def test_another_question_does_not_replace_an_answer(tmp_path: Path) -> None:
+    """A directory is used again only by the same question."""
+    (tmp_path / "link.toml").write_text(LINK)
+    common = (
+        "advise",
+        "link.toml",
+        "--choose",
+        "switch.policy=tail-drop,fq-codel",
+        "--first",
+        "3",
+        "--budget",
+        "6 runs",
+    )
+    folders = []
+    for objective in ("efficiency", "flow:bulk*.throughput", "efficiency"):
+        done = run(*common, "--maximise", objective, "--workers", "1", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        folders.append(Path(done.stdout.strip().splitlines()[-1].rpartition(": ")[2]))
+    assert [one.name for one in folders] == ["advise-link", "advise-link-2", "advise-link"]
+    pages = [(tmp_path / one / "report.html").read_text() for one in folders]
+    assert "flow:bulk*.throughput" not in pages[0]
+    assert "flow:bulk*.throughput" in pages[1]
+
+
 def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     (tmp_path / "link.toml").write_text(LINK)
     options = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -90,6 +91,13 @@ class Question:
             if one.field in chosen:
                 raise ScenarioError(f"--uncertain: {one.field!r} has other values by --choose or --uncertain")
             chosen.add(one.field)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash in which questions differ if any of their settings does."""
+        settings = [(name, value) for name, value in vars(self).items() if name in self.__dataclass_fields__]
+        settings[0] = ("base", self.base.digest())
+        return hashlib.sha256(repr(settings).encode()).hexdigest()
 
     @cached_property
     def design(self) -> Design:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Maximum number of alternatives in the terminal's table; the page and the CSV file contain all.
 MOST_ROWS = 12
+# File that identifies the question whose answer is in a directory.
+QUESTION = "question.sha256"
 
 
 def advise(
@@ -141,7 +143,8 @@ def advise(
             "--out",
             "-o",
             metavar="DIR",
-            help="Directory for page and tables. \\[default: results/advise-NAME]",
+            help="Directory for page and tables. \\[default: results/advise-NAME, with a number if another question's "
+            "answer is there]",
             show_default=False,
         ),
     ] = None,
@@ -185,7 +188,7 @@ def advise(
     )  # fmt: skip
     question.check()
     spending = Budget.parse(budget)
-    folder = out or Path("results") / f"advise-{question.base.name}"
+    folder = out or _folder(question)
     check_directory("--out", folder)
     warn_of_design(question.design)
     with opened_store(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
@@ -196,8 +199,24 @@ def advise(
         write_text(folder / "choice.toml", question.design.scenarios[answer.choice].to_toml())
     write_text(folder / "alternatives.csv", alternatives(answer).to_csv(index=False))
     write_text(folder / "runs.csv", runs(answer).to_csv(index=False))
+    write_text(folder / QUESTION, question.digest)
     write_text(folder / "report.html", page(answer, command, stored=not no_store))
     _show(answer, folder, command, stored=not no_store)
+
+
+def _folder(question: Question) -> Path:
+    """Returns the first directory without the answer of another question: results/advise-NAME, advise-NAME-2, ..."""
+    folder = Path("results") / f"advise-{question.base.name}"
+    number = 1
+    while (folder / "report.html").exists() and not _is_of(folder, question):
+        number += 1
+        folder = folder.with_name(f"advise-{question.base.name}-{number}")
+    return folder
+
+
+def _is_of(folder: Path, question: Question) -> bool:
+    kept = folder / QUESTION
+    return kept.is_file() and kept.read_text(encoding="utf-8", errors="replace") == question.digest
 
 
 def _template(file: Path | None, gateway: str | None, rtt: str, users: int, calls: int) -> Template | None:
