@@ -275,7 +275,7 @@ class _Packets:
 
 
 def _ranges(numbers: list[int]) -> list[list[int]]:
-    """Returns ascending numbers as ranges: a list of first and last number, or of a single number."""
+    """Returns ascending numbers as ranges: lists of the first and the last number, or of a single number."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][-1] + 1:

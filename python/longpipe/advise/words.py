@@ -74,7 +74,7 @@ def _progress(answer: Answer) -> str:
 
 
 def _continuation(answer: Answer, *, stored: bool) -> str:
-    """Returns what to do after the end of a budget."""
+    """Returns a suggestion of what to do after the budget is spent."""
     if not answer.advice.budget:
         return "a larger --zone needs fewer replications."
     if stored:

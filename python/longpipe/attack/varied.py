@@ -30,7 +30,7 @@ class Varied:
 
     @classmethod
     def table(cls, field: str, value: object, option: str) -> Varied:
-        """Returns a field with a table or list, in which texts such as "1..50 ms" become ranges."""
+        """Returns a field whose value is a table or a list, in which texts such as "1..50 ms" become ranges."""
         return cls(field, _with_ranges(value, option))
 
     @cached_property

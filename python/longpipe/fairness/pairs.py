@@ -1,4 +1,4 @@
-"""Runs of all pairs of senders over a set of paths, and of each sender alone."""
+"""Simulates all pairs of senders over a set of paths, and each sender alone."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         return self._episodes.observations()[0], {}
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Takes a step; returns observation, reward, terminated, truncated and information."""
+        """Takes a step; returns the observation, the reward, terminated, truncated and information."""
         rewards, ended, features = self._episodes.step(np.asarray(action), self._active)
         information = {name: float(values[0]) for name, values in measurements(features).items()}
         return self._episodes.observations()[0], float(rewards[0]), False, bool(ended[0]), information

@@ -57,7 +57,7 @@ class Features:
 
 
 def blank(count: int) -> Features:
-    """Returns measurements before the first step."""
+    """Returns the measurements as they are before the first step."""
     return Features(np.zeros((count, len(NAMES))), np.full(count, np.inf), np.zeros(count))
 
 

@@ -114,7 +114,7 @@ def _aurora_reward(features: Features) -> Array:
 
 
 def _orca_reward(features: Features) -> Array:
-    """Returns Orca's reward: throughput - 5 x lost throughput, over the largest throughput, times the delay metric."""
+    """Returns Orca's reward: (throughput - 5 x lost throughput) / largest throughput, times the delay metric."""
     lost = ratio(8 * features.lost, features.duration, 0.0)
     return ratio(features.delivery_rate - 5 * lost, features.highest_delivery_rate, 0.0) * delay_metric(features)
 

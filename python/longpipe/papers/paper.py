@@ -94,7 +94,7 @@ class Paper(ABC):
 
     @abstractmethod
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs the missing variants; `folder` may contain a reproduction, whose differences they explain."""
+        """Runs the missing variants; if `folder` contains a reproduction, they explain its differences."""
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
         """Runs the missing experiments of the extension."""

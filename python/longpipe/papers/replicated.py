@@ -34,7 +34,7 @@ class ReplicatedPaper(Replication):
         return findings.of_reproduction(reproduce(self, seeds, runner))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs the missing variants; `folder` may contain a reproduction, whose differences they explain."""
+        """Runs the missing variants; if `folder` contains a reproduction, they explain its differences."""
         return findings.of_sensitivity(self, sensitivity(self, seeds, runner), folder)
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:

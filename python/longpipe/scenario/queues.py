@@ -1,4 +1,4 @@
-"""Active queue management: disciplines that drop or mark before the buffer is full; RED also in ATM switches."""
+"""Active queue management: disciplines that drop or mark before the buffer is full; ATM switches can also use RED."""
 
 from typing import Annotated, ClassVar, Final, Literal
 

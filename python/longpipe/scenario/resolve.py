@@ -199,7 +199,7 @@ def _tcp_of(traffic: Traffic, tcp: Tcp) -> Tcp:
 def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     fields = {name: getattr(own, name) for name in own.model_fields_set}
     if "congestion" in fields:
-        # Fields of the controller that the flow does not set follow the flow's profile, or else the scenario's.
+        # Fields of the controller that the flow does not set follow the flow's profile, or else the scenario's profile.
         chosen = by_rules(fields.get("profile", tcp.profile), own.congestion, fields.get("vegas", tcp.vegas))
         fields["congestion"] = chosen
         if isinstance(chosen, Vegas):

@@ -317,7 +317,7 @@ class Study:
         from longpipe.analysis.intervals import estimate
 
         check_level(level)
-        # Measures from the caller keep their names.
+        # Measures that the caller defines keep their names.
         study, wanted = self._resolved(names) if measure is None else (self, list(names))
         frame, heads = study.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]

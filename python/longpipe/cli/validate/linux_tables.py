@@ -20,7 +20,7 @@ def linux_tables(
         ),
     ] = None,
 ) -> None:
-    """Regenerate the tables of tests/data/linux by runs of Linux itself. Repeated runs write identical files.
+    """Regenerate the tables of tests/data/linux by running Linux itself. Repeated runs write identical files.
 
     Takes two minutes for controls, an hour for all. Needs Debian's package user-mode-linux.
     """

@@ -1,4 +1,4 @@
-"""`longpipe validate stacks`: CUBIC of longpipe, quinn and noq over random paths, and which of them deviates."""
+"""`longpipe validate stacks`: compares CUBIC in longpipe, quinn and noq over random paths."""
 
 import sys
 from pathlib import Path

@@ -14,7 +14,8 @@ PAIRS: Final = {
 }
 # Minimum and maximum RTT [ms] without queues, of the pairs that always have a route.
 RANGES: Final = {"manila-dalian": (25, 48), "istanbul-nairobi": (47, 70)}
-# Time of the increase and RTTs of the first pair's route [s, ms], and times without a route [s].
+# Time [s] at which the RTT of the first pair's route rises, RTTs [ms] before and after it, and a period [s] without a
+# route.
 JUMP: Final = (33, 96, 111)
 GAP: Final = (155, 165)
 # Numbers are printed as integers.

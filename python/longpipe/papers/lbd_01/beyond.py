@@ -14,7 +14,7 @@ from longpipe.scenario import Scenario
 if TYPE_CHECKING:
     from longpipe.study import Runner
 
-# W* of 11 718, 117 187 and 1 171 875 packets.
+# Rates at which W* is 11 718, 117 187 and 1 171 875 packets.
 RATES_MBPS: Final = (100, 1000, 10_000)
 BUFFERS: Final = (0.25, 0.5, 1.0)
 ROUND_TRIP_MS: Final = 600

@@ -15,7 +15,7 @@ from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS
 TIE: Final = 0.019
 TOLERANCE: Final = "The tolerance of 10 % is longpipe's own."
 
-# Recovery times of two flavors after their first overflow at W* = 640, B = W*/4 [s].
+# Recovery times [s] of two flavors after their first overflow at W* = 640 and B = W*/4.
 RECOVERIES: Final = {"newreno": (8.0, 12.0), "reno": (1.0, 3.0)}
 
 

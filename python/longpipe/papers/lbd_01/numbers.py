@@ -30,7 +30,7 @@ def slopes(courses: Courses) -> pd.DataFrame:
 
 
 def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
-    """Returns the published numbers with `simulated` and `error`, relative to the published one."""
+    """Returns the published numbers with `simulated` and with `error`, which is relative to the published number."""
     table_2 = slopes(courses)
     reno, newreno = (courses[transfer] for transfer in FIGURE_6.values())
 

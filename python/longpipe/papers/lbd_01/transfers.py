@@ -85,7 +85,7 @@ class Transfer:
 
     @property
     def buffer_packets(self) -> int:
-        """Returns B: packets that may wait behind the one in transmission."""
+        """Returns B, the number of packets that may wait behind the one in transmission."""
         return int(self.w_star_packets * self.buffer_bdp)
 
     def scenario(self, **changes: object) -> Scenario:
