@@ -11,10 +11,10 @@ OBJECT = "liblongpipe_stacks.so"
 
 
 class Compile(BuildHookInterface):
-    """Adds the object to the wheel, whose tag names the system and no version of Python."""
+    """Adds the object to the wheel, whose tag names the system but no version of Python."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Runs cargo, in the folder of the checkout's other targets."""
+        """Runs cargo, with a target folder beside the checkout's other targets."""
         root = Path(self.root)
         target = root.parent.parent / "target" / "stacks"
         command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target)]

@@ -137,7 +137,7 @@ impl Environment {
                 Steering::Rate => state.rate = bounded(state.rate * factor, 8.0 * state.mss, MOST * slowest),
                 Steering::Window | Steering::Base => {
                     let (least, most) = (2.0 * state.mss, MOST * slowest * rtt / 8.0);
-                    // A factor of 1 does not change the window of a base controller that has exceeded the bounds.
+                    // A factor of 1 leaves the window of a base controller unchanged even if it exceeds the bounds.
                     if factor != 1.0 || self.steering == Steering::Window {
                         state.window = bounded(state.window * factor, least, most.max(least));
                         state.moved = true;

@@ -99,7 +99,7 @@ fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, LogEntry)>, u
     (log, report.state_hash)
 }
 
-/// Transit time of a packet over the path [ps]: transmission over two links of 1 Gbit/s and one of 8 Mbit/s, and 12 ms
+/// Transit time of a packet over the path [ps]: transmission over two 1 Gbit/s links and one 8 Mbit/s link, and 12 ms
 /// of propagation.
 fn over(payload: u64) -> u64 {
     let bits = 8 * (payload + 28);

@@ -46,7 +46,7 @@ impl Random {
 /// Settings of a new connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Whether packets of the connection can be ECN-marked.
+    /// Whether the connection's packets are ECN-capable.
     pub ecn: bool,
     /// Idle time between the establishment of the connection and its first segment [us].
     pub preconnect_us: u32,

@@ -73,7 +73,7 @@ pub struct Grant {
     pub ssthresh: f64,
     /// Pacing rate [bit/s], or [`SAME_RATE`].
     pub pacing_bps: f64,
-    /// Minimum number of segments that a paced sender sends at one time; 0 means two.
+    /// Minimum number of segments that a paced sender sends at once; 0 means two.
     pub burst_segments: u32,
     /// Reserved; 0.
     pub reserved: u32,

@@ -49,7 +49,7 @@ impl Environments {
         })
     }
 
-    /// Names of the measurements, in the order of their columns.
+    /// Names of the measurements, in the order of the columns.
     #[staticmethod]
     fn features() -> [&'static str; FEATURES.len()] {
         FEATURES

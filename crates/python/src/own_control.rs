@@ -202,7 +202,7 @@ impl InRun {
     }
 }
 
-/// Digest of a class, and names and values of its parameters.
+/// Digest of a class, and the names and values of its parameters.
 type Settings = (String, Vec<(String, String)>);
 
 /// Fills the plug-in slots of a scenario whose digests refer to classes. Returns the classes in use, each with its

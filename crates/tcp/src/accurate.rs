@@ -83,7 +83,7 @@ impl Counter {
         ByteCounts::new(self.unmarked, self.marked)
     }
 
-    /// Records that an ACK is sent; returns its ACE field.
+    /// Records that an ACK is sent, and returns its ACE field.
     pub fn next_ace(&mut self) -> u8 {
         (self.unreported, self.is_due) = (0, false);
         (self.packets % DIVACE) as u8
@@ -116,7 +116,7 @@ impl Default for Feedback {
 
 impl Feedback {
     /// Processes an ACK that is not older than SND.UNA, before `flight` advances. Returns the number of bytes newly
-    /// reported as marked; without byte counters, each marked packet counts as a full segment.
+    /// reported as marked; if there are no byte counters, each marked packet counts as a full segment.
     pub fn take(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
         let mss = u64::from(flight.mss);
         let bytes = if ack.counts.is_some() {

@@ -15,7 +15,7 @@ pub struct CcState {
     pub rtx_queue: Option<RetransmissionQueue>,
     /// Minimum round-trip time measured by the retransmission timer.
     pub least_rtt: Option<Span>,
-    /// Whether the sender has used its full window (cwnd-limited).
+    /// Whether the sender has used its full window, that is, is cwnd-limited.
     pub usage: Usage,
     /// Pacing rate that the controller has set.
     pub pacing: Option<Pacing>,

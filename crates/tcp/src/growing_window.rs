@@ -313,7 +313,7 @@ impl GrowingWindow {
         smoothed.round_trip
     }
 
-    /// Records that an ACK is sent; later segments echo its time. Without timestamps no segment is measured, and
+    /// Records that an ACK is sent; later segments echo its time. If timestamps are off, no segment is measured, and
     /// nothing is recorded, because only measurements remove records.
     #[inline]
     pub fn on_ack(&mut self, now: Time) {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     /// Advertised windows follow tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later
-    /// ACKs multiples of 2048, and the right edge never moves back.
+    /// ACKs offer multiples of 2048 bytes, and the right edge never moves back.
     #[test]
     fn the_advertised_window_is_rounded_up_and_its_edge_never_moves_back() {
         assert_eq!(

@@ -9,7 +9,7 @@ use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AckConfig, PhaseConfig, RecoveryKind, TimerConfig};
 use proptest::prelude::*;
 
-/// Maximum number of events of a run, after which it is stopped. One event may carry a whole window over every link.
+/// A run is stopped after this number of events. One event may carry a whole window over every link.
 const MOST_EVENTS: u64 = 1_000;
 
 fn run(scenario: &Scenario, engine: Engine) -> Option<Report> {

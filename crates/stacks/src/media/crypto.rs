@@ -37,7 +37,7 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// Implementation of all traits of the provider.
+/// Implements all traits of the provider.
 #[derive(Debug)]
 struct Own;
 

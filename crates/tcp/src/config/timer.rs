@@ -28,7 +28,8 @@ pub enum TimerConfig {
         /// If true, the first measurement is increased by one tick (BSD); otherwise each measurement is at least one
         /// tick.
         count_from_one: bool,
-        /// If true, the timer expires on a tick (BSD); otherwise a whole number of tick lengths after it was armed.
+        /// If true, the timer expires on a tick (BSD); otherwise, it expires a whole number of tick lengths after it
+        /// was armed.
         expires_on_tick: bool,
     },
     /// RFC 6298 with a fine-grained clock.
@@ -41,7 +42,8 @@ pub enum TimerConfig {
         max_rto_ps: u64,
         /// RTO before the first measurement [ps].
         initial_rto_ps: u64,
-        /// If true, every segment is timed with the timestamp option (RFC 7323); otherwise one segment at a time.
+        /// If true, every segment is timed with the timestamp option (RFC 7323); otherwise, only one segment is timed
+        /// at a time.
         timestamps: bool,
     },
 }

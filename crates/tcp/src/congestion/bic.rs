@@ -30,7 +30,7 @@ pub struct BicModule {
     per_ack: u32,
 }
 
-/// Largest window that grows like Reno's [segment].
+/// Largest window that grows as Reno's does [segment].
 const LOW_WINDOW: u32 = 14;
 /// Largest growth per round trip (S_max) [segment].
 const MAX_INCREMENT: u32 = 16;

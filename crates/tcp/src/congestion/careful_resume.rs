@@ -17,7 +17,7 @@ use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Source of saved parameters.
+/// Determines where saved parameters come from.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]

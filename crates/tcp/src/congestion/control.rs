@@ -27,7 +27,7 @@ pub trait Control {
     /// Sets the idle time between the establishment of the connection and its first segment. Called before `set_ecn`.
     fn set_preconnect(&mut self, _idle: Span) {}
 
-    /// Sets whether packets of the connection can be ECN-marked.
+    /// Sets whether the connection's packets are ECN-capable.
     fn set_ecn(&mut self, _on: bool) {}
 
     /// Invoked before the first segment if a round-trip time is known from the handshake.
@@ -41,8 +41,9 @@ pub trait Control {
         None
     }
 
-    /// Invoked for every ACK with SEG.ACK >= SND.UNA: with `rack`, before loss recovery processes the ACK, which then uses
-    /// the returned window and threshold; with any other recovery, afterwards. `flight` already reflects the new SND.UNA.
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA. With `rack`, this happens before loss recovery processes the ACK,
+    /// and loss recovery uses the returned window and threshold; with any other recovery algorithm, it happens
+    /// afterwards. `flight` already reflects the new SND.UNA.
     fn on_sample(&mut self, _sample: &AckSample, flight: &Flight) -> CwndUpdate {
         CwndUpdate::unchanged(flight)
     }
@@ -178,7 +179,7 @@ pub struct Ack {
     pub open: bool,
     /// State, after this ACK, of a loss recovery that keeps records.
     pub phase: RecoveryPhase,
-    /// Bytes newly known to have arrived; with records, including those reported by SACK blocks.
+    /// Bytes newly known to have arrived; if records are kept, these include bytes reported by SACK blocks.
     pub delivered: u64,
     /// Bytes lost, as in `AckSummary::lost`; 0 without per-segment records.
     pub lost: u64,

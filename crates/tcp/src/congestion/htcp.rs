@@ -111,7 +111,7 @@ impl Module for HtcpModule {
         self.update_beta(socket);
         self.update_alpha(socket);
         if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
-            // After a reduction, lowers the maximum RTT, so that a change of the route becomes visible.
+            // After a reduction, lowers the maximum RTT, so that a change in the route becomes visible.
             self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
         }
         (socket.snd_cwnd.wrapping_mul(self.beta) / ONE).max(2)

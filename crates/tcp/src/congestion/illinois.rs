@@ -47,7 +47,7 @@ const BETA_MAX: u32 = 32;
 const LEAST_WINDOW: u32 = 15;
 /// Number of RTTs with short delays after which growth returns to its maximum (theta).
 const THETA: u32 = 5;
-/// Upper limit of RTT samples [µs]; with it, the products below fit into 32 bits.
+/// Upper limit of RTT samples [µs]; with this limit, the products below fit into 32 bits.
 const MAX_RTT: u32 = u32::MAX / ALPHA_MAX;
 
 impl Module for IllinoisModule {

@@ -127,7 +127,7 @@ impl Congestion {
         }
     }
 
-    /// Gives the parameters that another connection has saved to a connection that uses Careful Resume.
+    /// Passes the parameters that another connection has saved to the controller, if it uses Careful Resume.
     pub fn resume(&mut self, saved: SavedPath) {
         if let Congestion::Resuming(resume) = self {
             resume.resume(saved);
@@ -169,7 +169,7 @@ impl Congestion {
         each!(self, one => one.set_preconnect(idle));
     }
 
-    /// Sets whether packets of the connection can be ECN-marked.
+    /// Sets whether the connection's packets are ECN-capable.
     pub fn set_ecn(&mut self, on: bool) {
         each!(self, one => one.set_ecn(on));
     }

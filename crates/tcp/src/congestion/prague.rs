@@ -547,8 +547,8 @@ mod tests {
         assert_eq!(script.flight.cwnd() / f64::from(MSS), 98.0);
     }
 
-    /// The increase per round is (RTT / 25 ms)² packets below 25 ms, and one packet above. With a share p of marks it
-    /// is multiplied by 1 - p.
+    /// The increase per round is (RTT / 25 ms)² packets below 25 ms, and one packet above. If a share p of the packets
+    /// is marked, it is multiplied by 1 - p.
     #[test]
     fn growth_per_round_depends_only_on_rtts_below_the_target() {
         for (rtt, expected) in [(5, 0.04), (10, 0.16), (25, 1.0), (80, 1.0), (200, 1.0)] {

@@ -160,8 +160,8 @@ impl Brakmo {
         turn
     }
 
-    /// Determines the change of the window in the next RTT. `cwnd` is the window of the last RTT, `diff` the number of
-    /// queued segments.
+    /// Determines the change in the window in the next RTT. `cwnd` is the window in the last RTT, and `diff` is the
+    /// number of queued segments.
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let mut turn = WindowChange::default();

@@ -79,7 +79,7 @@ const NOTHING: u64 = u64::MAX;
 #[repr(C)]
 pub struct Sender {
     flight: Flight,
-    /// End of the data that the application has written.
+    /// First byte that the application has not written yet.
     written: u64,
     timers: Timers,
     /// Duration of the retransmission timer if it is started now; None if the estimator must compute it.
@@ -219,7 +219,7 @@ impl Sender {
         self.congestion.careful_resume()
     }
 
-    /// Gives saved parameters to a sender that uses Careful Resume and has sent nothing yet.
+    /// Passes saved parameters to a sender that uses Careful Resume and has sent nothing yet.
     pub fn resume_from(&mut self, saved: SavedPath) {
         self.congestion.resume(saved);
     }

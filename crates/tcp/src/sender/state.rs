@@ -13,7 +13,7 @@ pub struct TcpInfo {
     pub cwnd: f64,
     /// Slow start threshold [byte].
     pub ssthresh: f64,
-    /// End of the data that the application has written.
+    /// First byte that the application has not written yet.
     pub written: u64,
     /// First byte never sent.
     pub max: u64,

@@ -32,7 +32,7 @@ pub struct Rfc9438 {
     epoch: Option<Epoch>,
     /// State before the latest reduction: W_max, cwnd_prior and the epoch.
     before: (Option<f64>, f64, Option<Epoch>),
-    /// Time since which nothing has been in flight; None while data are in flight.
+    /// Time since which no data have been in flight; None while data are in flight.
     emptied: Option<Time>,
     /// Time of the latest ACK that found the window full.
     full: Time,

@@ -26,7 +26,7 @@ use phase::Phase;
 use prr::Prr;
 use spurious::{FRto, ReorderingWindow, UndoState};
 
-/// Consequences of an ACK or a timer expiration, other than a change of the window.
+/// Consequences of an ACK or a timer expiration, other than a change in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryStep {
     /// Whether the window may grow.
@@ -227,7 +227,7 @@ impl Rack {
         matches!(self.phase, Phase::Recovery(_) | Phase::Cwr(_))
     }
 
-    /// Returns whether an ECN mark reduces the window: only if the window is not already being reduced.
+    /// Returns whether an ECN mark reduces the window; it does so only if the window is not already being reduced.
     pub fn reacts_to_marks(&self) -> bool {
         self.phase == Phase::Open
     }

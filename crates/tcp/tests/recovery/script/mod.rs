@@ -1,6 +1,6 @@
-//! Packet scripts: a sender and a receiver over a path without queue, on which some packets are lost or delayed.
+//! Packet scripts: a sender and a receiver over a path without a queue, on which some packets are lost or delayed.
 //!
-//! Time is in RTTs. Packets sent at the same time arrive at the same time, in order.
+//! Times are in RTTs. Packets that are sent at the same time arrive at the same time, in order.
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
