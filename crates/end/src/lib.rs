@@ -180,9 +180,9 @@ pub struct State {
 /// Counters of an end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Data that the application has received in order, without gaps [byte].
+    /// Data [byte] that the application has received in order, without gaps.
     pub delivered_bytes: u64,
-    /// Time at which all expected data had been received by the application [ps].
+    /// Time [ps] at which the application had received all expected data.
     pub completed_ps: Option<u64>,
     /// Packets sent.
     pub sent_packets: u64,

@@ -10,7 +10,7 @@ pub const VERSION: u32 = 1;
 pub const SYMBOL: &[u8] = b"longpipe_ends\0";
 /// Value that stands for an unknown number.
 pub const UNKNOWN: u64 = u64::MAX;
-/// Size of the buffer for an error line, including the terminating NUL [byte].
+/// Size [byte] of the buffer for an error line, including the terminating NUL.
 pub const LINE: usize = 512;
 
 /// A name and a value, both NUL-terminated.

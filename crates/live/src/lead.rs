@@ -4,7 +4,7 @@
 use crate::clock::{nanoseconds, PS_PER_NS};
 use longpipe_events::{Span, Time};
 
-/// If no packet was passed for at least this time, passing the next packet takes longer [ns].
+/// If no packet was passed for at least this time [ns], passing the next packet takes longer.
 const PAUSE_NS: u64 = 1_000_000;
 /// Maximum estimate [ns].
 const MAX_LEAD_NS: u64 = 100_000;

@@ -69,7 +69,7 @@ pub struct LiveStatus {
     pub refused: u64,
     /// Lateness of packets.
     pub lateness: Histogram,
-    /// Maximum time by which a packet was passed to its device before it was due [ns].
+    /// Maximum time [ns] by which a packet was passed to its device before it was due.
     pub earliest_ns: u64,
     /// Number of late packets.
     pub late: u64,

@@ -8,7 +8,7 @@ use crate::clock::{nanoseconds, PS_PER_NS};
 /// At real-time priority, the thread yields one part in this number of its CPU time. Otherwise the kernel would take 5
 /// % of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
 const YIELD_DIVISOR: u64 = 12;
-/// The thread naps if it owes other threads more CPU time than this [ns].
+/// The thread naps if it owes other threads more CPU time [ns] than this.
 const MAX_DEBT_NS: u64 = 100_000;
 /// Maximum estimate of the wake-up latency [ns].
 const MAX_LATENCY_NS: u64 = 300_000;
@@ -25,7 +25,7 @@ pub struct SleepHistory {
     /// Estimate of the minimum wake-up latency [ns], which is a moving average that falls fast and rises slowly; None
     /// before the first sample.
     min_latency_ns: Option<u64>,
-    /// End of the last sleep, and CPU time owed to other threads at that time [ns].
+    /// End [ns] of the last sleep, and CPU time [ns] owed to other threads at that time.
     woke: Time,
     owed_ns: u64,
 }
@@ -51,7 +51,7 @@ impl SleepHistory {
         self.spin_ns.max(self.max_latency_ns.min(MAX_LATENCY_NS))
     }
 
-    /// Returns the length of a nap that the thread must take now, even if packets are waiting [ns].
+    /// Returns the length [ns] of a nap that the thread must take now, even if packets are waiting.
     pub fn nap(&self, now: Time) -> Option<u64> {
         let owes = self.owes(now);
         (self.must_yield && owes > MAX_DEBT_NS).then(|| owes.saturating_sub(self.max_latency_ns))

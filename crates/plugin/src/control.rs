@@ -48,7 +48,7 @@ impl Random {
 pub struct Setup {
     /// Whether the connection's packets are ECN-capable.
     pub ecn: bool,
-    /// Idle time between the establishment of the connection and its first segment [us].
+    /// Idle time [us] between the establishment of the connection and its first segment.
     pub preconnect_us: u32,
     /// Source of random numbers, valid as long as the connection exists.
     pub random: Random,

@@ -206,7 +206,7 @@ pub struct Connection {
     pub source: *mut c_void,
     /// 1 if packets of the connection can be ECN-marked.
     pub ecn: u32,
-    /// Idle time between the establishment of the connection and its first segment [us].
+    /// Idle time [us] between the establishment of the connection and its first segment.
     pub preconnect_us: u32,
 }
 

@@ -1,7 +1,7 @@
 //! A handshake without cryptography. It has as many messages as that of TLS 1.3, with similar lengths, and the messages
 //! carry transport parameters.
 
-/// Lengths of messages without transport parameters [byte], as rustls sends them with an Ed25519 certificate.
+/// Lengths [byte] of messages without transport parameters, as rustls sends them with an Ed25519 certificate.
 const CLIENT_HELLO: usize = 240;
 const SERVER_HELLO: usize = 90;
 const SERVER_FLIGHT: usize = 600;

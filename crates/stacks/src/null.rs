@@ -1,6 +1,6 @@
 //! QUIC without cryptography: null keys with tags of 16 bytes, so that packets have the same lengths as with TLS.
 
-/// Length of AES-GCM tags and of the samples for header protection (RFC 9001 section 5) [byte].
+/// Length [byte] of AES-GCM tags and of the samples for header protection (RFC 9001 section 5).
 pub const TAG: usize = 16;
 
 /// Implements a stack's cryptography traits. quinn and noq differ in the types of connection IDs, in whether methods of

@@ -343,7 +343,7 @@ impl GrowingWindow {
         }
     }
 
-    /// Returns the memory that the kernel estimates for a full segment [byte].
+    /// Returns the memory [byte] that the kernel estimates for a full segment.
     fn segment_memory(&self) -> u64 {
         let least = self.mss + HEADERS;
         least + (2 * self.mss).saturating_sub(least).next_multiple_of(STEP)

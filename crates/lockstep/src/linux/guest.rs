@@ -136,8 +136,8 @@ pub struct Guest {
     modules: String,
     environment: Environment,
     hosts: Vec<Host>,
-    /// Clock of the guest, time of its next timer (0 if there is none), and reading of its clock at time 0 of the run
-    /// [ns].
+    /// Clock [ns] of the guest, time [ns] of its next timer (0 if there is none), and reading [ns] of its clock at time
+    /// 0 of the run.
     now_ns: u64,
     due_ns: u64,
     zero_ns: u64,
@@ -171,7 +171,7 @@ const PANIC: &str = "Kernel panic";
 /// Maximum length of the part of a program's words or output that one control frame carries [byte]; equal to `PART` in
 /// `guest.c`.
 const PART: usize = 1000;
-/// Maximum length of the output of a program that is reported [byte].
+/// Maximum length [byte] of a program's output that is reported.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// First word of a command that runs longpipe's Python interpreter.
 const PYTHON: &str = "python";

@@ -108,8 +108,8 @@ fn without_vbr_cells_two_queues_equal_one() {
     }
 }
 
-/// Reference implementation, which serves UBR and VBR slot by slot. Returns the ends of the slots of UBR and of VBR
-/// [ps].
+/// Reference implementation, which serves UBR and VBR slot by slot. Returns the ends [ps] of the slots of UBR and of
+/// VBR.
 fn plain_slots(ubr: &[u64], vbr: &[u64], ppb: u64, grid: &SlotGrid, end: u64) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut credit) = ((Vec::new(), Vec::new()), 0);
     for slot in 0.. {

@@ -159,7 +159,7 @@ struct Sequence {
 /// A probe that follows every packet from end to end.
 #[derive(Clone, Debug)]
 pub struct Trail {
-    /// Minimum propagation delay of each flow, in both directions [ps].
+    /// Minimum propagation delay [ps] of each flow, in both directions.
     propagation: Vec<[u64; 2]>,
     sequences: Vec<[Sequence; 2]>,
     /// For each flow, whether its sender may probe a closed window with the last acknowledged byte (RFC 9293 section

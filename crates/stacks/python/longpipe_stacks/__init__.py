@@ -1,1 +1,1 @@
-"""Real protocol stacks as ends of longpipe's flows. The package contains one shared object, which longpipe finds and loads."""
+"""Real protocol stacks as ends of longpipe's flows: the package contains one shared object, which longpipe loads."""

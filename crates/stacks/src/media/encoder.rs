@@ -47,7 +47,7 @@ pub struct Encoder {
     /// Pending targets, each with the time [ps] at which it takes effect.
     coming: VecDeque<(u64, u64)>,
     is_key: bool,
-    /// Excess of key frames that has not been compensated for yet [byte].
+    /// Excess [byte] of key frames that has not been compensated for yet.
     excess: u64,
     /// Sums over all frames.
     sum_target: u64,

@@ -19,7 +19,7 @@ pub fn write_header(payload: &mut [u8], frame: u32, index: u16, count: u16, capt
 pub struct Playout {
     /// Numbers of the missing packets of each incomplete frame, indexed by the frame's number.
     incomplete: BTreeMap<u32, Vec<bool>>,
-    /// Times from the capture of a frame to the arrival of its last packet [ps].
+    /// Times [ps] from the capture of a frame to the arrival of its last packet.
     delays: Vec<u64>,
     /// Data received [byte]; each packet is counted once.
     pub delivered: u64,

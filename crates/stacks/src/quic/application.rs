@@ -28,12 +28,12 @@ pub struct Application {
     ended: u64,
     /// Number of streams whose data the peer has acknowledged completely.
     acknowledged: u64,
-    /// Start time of the current request, if there is one, and durations of all responses [ps].
+    /// Start time [ps] of the current request, if there is one, and durations [ps] of all responses.
     requested_ps: Option<u64>,
     responses_ps: Vec<u64>,
     /// Flow data read so far [byte]. Requests are not counted, because they are sent in the opposite direction.
     pub delivered: u64,
-    /// Time at which all data had been received by the flow's receiver [ps].
+    /// Time [ps] at which the flow's receiver had received all data.
     pub completed_ps: Option<u64>,
 }
 

@@ -56,13 +56,13 @@ fn rfc_9768_appendix_a_2_2_bytes_show_whether_the_field_has_wrapped() {
     let mss = 1_000;
     // Columns: marked bytes, d.cep, dSafer.cep, and the number of marked packets that the bytes select.
     let table = [
-        // With eight more packets, the mean payload would be less than half of an MSS.
+        // If eight more packets were marked, the mean payload would be less than half of an MSS.
         (2_000, 2, 10, 2),
         (0, 0, 8, 0),
         // These bytes do not fit into two packets.
         (2_001, 2, 10, 10),
         (10_000, 2, 10, 10),
-        // With the safest number, the mean payload is at least half of an MSS.
+        // If the safest number is correct, the mean payload is at least half of an MSS.
         (5_000, 5, 10, 10),
         (4_999, 5, 10, 5),
     ];

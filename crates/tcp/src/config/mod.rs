@@ -51,7 +51,7 @@ pub struct TcpConfig {
     /// unknown.
     #[serde(skip_serializing_if = "is_none")]
     pub initial_rtt_ps: u64,
-    /// Idle time between the establishment of the connection and its first segment [ps].
+    /// Idle time [ps] between the establishment of the connection and its first segment.
     #[serde(skip_serializing_if = "is_none")]
     pub preconnect_ps: u64,
     /// Whether to simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
@@ -146,7 +146,7 @@ impl TcpConfig {
         self.pacing || self.congestion.is_model() || !self.careful_resume.is_off()
     }
 
-    /// Returns the maximum length of an IP packet with data and that of an IP packet with an ACK [byte].
+    /// Returns the maximum lengths [byte] of an IP packet with data and of an IP packet with an ACK.
     pub fn largest_packets_bytes(&self) -> (u32, u32) {
         let timestamp = self.timestamps().then_some(Time::ZERO);
         let data = DataSegment {
@@ -319,7 +319,7 @@ const HZ: std::ops::RangeInclusive<u32> = 24..=1024;
 pub const MAX_WINDOW_FIELD: u64 = 65_535;
 /// Largest shift of the window field (RFC 7323 section 2.3).
 pub const MAX_WINDOW_SCALE: u32 = 14;
-/// Upper limit of the idle time between the handshake and the first segment [ps].
+/// Upper limit [ps] of the idle time between the handshake and the first segment.
 const LONGEST_PRECONNECT: u64 = 1_000 * PS_PER_SECOND;
 /// Maximum timeout of a delayed ACK [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;

@@ -162,8 +162,8 @@ pub struct CarefulResume {
     paces: bool,
     saved: Option<SavedPath>,
     phase: Phase,
-    /// Data that the path is known to carry (PipeSize) [byte], and those of the data in flight at the jump that are not
-    /// acknowledged yet [byte].
+    /// Data [byte] that the path is known to carry (PipeSize), and data [byte] that were in flight at the jump and have
+    /// not been acknowledged yet.
     pipe_size: u64,
     older: u64,
     /// Initial window [byte].

@@ -189,7 +189,7 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes in flight after this ACK.
     pub in_flight: u64,
-    /// cwnd when the ACK arrived, before loss recovery changed it [byte].
+    /// cwnd [byte] when the ACK arrived, before loss recovery changed it.
     pub cwnd: f64,
     /// Whether cwnd had no room for another segment when the ACK arrived.
     pub window_limited: bool,

@@ -48,8 +48,8 @@ const GAIN_SHIFT: u32 = 4;
 const LEAST_WINDOW: u64 = 2;
 /// Minimum pacing rate, including headers [byte/s].
 const LEAST_RATE: u64 = 12_500;
-/// Packet size for which the window increases by one packet per RTT [byte], and size of a packet's headers with
-/// timestamps [byte].
+/// Packet size [byte] for which the window increases by one packet per RTT, and size [byte] of a packet's headers with
+/// timestamps.
 const REFERENCE_MTU: u64 = 1500;
 const HEADERS: u64 = 52;
 /// Longest RTT to which the increase adapts.
@@ -521,7 +521,7 @@ mod tests {
             }
             assert_eq!(script.prague.state.alpha, expected, "{marked} of {total}");
         }
-        // With a constant share of marks alpha approaches this share.
+        // If the share of marked packets is constant, alpha approaches this share.
         for _ in 0..200 {
             let total = script.flight.outstanding() / u64::from(MSS);
             script.counted_round(total / 10);

@@ -80,7 +80,7 @@ impl Sender {
         }
     }
 
-    /// Records a window reduction after an idle period; `before` is the window before the reduction [byte].
+    /// Records a window reduction after an idle period; `before` [byte] is the window before the reduction.
     pub(super) fn on_idle_restart(&mut self, now: Time, before: f64) {
         if self.flight.cwnd() < before {
             let flight = &self.flight;

@@ -156,7 +156,7 @@ fn codel_drops_and_marks_equal_those_of_ns_3() {
     for (name, arrivals, ecn) in [
         ("codel-c12", constant(), false),
         ("codel-ecn-c12", constant(), true),
-        // At this spacing the sojourn times are just below the target.
+        // With this spacing, the sojourn times are just below the target.
         ("codel-c10.5", regular(|i| i * 761_904), false),
         ("codel-lcg", drawn(), false),
     ] {

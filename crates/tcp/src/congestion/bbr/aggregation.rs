@@ -15,7 +15,7 @@ const MOST_SEGMENTS: f64 = 1_048_576.0;
 pub struct Aggregation {
     began: Time,
     acked: f64,
-    /// Maxima in the current and in the previous half of the filter [byte].
+    /// Maxima [byte] in the current and in the previous half of the filter.
     most: [f64; 2],
     rounds: u32,
 }

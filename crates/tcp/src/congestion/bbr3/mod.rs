@@ -239,7 +239,7 @@ impl Bbr3 {
         aggregation.extra.add(self.rounds.count, extra, rounds);
     }
 
-    /// Returns `gain` times the BDP, or the initial window before the first RTT sample [byte].
+    /// Returns `gain` times the BDP [byte], or the initial window before the first RTT sample.
     fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.min_rtt.rtt {
             Some(rtt) => gain * bandwidth * rtt.as_seconds(),

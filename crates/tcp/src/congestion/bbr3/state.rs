@@ -135,7 +135,7 @@ pub(super) const EXTRA_ROUNDS: u64 = 10;
 /// Detection of a full pipe (draft-ietf-ccwg-bbr section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullBandwidth {
-    /// Bandwidth with which the latest samples are compared to detect growth [byte/s].
+    /// Bandwidth [byte/s] with which the latest samples are compared to detect growth.
     pub(super) bw: f64,
     /// Number of consecutive rounds in which the bandwidth did not grow.
     pub(super) count: u32,
