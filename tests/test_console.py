@@ -100,3 +100,12 @@ def test_names_are_wrapped_between_words_and_only_where_they_must() -> None:
     ]  # fmt: skip
     # The table has no spaces at which it could be wrapped, so that it exceeds the width.
     assert table_of(2, [("unbreakable", "12345678")], 10, 1)[1] == "unbreakable  12345678"
+
+
+def test_title_and_caption_use_the_width_of_the_terminal() -> None:
+    table = Table("a", title="Means and 95 % intervals of 3 replications", caption="2 of 3 points", box=None)
+    table.add_row("1")
+    text = StringIO()
+    show_table(Console(file=text, width=80), table)
+    first, *_, last = [line.rstrip() for line in text.getvalue().splitlines()]
+    assert (first, last) == ("Means and 95 % intervals of 3 replications", "2 of 3 points")

@@ -30,11 +30,18 @@ def show_table(console: Console, table: Table, heads: int = 1) -> None:
 
     Text is wrapped between words where a column allows it; words, names and numbers are never cut.
     """
+    title, caption = table.title, table.caption
+    # Rich would wrap them to the width of the table.
+    table.title = table.caption = None
+    if title:
+        console.print(title, style=table.title_style or "table.title", highlight=False)
     for number, block in enumerate(blocks(console, table, heads)):
         if number:
             console.print()
         # A block that is too wide even with wrapped words exceeds the terminal instead of being cut.
         console.print(block, crop=False)
+    if caption:
+        console.print(caption, style=table.caption_style or "table.caption", highlight=False)
 
 
 def print_written(console: Console, **files: Path | str | None) -> None:
@@ -65,10 +72,10 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
         if parts[-1] and _total(table, wanted) > console.width:
             parts.append([])
         parts[-1].append(column)
-    for number, part in enumerate(parts):
+    for part in parts:
         floor = {**kept, **{column: minima[column] for column in part}}
         widths = _widened(floor, {column: maxima[column] for column in floor}, console.width - _gaps(table, len(floor)))
-        yield _part(table, widths, console.width, first=number == 0, last=number == len(parts) - 1)
+        yield _part(table, widths, console.width)
 
 
 def _measured(console: Console, table: Table, number: int) -> Measurement:
@@ -96,11 +103,9 @@ def _widened(minima: dict[int, int], maxima: dict[int, int], room: int) -> dict[
     return widths
 
 
-def _part(table: Table, widths: dict[int, int], room: int, *, first: bool, last: bool) -> Table:
+def _part(table: Table, widths: dict[int, int], room: int) -> Table:
     part = Table(
-        title=table.title if first else None, title_justify=table.title_justify, title_style=table.title_style,
-        caption=table.caption if last else None, caption_justify=table.caption_justify,
-        caption_style=table.caption_style, box=table.box, pad_edge=table.pad_edge, padding=table.padding,
+        box=table.box, pad_edge=table.pad_edge, padding=table.padding,
         header_style=table.header_style, show_header=table.show_header,
     )  # fmt: skip
     for number, width in widths.items():

@@ -44,9 +44,8 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
     """Prints the mean of each metric with its 95 % interval at each point, and what limited most flows."""
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
     table = Table(
-        title=_title(design.replications), title_justify="left",
-        title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
-        caption_justify="left", caption_style="dim",
+        title=_title(design.replications), title_style="bold", caption_style="dim",
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
     )  # fmt: skip
     for name in names:
         table.add_column(escape(name))

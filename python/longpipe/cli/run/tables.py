@@ -293,12 +293,10 @@ def _row_limit(max_rows: float) -> int | None:
 def _captioned(table: Table, shown: float, rows: int, what: str) -> Table:
     if rows > shown:
         table.caption = f"{shown} of {rows} {what}; --all shows all"
-        table.caption_justify = "left"
     return table
 
 
 def _noted(table: Table, line: str) -> Table:
     """Adds a line to the table's caption."""
     table.caption = f"{table.caption}\n{line}" if table.caption else line
-    table.caption_justify = "left"
     return table
