@@ -193,3 +193,10 @@ def test_a_field_has_an_effect_if_a_group_uses_it() -> None:
     assert overridden(duel, "tcp.recovery") is overridden(duel, "traffic") is overridden(duel, "switch.buffer") is None
     assert overridden(duel.with_(**{"network.group": [{"name": "a"}]}), "tcp.congestion") is None
     assert overridden(Scenario(), "tcp.congestion") is None
+
+
+@pytest.mark.parametrize("count", [-2, 0])
+def test_an_impossible_count_of_a_group_is_the_only_field_named(count: int) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(group=[{"name": "a", "count": count}, {"name": "b"}])
+    assert caught.value.problems == (f"network.group[0].count: {count}; needs at least 1",)

@@ -212,3 +212,12 @@ def test_what_is_no_decimal_number_of_bounded_length_is_none(text: str) -> None:
 )
 def test_numbers_are_read_as_programs_write_them(text: str, value: Fraction) -> None:
     assert exact(text) == value
+
+
+@pytest.mark.parametrize("content", [b"\x0a\x0d\x0d\x0a" + bytes(24), b"\xd4\xc3\xb2\xa1" + bytes(20)])
+def test_a_capture_in_place_of_text_names_the_command_that_reads_it(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "capture.pcapng"
+    file.write_bytes(content)
+    with pytest.raises(ScenarioError) as caught:
+        read_text(file, "a TOML file")
+    assert str(caught.value) == f"{file}: a capture of packets; needs a TOML file; `longpipe read` shows captures"

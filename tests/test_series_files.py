@@ -185,6 +185,10 @@ def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, tex
             "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
         ("time,rate\n0,10 mbps\n", ":2: rate '10 mbps', it may be 'MB/s' or 'Mbit/s'; needs a number, or one with a "
             "unit, as in '155.52 Mbit/s'"),
+        ("time;rate\n0;1,5\n", ":2: rate '1,5', whose decimals need a point instead of a comma; needs a number, or one "
+            "with a unit, as in '155.52 Mbit/s'"),
+        ("time;rate\n0;1\n0,5;1\n", ":3: time '0,5', whose decimals need a point instead of a comma; needs a number of "
+            "seconds, or one with a unit, as in '5 ms'"),
         ("time,delay\n0,1e99999999\n", ":2: delay '1e99999999'; needs a number, or one with a unit, as in '5 ms'"),
         ("time,delay\n0,1/0\n", ":2: delay '1/0'; needs a number, or one with a unit, as in '5 ms'"),
         ("time,delay\n0," + "9" * 5000 + "\n", ":2: delay '" + "9" * 56 + "...; needs a number, or one with a unit, as "

@@ -8,6 +8,8 @@ from typing import Final
 
 _NUMBER: Final = re.compile(r"([+-]?)([0-9]{0,40})(?:\.([0-9]{0,40}))?(?:[eE]([+-]?[0-9]{1,3}))?")
 
+_COMMA: Final = re.compile(r"[+-]?[0-9]{1,40},[0-9]{1,40}(?![0-9.,])")
+
 
 def parts(text: str) -> tuple[int, int] | None:
     """Returns integer and decimal exponent of a decimal number; None for other text."""
@@ -17,6 +19,11 @@ def parts(text: str) -> tuple[int, int] | None:
     digits, decimals = found[2], found[3] or ""
     whole = int(digits + decimals)
     return -whole if found[1] == "-" else whole, int(found[4] or 0) - len(decimals)
+
+
+def decimal_comma(text: str) -> str:
+    """Returns a clause about the comma of a rejected number such as "1,5" or "1,5 Mbit/s", or ""."""
+    return ", whose decimals need a point instead of a comma" if _COMMA.match(text.strip()) else ""
 
 
 def exact(text: str) -> Fraction | None:

@@ -40,12 +40,22 @@ def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False
             raise ScenarioError(f"{file}:{line}: not UTF-16 text; needs {needs}") from None
         if not legacy:
             byte = f"byte 0x{content[error.start]:02x}"
-            raise ScenarioError(f"{file}:{line}: not UTF-8 text ({byte}); needs {needs}") from None
+            raise _rejected(file, line, f"not UTF-8 text ({byte})", content, needs) from None
         text = content.decode("latin-1")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise ScenarioError(f"{file}:{line}: not text (it has a NUL character); needs {needs}")
+        raise _rejected(file, line, "not text (it has a NUL character)", content, needs)
     return text
+
+
+def _rejected(file: str | Path, line: int, problem: str, content: bytes, needs: str) -> ScenarioError:
+    """Returns the error for content that is not text; for a capture it names the command that reads captures."""
+    # Imported here because text needs none of the formats of measurements.
+    from longpipe.measured.pcap import is_capture
+
+    if is_capture(content):
+        return ScenarioError(f"{file}: a capture of packets; needs {needs}; `longpipe read` shows captures")
+    return ScenarioError(f"{file}:{line}: {problem}; needs {needs}")
 
 
 def split_lines(file: str | Path, text: str, needs: str, max_lines: int = MOST_LINES) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.inputs.notes import Notes, keep
-from longpipe.inputs.numbers import exact
+from longpipe.inputs.numbers import decimal_comma, exact
 from longpipe.inputs.table import Table, read_table, table_of
 from longpipe.scenario.motion import MOST_STEPS, Coded
 from longpipe.scenario.rows import series_table
@@ -151,7 +151,7 @@ def _of_file(file: str) -> list[tuple[int, int]]:
 def _level(where: str, cell: str) -> int:
     level = exact(cell.removesuffix("dB").rstrip())
     if level is None:
-        raise ScenarioError(f"{where} {shown(cell)}; needs a number")
+        raise ScenarioError(f"{where} {shown(cell)}{decimal_comma(cell)}; needs a number")
     if not -MOST_DB <= level <= MOST_DB:
         raise ScenarioError(f"{where} {cell}; needs -{MOST_DB} to {MOST_DB} dB")
     return round(level * PARTS)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from longpipe.errors import ScenarioError, shown
-from longpipe.inputs.numbers import exact
+from longpipe.inputs.numbers import decimal_comma, exact
 from longpipe.inputs.table import read_table, shown_heads
 from longpipe.scenario.base import FileSize, Model, kind_or_table
 from longpipe.scenario.rows import Column
@@ -169,7 +169,7 @@ def _points(file: str) -> Points:
         size, cell = sizes.read(line, cells[heads.index("bytes")]), cells[heads.index("share")]
         share = exact(cell)
         if share is None or not 0 <= share <= 1:
-            raise ScenarioError(f"{file}:{line}: share {shown(cell)}; needs a number from 0 to 1")
+            raise ScenarioError(f"{file}:{line}: share {shown(cell)}{decimal_comma(cell)}; needs a number from 0 to 1")
         point = (size, int(share * BILLION))
         if points and (point[0] < points[-1][0] or point[1] < points[-1][1]):
             raise ScenarioError(f"{file}:{line}: {size} bytes, share {cell}; needs sizes and shares that never fall")

@@ -176,7 +176,7 @@ class Node(Model):
 def _count(group: object) -> int:
     """Returns the number of flows of a group as written; 0 if it is not valid."""
     count = group.count if isinstance(group, Group) else group.get("count", 1) if isinstance(group, dict) else 0
-    return count if isinstance(count, int) else 0
+    return count if isinstance(count, int) and count > 0 else 0
 
 
 class Link(Model):

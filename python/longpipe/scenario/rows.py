@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.inputs.notes import Notes, keep
-from longpipe.inputs.numbers import exact, parts, scaled
+from longpipe.inputs.numbers import decimal_comma, exact, parts, scaled
 from longpipe.inputs.table import Table, head_parts, read_table, shown_heads
 from longpipe.scenario.points import Points
 from longpipe.units import SIZE, TIME, Dimension
@@ -79,7 +79,7 @@ class Column:
             number, unit = self.dimension.split(cell)
         except ValueError:
             raise ScenarioError(
-                f"{self.file}:{line}: {self.head} {shown(cell)}{self.dimension.meant(cell)}; "
+                f"{self.file}:{line}: {self.head} {shown(cell)}{self.dimension.meant(cell)}{decimal_comma(cell)}; "
                 f"needs a number, or one with a unit, as in {self.dimension.example!r}"
             ) from None
         return round(number * self.dimension.units[unit] / self.divisor)
@@ -171,8 +171,8 @@ class Times:
             number, unit = TIME.split(cell)
         except ValueError:
             raise ScenarioError(
-                f"{self.file}:{line}: {self.head} {shown(cell)}; needs a number of seconds, or one with a unit, "
-                f"as in {TIME.example!r}"
+                f"{self.file}:{line}: {self.head} {shown(cell)}{decimal_comma(cell)}; needs a number of seconds, "
+                f"or one with a unit, as in {TIME.example!r}"
             ) from None
         return round(number * TIME.units[unit])
 
