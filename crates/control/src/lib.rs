@@ -1,5 +1,5 @@
 //! Congestion controllers from files: shared objects in C, C++, Rust or any language that can implement
-//! `longpipe_control.h`, Linux modules, which `longpipe cc build` compiles together with an adapter to this interface;
+//! `longpipe_control.h`; Linux modules, which `longpipe cc build` compiles together with an adapter to this interface;
 //! and WebAssembly modules.
 //!
 //! [`fill`] fills the slots of a scenario with one private copy of each object per set of parameters and clock

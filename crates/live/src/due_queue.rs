@@ -41,7 +41,7 @@ impl DueQueue {
         self.lead.ns(now)
     }
 
-    /// Starts a round, and returns the time up to which packets must be due to be passed in it.
+    /// Starts a round of passing packets. Returns the latest due time of the packets that are passed in this round.
     pub fn begin(&mut self, now: Time, path: &mut Path) -> Time {
         self.from = now;
         if self.lead.ns(now) == 0 {

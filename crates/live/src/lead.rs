@@ -30,7 +30,7 @@ impl Lead {
         }
     }
 
-    /// Returns the time up to which packets must be due to be passed now. The first packet is due at `due`.
+    /// Returns the latest due time of the packets that are passed now. The first packet is due at `due`.
     pub fn reach(&self, now: Time, due: Time) -> Time {
         if due <= now + Span(self.ns(now) * PS_PER_NS) {
             due.max(now)

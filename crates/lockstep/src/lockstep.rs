@@ -234,7 +234,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Wakes an end; the datagrams that it sends enter the path.
+    /// Wakes an end. The datagrams that it sends enter the path.
     fn wake(&mut self, index: usize, now: Time) -> Result<(), StackError> {
         self.discard_decided();
         let side = &mut self.sides[index];

@@ -179,7 +179,7 @@ fn safest(newly: u64, least: u64) -> u64 {
     }
 }
 
-/// Returns the increase of the marked-byte counter since s.ceb (appendix A.1); negative if the option is older than
+/// Returns the increase in the marked-byte counter since s.ceb (appendix A.1); negative if the option is older than
 /// s.ceb.
 fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
     let shift = i64::BITS - BYTES_BITS;

@@ -79,8 +79,8 @@ impl AddAssign for Totals {
 pub struct Loss {
     /// First byte of the segment.
     pub sequence: u64,
-    /// Number of the transmission that was lost, in the order of transmission. A frame of cells is lost in parts; the
-    /// first lost part counts.
+    /// Number of the transmission that was lost; transmissions are numbered in order. A frame of cells is lost in
+    /// parts; the first lost part counts.
     pub transmission: u64,
     /// Time of the loss.
     pub time: Time,

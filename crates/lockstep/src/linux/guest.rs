@@ -526,7 +526,7 @@ impl Guest {
         let bytes = whole_frames(&self.pending, MAX_MESSAGE_BYTES);
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(&clock_ns.to_le_bytes());
-        // User programs may poll until a packet arrives, so time must advance while they do.
+        // User programs may poll until a packet arrives, so time must advance while they poll.
         let passes_if_busy = self.zero_ns != UNKNOWN && self.hosts.iter().any(|host| host.program.is_some());
         head[8] = u8::from(passes_if_busy);
         head[16..20].copy_from_slice(&(bytes as u32).to_le_bytes());

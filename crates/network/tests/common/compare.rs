@@ -304,7 +304,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         kind: kind.to_owned(),
         detail: format!("{recorded} and {counted}"),
     };
-    // Datagrams are not TCP segments, and connections of arriving flows are not recorded.
+    // Datagrams are not TCP segments, and the connections of arriving flows are not recorded.
     let flows = report
         .flows
         .iter()
@@ -312,7 +312,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         .filter(|(_, config)| !config.traffic.is_datagrams() && !is_arriving(config));
     let sent: u64 = flows.map(|(flow, _)| flow.sender.sent_segments).sum();
     let recorded = recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64;
-    // Window probes are recorded, but are not segments of the sender.
+    // Window probes are recorded but are not segments of the sender.
     let window_probes: u64 = report.proxies.iter().map(|proxy| proxy.window_probes).sum();
     if scenario.traces.sequence && recorded != sent + window_probes {
         return Err(unequal("not all segments are recorded", recorded, sent + window_probes));
@@ -355,7 +355,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         for (&flow, &bytes) in recorder.arrivals.flow.iter().zip(&recorder.arrivals.bytes) {
             arrived[flow as usize] += u64::from(bytes);
         }
-        // A receiver delivers the data before the first gap.
+        // A receiver delivers only the data before the first gap.
         if let Some((arrived, flow)) = arrived
             .into_iter()
             .zip(&report.flows)

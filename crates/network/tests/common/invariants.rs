@@ -54,7 +54,7 @@ pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding>
 }
 
 fn check_mean(mean: Option<f64>, peak: f64, detail: impl FnOnce() -> String) -> Result<(), Finding> {
-    // The mean may have a rounding error.
+    // The mean may contain a rounding error.
     let possible = mean.is_none_or(|mean| (0.0..=peak * (1.0 + 1e-12)).contains(&mean));
     holds(possible, "mean queue above its peak", detail)
 }
@@ -109,7 +109,7 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
         }
     }
     for (link, bytes) in scenario.links.iter().zip(delivered) {
-        // A datagram that is duplicated downstream of the link counts twice.
+        // A datagram that is duplicated downstream of the link is counted twice.
         let fits = duplicates(scenario) || 8 * bytes * u128::from(SECOND) <= capacity(link, scenario.duration_ps);
         holds(fits, "efficiency above 1", || format!("{bytes} bytes over {link:?}"))?;
     }

@@ -1,4 +1,4 @@
-//! The examples of RFC 9768 appendix A, and tests of sender and receiver together.
+//! Tests with the examples of RFC 9768 appendix A, and tests of sender and receiver together.
 
 use super::*;
 use crate::config::{self, AckConfig, EcnConfig, PipeStart, RecoveryConfig, SackConfig, TcpConfig, TimerRestart};

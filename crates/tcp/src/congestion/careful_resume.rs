@@ -59,8 +59,8 @@ pub struct SavedPath {
     pub rtt_ps: u64,
 }
 
-/// Data that are counted in PipeSize in addition to the data in flight at the jump. The RFC's rules and its example
-/// differ.
+/// Data that are counted in PipeSize in addition to the data in flight at the jump. The rules of the RFC differ from
+/// its example.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipeSize {

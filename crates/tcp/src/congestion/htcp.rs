@@ -18,7 +18,7 @@ pub type Htcp = Linux<HtcpModule>;
 /// The module's state; times are in ticks of the kernel's clock.
 #[derive(Clone, Debug)]
 pub struct HtcpModule {
-    /// Segments added per RTT, and factor by which a loss multiplies cwnd, both in units of 1/128.
+    /// Segments added per RTT, and factor by which a loss multiplies cwnd, each in units of 1/128.
     alpha: u32,
     beta: u32,
     /// Segments that the latest ACK acknowledged.

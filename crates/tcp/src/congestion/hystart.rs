@@ -51,7 +51,7 @@ pub enum Hystart {
 const MOST_PER_ACK: f64 = 8.0;
 /// Minimum number of RTT samples per round (RFC 9406 N_RTT_SAMPLE; Linux).
 const SAMPLES: u32 = 8;
-/// Bounds of the RTT increase that starts conservative slow start (RFC 9406).
+/// Bounds on the RTT increase that starts conservative slow start (RFC 9406).
 const LEAST_MORE: Span = Span::millis(4);
 const MOST_MORE: Span = Span::millis(16);
 
@@ -228,7 +228,7 @@ const TRAIN_GAP_US: u64 = 2000;
 /// Four maximum bursts of Linux's sender [byte]; sending them extends a train by at most 1 ms.
 const BURST: u64 = 4 * 65_536;
 const MOST_BURST_US: u64 = 1000;
-/// Bounds of the RTT increase that ends slow start (HYSTART_DELAY_THRESH).
+/// Bounds on the RTT increase that ends slow start (HYSTART_DELAY_THRESH).
 const LEAST_MORE_US: u64 = 4000;
 const MOST_MORE_US: u64 = 16_000;
 const MICROS_PER_SECOND: u64 = 1_000_000;
@@ -278,7 +278,7 @@ pub struct Rounds {
     least: Option<Span>,
     least_before: Option<Span>,
     samples: u32,
-    /// Conservative slow start: the RTT that started it, and the number of rounds since then.
+    /// Conservative slow start: the RTT at which it started, and the number of rounds since then.
     conservative: Option<(Span, u32)>,
 }
 

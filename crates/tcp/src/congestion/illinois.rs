@@ -43,7 +43,7 @@ const ALPHA_ONE: u32 = 128;
 /// Reductions by an eighth and by a half, in units of 1/64.
 const BETA_MIN: u32 = 8;
 const BETA_MAX: u32 = 32;
-/// Smallest window whose growth and reduction depend on the delay [segment] (win_thresh).
+/// Smallest window for which growth and reduction depend on the delay [segment] (win_thresh).
 const LEAST_WINDOW: u32 = 15;
 /// Number of RTTs with short delays after which growth returns to its maximum (theta).
 const THETA: u32 = 5;

@@ -228,7 +228,7 @@ impl Congestion {
         take(each!(self, one => one.on_ack(ack, flight)), flight)
     }
 
-    /// Reports a transmission that is declared lost.
+    /// Reports a transmission that was declared lost.
     pub fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         each!(self, one => one.on_lost(lost, now, flight));
     }

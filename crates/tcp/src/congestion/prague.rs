@@ -76,7 +76,7 @@ struct State {
     alpha: u64,
     /// Window [2^-20 packet]; 0 before the first ACK (`frac_cwnd`).
     window: u64,
-    /// Increase of the window per window of unmarked packets [2^-20 packet] (`ai_ack_increase`).
+    /// Increase in the window per window of unmarked packets [2^-20 packet] (`ai_ack_increase`).
     increase: u64,
     /// Whether any packet has been marked.
     saw_marks: bool,

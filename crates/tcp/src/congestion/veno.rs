@@ -40,7 +40,7 @@ pub struct VenoModule {
     backlog: u32,
     /// Whether the estimate is valid: no loss and no reordering (Linux: doing_veno_now).
     enabled: bool,
-    /// Number of RTT samples of the connection, modulo 2^16.
+    /// Number of RTT samples that the connection has taken, modulo 2^16.
     count: u16,
     /// Minimum RTT sample since cwnd last grew.
     min_rtt: u32,

@@ -55,8 +55,8 @@ impl Module for WestwoodModule {
     }
 
     fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
-        // Linux records the RTT in `pkts_acked` and filters in `in_ack_event`, which has run after `pkts_acked` since
-        // commit 149dfb31615e (2025).
+        // Linux records the RTT in `pkts_acked` and applies the filters in `in_ack_event`, which has been called after
+        // `pkts_acked` since commit 149dfb31615e (2025).
         if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
             self.rtt = socket.usecs_to_jiffies(rtt_us);
         }

@@ -1,8 +1,9 @@
 //! Linux's delayed ACKs, and the phases in which it acknowledges each segment at once (tcp_event_data_recv,
 //! tcp_send_delayed_ack and tcp_delack_timer_handler, 6.1).
 //!
-//! The timeout (ATO) is counted in ticks of the kernel's clock, which starts when the connection is established. It follows the gaps between segments, and doubles each time
-//! that a delayed ACK is sent because no second segment arrived.
+//! The timeout (ATO) is counted in ticks of the kernel's clock, which starts when the connection is established. The
+//! ATO follows the gaps between segments, and doubles each time that a delayed ACK is sent because no second segment
+//! arrived.
 
 use super::Receiver;
 use crate::config::EcnConfig;

@@ -171,7 +171,8 @@ impl Sender {
         self.update_fast_path();
     }
 
-    /// Adopts the receiver's window from an ACK; only an ACK of new data can make it smaller (tcp_may_update_window).
+    /// Adopts the receiver's window from an ACK; only an ACK of new data can make the window smaller
+    /// (tcp_may_update_window).
     fn take_window(&mut self, ack: &AckSegment) {
         if ack.acknowledgement > self.flight.una || ack.window > self.flight.rwnd {
             self.flight.rwnd = ack.window;

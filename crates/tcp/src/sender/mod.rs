@@ -121,7 +121,7 @@ pub struct Sender {
     /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs only
     /// the number of acknowledged bytes.
     may_use_fast_path: bool,
-    /// Whether ACKs change the receiver's window.
+    /// Whether ACKs may change the receiver's window.
     rwnd_varies: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,

@@ -185,7 +185,7 @@ impl Sender {
         self.emit(now, sequence, length)
     }
 
-    /// Retransmits a hole without timing it, because its ACK would be ambiguous (Karn and Partridge 1987).
+    /// Retransmits a hole without measuring its RTT, because its ACK would be ambiguous (Karn and Partridge 1987).
     fn retransmit_untimed(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         if (sequence..sequence + u64::from(length)).contains(&self.timed) {
             self.timed = NOTHING;

@@ -28,8 +28,7 @@ fn rfc_2582_section_5_a_guard_prevents_repeated_fast_retransmits() {
     }
 }
 
-/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight are lost, and the packets `more` as
-/// well.
+/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight and the packets `more` are lost.
 fn tahoe(guard: bool, more: &[u64]) -> Script {
     let script = Script::new(Tahoe).lose(&[3, 4, 5, 6, 8]).lose(more);
     script.with(|tcp| tcp.tahoe.guard = guard)

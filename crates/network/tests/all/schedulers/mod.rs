@@ -216,7 +216,7 @@ fn perturbing_the_hash_separates_colliding_flows() {
         max / min
     };
     let (fixed, moving) = (spread(None), spread(Some(SECOND)));
-    // Some of the eight flows share a queue with another flow, and each of these gets half as much.
+    // Some of the eight flows share a queue with another flow, and each of these flows gets half as much.
     assert!(fixed > 1.9 && moving < 1.5, "{fixed} {moving}");
 }
 

@@ -59,7 +59,7 @@ pub struct Rfc6675 {
     /// Whether the latest ACK reported new data beyond SND.UNA.
     reports_new_data: bool,
     lost: LostLimit,
-    /// Data in flight, pipe [byte].
+    /// Data in flight (pipe) [byte].
     pipe: u64,
     /// Byte whose acknowledgment permits a rescue retransmission (RescueRxt); None after the rescue.
     rescue: Option<u64>,
