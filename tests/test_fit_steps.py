@@ -9,6 +9,7 @@ import pytest
 
 from commands import run
 from longpipe import Scenario
+from longpipe.cli.fit import _show
 from longpipe.fit import fit, observe
 from longpipe.fit.departures import BusyIntervals, in_pieces
 from longpipe.fit.draws import drawn
@@ -73,14 +74,26 @@ def test_a_constant_rate_has_no_steps(tmp_path: Path) -> None:
     assert found.buffer.value == 59
 
 
-def test_other_traffic_at_the_bottleneck_is_suspected(moving: ObservedFlow, tmp_path: Path) -> None:
+def test_other_traffic_at_the_bottleneck_is_suspected(
+    moving: ObservedFlow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = "either the link varies, or other traffic shared it, which a fit does not model"
-    assert not any(said in line for line in report(fit(moving, ("cubic",))).notes)
+    assert not any(said in line for line in report(fit(moving, ("cubic",))).doubts)
     shared: dict[str, object] = {
         "network.sources": 2, "network.access_rate": "1 Gbit/s", "network.trunk_delay": "15 ms",
         "network.return_delay": "15 ms", "switch.buffer": "100 packets", "start": {"kind": "random", "over": "1 s"},
     }  # fmt: skip
-    assert any(said in line for line in report(fit(captured(tmp_path, "cubic", STEPS[:1], **shared), ("cubic",))).notes)
+    fitted = report(fit(captured(tmp_path, "cubic", STEPS[:1], **shared), ("cubic",)))
+    assert any(said in line for line in fitted.doubts)
+    # Doubts come before the numbers, in the file and in the command's output.
+    beside = write(fitted, tmp_path / "p.toml")
+    lines = (tmp_path / "p.toml").read_text().splitlines()
+    assert said in lines[1]
+    assert lines[2].startswith("# rate")
+    assert said in json.loads(beside.read_text())["notes"][0]
+    _show(fitted)
+    printed = capsys.readouterr().out
+    assert printed.index("the rate changes") < printed.index("estimate (95 % interval)")
 
 
 def test_the_scenario_has_the_steps_and_predictions_vary_all_rates(moving: ObservedFlow, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def as_json(found: FitReport) -> dict[str, Any]:
         "queues": {name: share for name, share in found.queues.items() if share >= LISTED},
         "distance": found.distance,
         "cannot_tell": found.undetermined,
-        "notes": found.notes,
+        "notes": [*found.doubts, *found.notes],
         "series": found.series,
     }
 
@@ -45,6 +45,7 @@ def write(found: FitReport, path: Path) -> Path:
     import orjson
 
     head = [f"# Fitted by longpipe to {found.head}. Rates count IP packets."]
+    head += [f"# note: {line}" for line in found.doubts]
     for name, row in found.estimates.items():
         head.append(f"# {name}: {with_interval(row)}; {row['known']}")
     head += [f"# {line}" for line in found.step_lines()]

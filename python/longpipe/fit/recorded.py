@@ -122,6 +122,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         queues={},
         distance=None,
         undetermined=unknowns,
+        doubts=(),
         notes=recording.notes,
         series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
     )

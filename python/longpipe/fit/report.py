@@ -37,6 +37,8 @@ class FitReport:
     # Distance of the best simulation from the observed flow; None if nothing was simulated.
     distance: float | None
     undetermined: Sequence[str]
+    # Reasons why the estimates may be wrong; they come before them.
+    doubts: Sequence[str]
     notes: Sequence[str]
     # Observed series: `time_s`, `delivered_bytes`, `rtt_s`, `in_flight_bytes` at equal intervals, and `lost_s`.
     series: Mapping[str, Sequence[float]]

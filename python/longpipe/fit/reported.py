@@ -37,7 +37,8 @@ def report(found: PathFit) -> FitReport:
         queues=found.queue_shares(),
         distance=found.best.distance,
         undetermined=undetermined(found),
-        notes=(*seen.notes, *_doubts(found)),
+        doubts=tuple(_doubts(found)),
+        notes=seen.notes,
         series=_series(found),
     )
 
