@@ -1,4 +1,4 @@
-"""Scenarios to start from, as TOML files; `longpipe init --example NAME` writes one."""
+"""Example scenarios to start from, as TOML files; `longpipe init --example NAME` writes one."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ MOVING: Final = ("starlink", "cellular", "rain-fade")
 
 
 def example(name: str) -> str:
-    """Returns the TOML text of an example. Raises ScenarioError, which lists the examples, for an unknown name."""
+    """Returns the TOML text of an example. For an unknown name, raises a ScenarioError that lists the examples."""
     if name not in EXAMPLES:
         raise ScenarioError(f"example: {name!r}; {nearest(name, EXAMPLES)}")
     # Imported here because this module loads zipfile.

@@ -36,7 +36,7 @@ def executor_for(where: Where = None, workers: int | None = None, memory: str | 
         return Processes(workers, memory)
     if isinstance(where, concurrent.futures.Executor):
         return Futures(where, workers, memory)
-    # A Dask client also has a method `run`, so test for it first.
+    # A Dask client also has a method `run`, so it is tested for first.
     found = _dask(where, memory) or where
     if not isinstance(found, Executor):
         raise ScenarioError(f"executor: {where!r}; {ACCEPTS}")
@@ -55,7 +55,7 @@ def _dask(where: object, memory: str | None) -> Executor | None:
             raise ScenarioError(f"executor: {where!r} needs Dask; install it with: pip install 'longpipe[dask]'")
     elif "distributed" not in sys.modules:
         return None
-    # Import Dask only here, because loading it takes a second.
+    # Dask is imported here because loading it takes a second.
     from distributed import Client
     from distributed.deploy.cluster import Cluster
 

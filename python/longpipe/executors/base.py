@@ -20,7 +20,7 @@ class ExecutorError(RunError):
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason for which a run has no result."""
+    """The reason why a run has no result."""
 
     reason: str
 
@@ -38,8 +38,8 @@ class Executor(Protocol):
     def run(self, jobs: Iterable[Job]) -> Outcomes:
         """Yields each job (scenario, seed) exactly once with its outcome, in the order of completion.
 
-        A job is taken from `jobs` when a worker can accept it. On KeyboardInterrupt, finished runs are yielded first.
-        Closing the generator ends all its runs on this machine. Raises ExecutorError if no worker can continue.
+        A job is taken from `jobs` only when a worker can accept it. On KeyboardInterrupt, finished runs are yielded
+        first. Closing the generator ends all its runs on this machine. Raises ExecutorError if no worker can continue.
         """
 
 
@@ -54,7 +54,7 @@ def run_job(job: Job, memory: str | None = None) -> Outcome:
 
 
 def run_in_pool(job: Job, memory: str | None) -> Outcome:
-    """Executes one run in one of several workers, one per core of the machine, that share a memory limit [bytes]."""
+    """Executes one run in one of several workers (one per core of the machine) that share a memory limit [bytes]."""
     try:
         return run_job(job, share(memory, cores()))
     except ScenarioError as error:
@@ -62,6 +62,6 @@ def run_in_pool(job: Job, memory: str | None) -> Outcome:
 
 
 def name(job: Job) -> str:
-    """Returns the name of a job for messages."""
+    """Returns the name of a job, for use in messages."""
     scenario, seed = job
     return f"scenario {scenario.name!r}, seed {seed}"

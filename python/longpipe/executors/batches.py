@@ -1,4 +1,4 @@
-"""Batches of jobs with about equal execution time."""
+"""Divides jobs into batches with about equal execution times."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from longpipe.executors.base import Job
 
 LARGEST: Final = 200
 
-# Weight of the latest batch in the correction factor of the time estimates.
+# Weight of the latest batch in the factor that corrects the time estimates.
 _WEIGHT: Final = 0.3
 
 
 class Batches:
     """Splits jobs, in their order, into batches that take about `target_s` according to `design.cost`.
 
-    The duration of finished batches corrects the estimates. A job that is expected to take longer forms a separate
+    The durations of finished batches correct the estimates. A job that is expected to take longer forms a separate
     batch.
     """
 
@@ -28,7 +28,7 @@ class Batches:
         self._held: Job | None = None
 
     def next(self) -> list[Job]:
-        """Returns the next batch; empty if no job is left."""
+        """Returns the next batch; an empty batch if no job is left."""
         if self._alone:
             return [self._alone.popleft()]
         batch: list[Job] = []

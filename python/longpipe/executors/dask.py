@@ -23,32 +23,33 @@ from longpipe.memory import limit_bytes
 
 SCHEME: Final = "dask://"
 
-# Target duration of a task [s]: a task costs Dask a few ms, so it contains several short runs.
+# Target duration [s] of a task; a task has several short runs, because each task costs Dask a few ms.
 BATCH_S: Final = 0.5
 
-# Number of tasks submitted per thread of the cluster, and its minimum, from which an adaptive cluster detects demand.
+# Number of tasks submitted per thread of the cluster, and minimum number of tasks, which makes an adaptive cluster
+# detect demand and grow.
 _TASKS_PER_THREAD: Final = 3
 _FEWEST_TASKS: Final = 32
 
-# Timeout [s], used twice: to check that a scheduler answers, and for the client.
+# Timeout [s], used first to check that a scheduler answers, and then again for the client.
 _CONNECT_S: Final = 4.0
 _PORT: Final = 8786
 
-# Interval of queries of the cluster's size [s].
+# Interval [s] between queries of the cluster's size.
 _SIZE_S: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
-# Outcomes of a batch with its duration [s], or the worker with its incompatible version of longpipe.
+# Outcomes of a batch and its duration [s], or a text that names the worker and its incompatible version of longpipe.
 _Answer = tuple[list[Outcome], float] | str
 
 
 class Dask:
-    """Executes batches on a Dask cluster, given by a scheduler's address ("dask://host:8786"), a cluster or a client.
+    """Executes batches on a Dask cluster, given by its scheduler's address ("dask://host:8786"), a cluster or a client.
 
     An address may also name the scheduler's file: "dask:///home/me/scheduler.json". A batch contains at least one run,
-    and as many as are expected to take `batch_s` [s]. Each run may use an equal share per core of `memory` ("4 GB"), by
-    default of the memory that its machine has available.
+    and as many as are expected to take `batch_s` [s]. Each run may use an equal share, per core, of `memory` ("4 GB");
+    the default is the memory that its machine has available.
     """
 
     def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S, memory: str | None = None) -> None:
@@ -59,10 +60,10 @@ class Dask:
             limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """See `Executor.run`; runs of a worker that dies go to another worker.
+        """See `Executor.run`; the runs of a worker that dies are given to another worker.
 
-        Raises ScenarioError if no scheduler answers within 8 s; ExecutorError for a worker with another version of
-        longpipe or none, and if the scheduler goes away.
+        Raises ScenarioError if no scheduler answers within 8 s; ExecutorError if a worker has another version of
+        longpipe or none, or if the scheduler disappears.
         """
         with _connected(self._where) as client:
             _check_workers(client)
@@ -86,8 +87,8 @@ class _Campaign:
         self._memory = memory
         self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
-        # Runs whose worker died repeatedly. They are executed alone at the end to identify the run that kills its
-        # worker.
+        # Batches whose worker died repeatedly. Their runs are executed one by one at the end, to identify the run that
+        # kills its worker.
         self._suspects: deque[list[Job]] = deque()
         self._alone = False
         self._done = as_completed(loop=client.loop)
@@ -102,7 +103,7 @@ class _Campaign:
             self._hand_out()
 
     def ended_already(self) -> Iterator[tuple[Job, Outcome]]:
-        """Yields the jobs of tasks that have ended and were not yet yielded."""
+        """Yields the jobs of ended tasks that have not been yielded yet."""
         for future in self._done.next_batch(block=False):
             if future.status == "finished":
                 yield from self._outcomes(future)
@@ -114,7 +115,7 @@ class _Campaign:
                 self._client.cancel(list(self._running), force=True)
 
     def orphaned(self) -> ExecutorError:
-        """Returns the error for a scheduler that no longer answers."""
+        """Returns the error to raise if a scheduler no longer answers."""
         jobs = [job for batch in self._running.values() for job in batch]
         flying = f", with {name(jobs[0])} and {len(jobs) - 1} other runs in flight" if jobs else ""
         return ExecutorError(f"the Dask scheduler {_address(self._client)} has disappeared{flying}")
@@ -139,7 +140,8 @@ class _Campaign:
 
     def _outcomes(self, future: Future[_Answer]) -> Iterator[tuple[Job, Outcome]]:
         try:
-            # Blocks if the task's worker has died since: Dask then repeats the task or reports an error.
+            # This blocks if the task's worker has died in the meantime, until Dask has repeated the task or reports an
+            # error.
             answer = future.result()
         except CancelledError:
             raise self.orphaned() from None
@@ -157,11 +159,11 @@ class _Campaign:
 
     def _failures(self, batch: list[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
         if not isinstance(error, KilledWorker):
-            # A worker without longpipe, or with a version that cannot read the batch, raises here.
+            # An error arises here if the worker lacks longpipe, or has a version that cannot read the batch.
             _check_workers(self._client)
             reason = f"{type(error).__name__}: {error}"
         elif len(batch) > 1:
-            # One of these runs repeatedly kills its worker: execute them separately to find it.
+            # One of these runs repeatedly kills its worker, so they are executed separately to find it.
             self._batches.apart(batch)
             return
         elif not self._alone:
@@ -191,7 +193,7 @@ def _check_workers(client: Client) -> None:
 
 
 def _prober() -> Callable[[], str]:
-    # The function is nested, so that it is sent to the workers as code, not as a name that they might lack.
+    # The function is nested, so that it is sent to the workers as code, instead of as a name that they might not have.
     def version() -> str:
         try:
             from longpipe import _core
@@ -200,7 +202,7 @@ def _prober() -> Callable[[], str]:
         import hashlib
         from pathlib import Path
 
-        # The version includes the Python sources, which resolve the scenario and process the result.
+        # The version covers the Python sources, because they resolve the scenario and process the result.
         sources = hashlib.sha256()
         for path in sorted(Path(_core.__file__).parent.rglob("*.py")):
             sources.update(path.read_bytes())
@@ -238,14 +240,14 @@ def _client(where: str) -> Client:
             address = load_json(place, "a scheduler file of Dask")["address"]
         else:
             address = f"tcp://{place}" if ":" in place else f"tcp://{place}:{_PORT}"
-        # Check first, because a client without a scheduler keeps trying while it closes. The check runs in a thread,
-        # because notebooks have a running event loop.
+        # The scheduler is checked first, because a client without a scheduler keeps trying while it closes. The check
+        # runs in a thread, because notebooks already have a running event loop.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _greet(address)).result()
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
-    # A server that answers may use another protocol than Dask, so that any error is possible.
+    # The server may use a protocol other than Dask's, so any error is possible.
     except Exception as error:
-        # A huge bogus message length raises MemoryError.
+        # A meaningless, huge message length causes a MemoryError.
         strange = isinstance(error, MemoryError)
         reason = "the server there is not a scheduler" if strange else str(error) or type(error).__name__
         raise ScenarioError(

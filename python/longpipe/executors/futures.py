@@ -16,7 +16,7 @@ _ROOM: Final = 256
 class Futures:
     """Submits up to `workers` runs (default 256) at a time to an executor, which stays open.
 
-    Each run may use an equal share per core of `memory` ("4 GB"), by default of the memory that its machine has
+    Each run may use an equal share, per core, of `memory` ("4 GB"); the default is the memory that its machine has
     available.
     """
 
@@ -32,7 +32,7 @@ class Futures:
             limit_bytes(memory)
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """See `Executor.run`; a broken executor raises ExecutorError, which names its runs."""
+        """See `Executor.run`; raises an ExecutorError that names the affected runs if the executor is broken."""
         waiting = iter(jobs)
         running: dict[Future[Outcome], Job] = {}
 

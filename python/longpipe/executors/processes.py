@@ -19,7 +19,7 @@ from longpipe.errors import ScenarioError, check_kind
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
 from longpipe.memory import cores, limit_bytes, share
 
-# Maximum number of attempts for a run whose worker dies, and for a worker that dies before its first run.
+# Maximum number of attempts at a run whose worker dies, and at starting a worker that dies before its first run.
 TRIES: Final = 3
 
 _LEAVE_S: Final = 5.0
@@ -96,7 +96,7 @@ class _Pool:
                     del self.busy[connection]
                     self._idle.append(worker)
             if outcome is not None:
-                # Start the worker's next run before the caller processes this result.
+                # The worker's next run starts before the caller processes this result.
                 self.hand_out()
                 yield job, outcome
 
@@ -139,13 +139,13 @@ class _Pool:
 
 
 class _Worker:
-    """The parent's side of a worker process. Its first answer is None, which means that it is ready."""
+    """The parent's side of a worker process. The worker's first answer is None, which means that it is ready."""
 
     def __init__(self) -> None:
         start = context()
         self.connection, theirs = start.Pipe()
         self._process = start.Process(target=_serve, args=(theirs,), daemon=True)
-        # Starting multiprocessing's tracker re-enables Ctrl-C, so start it before the critical section.
+        # Starting multiprocessing's tracker re-enables Ctrl-C, so it is started before the critical section.
         resource_tracker.ensure_running()
         with starting():
             self._process.start()
@@ -167,7 +167,7 @@ class _Worker:
             self._process.join()
 
     def death(self) -> str:
-        """Describes how the process ended, by signal or exit status."""
+        """Returns a description of how the process ended: by a signal, or with an exit status."""
         status = self._process.exitcode or 0
         if status >= 0:
             return f"with exit status {status}"
@@ -195,18 +195,18 @@ def _serve(parent: Connection) -> None:
 
 
 def context() -> ForkServerContext | SpawnContext:
-    """Returns the start method of worker processes, which is safe in a process with threads, unlike fork."""
+    """Returns the start method of worker processes, which, unlike fork, is safe in a process with threads."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
-    # Preload the modules of a run in the server, because loading takes a quarter of a second.
+    # The fork server preloads the modules that a run needs, because loading them takes a quarter of a second.
     found.set_forkserver_preload([__name__])
     return found
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Context in which new processes ignore Ctrl-C and do not import the parent's script."""
+    """Context manager within which new processes ignore Ctrl-C and do not import the parent's script."""
     with _without_interrupts(), _without_main():
         yield
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 # Number of rates over time at and above which other traffic at the bottleneck is a likely cause.
 MANY_STEPS: Final = 8
-# Largest buffer of a path whose queue never overflowed, in bandwidth-delay products.
+# Largest buffer, in bandwidth-delay products, that is assumed for a path whose queue never overflowed.
 _MOST_PRODUCTS: Final = 4.0
 
 
 def report(found: PathFit) -> FitReport:
-    """Returns the report of a fit."""
+    """Returns the report on a fit."""
     seen = found.seen
     return FitReport(
         file=seen.file,
@@ -44,7 +44,7 @@ def report(found: PathFit) -> FitReport:
 
 
 def _doubts(found: PathFit) -> Iterator[str]:
-    """Yields a note if the rate changes so often that other traffic is likely."""
+    """Yields a note if the rate changes so often that other traffic at the bottleneck is likely."""
     steps = len(found.features.steps)
     if steps >= MANY_STEPS:
         yield (
@@ -62,17 +62,18 @@ def scenario(found: PathFit) -> Scenario:
         random_loss = {"kind": "bernoulli", "probability": float(f"{loss.value:.3g}")}
     changed = hypothesis.with_(loss=random_loss)
     if found.features.buffer is None and found.best.queue == TAIL_DROP:
-        # This is a lower bound, because the capture does not determine more.
+        # This is only a lower bound on the buffer, because the capture does not determine more.
         changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
     duration = max(1, round(found.seen.duration_s))
     return changed.with_(duration_s=float(duration)).scenario(**found.fixed)
 
 
 def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
-    """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None if it is unknown.
+    """Returns, for each quantity, its value (None if unknown), 95 % interval, unit, and how it is known.
 
-    The buffer includes the packet in transmission, as `switch.buffer` does. Where only its lower bound is known,
-    `prior_high` is the largest buffer that predictions draw. `count` of `packets` were lost at random.
+    The buffer includes the packet in transmission, as `switch.buffer` does. If only its lower bound is known,
+    `prior_high` is the largest buffer that predictions draw. For the loss, `count` of `packets` packets were lost at
+    random.
     """
     features, seen = found.features, found.seen
     rows: dict[str, dict[str, Any]] = {}
@@ -104,7 +105,7 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             rows["buffer"]["prior_high"] = max(math.ceil(_MOST_PRODUCTS * product), minimum)
     count, packets = found.random_losses, found.packets_followed
     rows["loss"] = _row(found.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
-    # An AQM's drops cannot be told from random losses.
+    # An AQM's drops cannot be distinguished from random losses.
     if found.best.queue == TAIL_DROP:
         rows["loss"] |= {"count": count, "packets": packets}
     return rows

@@ -1,4 +1,4 @@
-"""Search for the path and the congestion control whose simulation is closest to an observed flow."""
+"""Search for the path and the congestion control whose simulation comes closest to an observed flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from longpipe.fit.observed import ObservedFlow
 
-# Linux 6.1's controls, by longpipe's names; DCTCP needs marks.
+# Linux 6.1's controls, by longpipe's names; DCTCP is omitted because it needs marks.
 CONTROLS: Final = (
     "linux-reno", "cubic", "bic", "bbr", "hybla", "westwood", "htcp", "illinois", "veno", "scalable", "highspeed",
     "vegas",
@@ -31,16 +31,17 @@ TAIL_DROP: Final = "tail-drop"
 # Congestion controls whose behaviour depends on random numbers, and AQM disciplines whose behaviour does not.
 _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
-# Number of the most likely controls with which AQM disciplines are simulated.
+# Number of most likely controls for which AQM disciplines are simulated.
 _MANAGED_CONTROLS: Final = 2
 # The receiver window limits a flow if it is full after at least this share of the ACKs.
 _LIMITED: Final = 0.5
-# Exponent of the distance: the posterior probability is proportional to the distance to the power of minus this, so a
-# candidate at twice the distance is 16 times less likely.
+# Exponent of the distance: the posterior probability is proportional to the distance raised to minus this power, so
+# that a candidate at twice the distance is 16 times less likely.
 _SHARPNESS: Final = 4.0
 # Distance up to which two simulated flows count as equal, as a share of their distance from the observed flow.
 _SAME: Final = 0.25
-# Minimum distance that the posterior distinguishes, because models of the kernel are not more accurate than this.
+# Minimum distance that the posterior distinguishes; smaller distances are beyond the accuracy of the models of the
+# kernel.
 _FLOOR: Final = 0.01
 # Seeds of candidates that use random numbers.
 _SEEDS: Final = (0, 1, 2)
@@ -50,7 +51,7 @@ _ENDLESS: Final = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A hypothesis with its simulation's distance from the observation, and its prior weight."""
+    """A hypothesis, the distance of its simulation from the observation, and its prior weight."""
 
     hypothesis: Hypothesis
     queue: str
@@ -60,17 +61,17 @@ class Candidate:
 
     @property
     def weight(self) -> float:
-        """Returns the probability up to a constant factor."""
+        """Returns the posterior probability up to a constant factor."""
         return float(self.prior * max(self.distance, _FLOOR) ** -_SHARPNESS)
 
 
 @dataclass(frozen=True, eq=False)
 class PathFit:
-    """The result. Candidates are in descending order of probability.
+    """The result of a fit. Candidates are in descending order of probability.
 
     `senders` contains each control over a tail-drop queue with the observed random losses. `queues` contains the AQM
     disciplines with the most likely controls, and tail drop with random losses; it is empty if losses do not depend on
-    the queue, or if the queue was full.
+    the queue, or if losses occurred at a full queue.
     """
 
     seen: ObservedFlow
@@ -78,14 +79,14 @@ class PathFit:
     observed: FlowSeries
     senders: tuple[Candidate, ...]
     queues: tuple[Candidate, ...]
-    # Candidates that were not simulated, because the search was interrupted.
+    # Number of candidates that were not simulated because the search was interrupted.
     left: int
     # Dotted scenario fields that were given as known.
     fixed: Mapping[str, object]
 
     @property
     def best(self) -> Candidate:
-        """The most likely candidate: with AQM, if losses depend on a queue that was not full."""
+        """The most likely candidate; it may use AQM if losses depend on a queue that was not full."""
         name = next(iter(self.queue_shares()))
         return self.senders[0] if name == TAIL_DROP else next(one for one in self.queues if one.queue == name)
 
@@ -114,8 +115,7 @@ class PathFit:
     def same_queues(self) -> tuple[str, ...]:
         """Disciplines that behave like the most likely one over this path."""
         likeliest = self.best.queue
-        # For tail drop, the simulation with random losses is compared; the one with the observed losses is in
-        # `senders`.
+        # For tail drop, the simulation with random losses is compared; that with the observed losses is in `senders`.
         ordered = sorted(self.queues, key=lambda one: one.queue != likeliest)
         names = dict.fromkeys(one.queue for one in _alike(tuple(ordered)))
         names.pop(likeliest, None)
@@ -123,7 +123,7 @@ class PathFit:
 
     @property
     def random_losses(self) -> int:
-        """Number of lost packets that were not the queue's; 0 with AQM, whose drops look the same."""
+        """Number of packets lost outside the queue; 0 with AQM, because AQM's drops look the same."""
         return int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
 
     @property
@@ -148,9 +148,9 @@ def fit(
     fixed: Mapping[str, object] | None = None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> PathFit:
-    """Returns the fit of an observation over `controls`; `fixed` contains known scenario fields by dotted name.
+    """Fits an observation, choosing among `controls`; `fixed` contains known scenario fields by dotted name.
 
-    On Ctrl-C the search ends with the candidates so far; KeyboardInterrupt is raised if there are none. Raises
+    On Ctrl-C, the search ends with the candidates found so far, or raises KeyboardInterrupt if there are none. Raises
     ScenarioError if a field of `fixed` is invalid.
     """
     known = dict(fixed or {})
@@ -202,7 +202,7 @@ def fit(
 
 
 def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
-    """Returns the path estimated in closed form, with the losses that were observed without a full queue.
+    """Returns the path estimated in closed form, with the losses that were observed while the queue was not full.
 
     Marked packets are treated as lost, because a sender reduces its window in both cases.
     """
@@ -229,14 +229,14 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
 
 
 def _initial_window(seen: ObservedFlow) -> int:
-    """Returns the number of segments sent before the first ACK, 10 if that is implausible (an incomplete capture)."""
+    """Returns the number of segments sent before the first ACK; 10 if that is implausible (incomplete capture)."""
     count = int(np.searchsorted(seen.sent_s, seen.ack_s[0], side="left"))
     return count if 1 <= count <= 64 else 10
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A hypothesis to simulate. With a `chance` its losses are random, as an alternative to AQM."""
+    """A hypothesis to simulate. If it has a `chance`, its losses are random, as an alternative to AQM."""
 
     hypothesis: Hypothesis
     queue: str
@@ -268,7 +268,7 @@ def _simulate(
 
 
 def _ordered(candidates: list[Candidate]) -> list[Candidate]:
-    """Returns the candidates whose simulation did not fail, the most likely first."""
+    """Returns the candidates whose simulation did not fail, starting with the most likely one."""
     return sorted((one for one in candidates if np.isfinite(one.distance)), key=lambda one: -one.weight)
 
 
@@ -282,7 +282,7 @@ def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
 
 
 def _shares(weights: Mapping[str, list[float]]) -> dict[str, float]:
-    """Returns the probability of each name, whose weights are averaged, in descending order."""
+    """Returns the probability of each name, from the average of its weights, in descending order."""
     means = {name: float(np.mean(found)) for name, found in weights.items()}
     total = sum(means.values())
     return {name: one / total for name, one in sorted(means.items(), key=lambda pair: -pair[1])}

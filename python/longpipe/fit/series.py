@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Points at which data in flight are compared.
+# Number of times at which data in flight is compared.
 POINTS: Final = 300
 # Quantiles of the distributions that are compared.
 _QUANTILES: Final = np.linspace(0.025, 0.975, 39)
-# Differences of waiting times are relative to the mean wait, or to this number of packets if the wait is shorter.
+# Differences between waiting times are relative to the mean wait, or to this many packets' transmission time if that is
+# longer.
 _LEAST_WAIT: Final = 2.0
-# Maximum distance at one time, used between a flow with data in flight and a flow without.
+# Maximum distance at any one time, used if one flow has data in flight and the other has none.
 _FARTHEST: Final = 3.0
 
 
@@ -106,7 +107,7 @@ def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numb
 
 
 def over_time(one: FlowSeries, other: FlowSeries) -> float:
-    """Returns the distance of the data in flight: the mean absolute logarithm of the ratio at the same times."""
+    """Returns the distance between the flows' data in flight: the mean absolute logarithm of their ratio over time."""
     both = (one.in_flight > 0) & (other.in_flight > 0)
     apart = np.full(len(both), _FARTHEST)
     apart[both] = np.minimum(np.abs(np.log(one.in_flight[both] / other.in_flight[both])), _FARTHEST)
@@ -115,7 +116,7 @@ def over_time(one: FlowSeries, other: FlowSeries) -> float:
 
 
 def in_distribution(one: FlowSeries, other: FlowSeries, base_s: float, packet_s: float) -> float:
-    """Returns the distance of two flows with different random numbers: of waiting times, data in flight and losses."""
+    """Returns the distance between flows with different random numbers: in waiting times, data in flight and losses."""
     waits = [np.quantile(of.samples - base_s, _QUANTILES) for of in (one, other)]
     scale = max(float(waits[0].mean()), _LEAST_WAIT * packet_s)
     windows = [np.quantile(of.in_flight[of.in_flight > 0], _QUANTILES) for of in (one, other)]

@@ -1,4 +1,4 @@
-"""Effect of a change of a scenario: paired runs with the same random numbers, over paths that fit a capture."""
+"""Effect of a change to a scenario: paired runs with the same random numbers, over paths that fit a capture."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Share of a run that precedes the measurement of goodput and RTT.
+# Share of a run after which goodput and RTT are measured.
 STEADY: Final = 1 / 3
-# Pairs of runs: 39 are the fewest whose minimum and maximum include a further run with a probability of 95 %.
+# Number of pairs of runs. At least 39 are needed for their minimum and maximum to enclose a further run with a
+# probability of 95 %.
 SEEDS: Final = 40
 LEAST_SEEDS: Final = 3
-# Probability below a two-sided interval of 95 %.
+# Probability of a value below a two-sided 95 % interval.
 _TAIL: Final = 0.025
 
 
 @dataclass(frozen=True)
 class ComparedMeasure:
-    """One measure of the baseline, of the changed scenario, and their difference: (mean, half of the 95 % interval).
+    """One measure in the baseline and changed scenarios, and the difference: (mean, half-width of the 95 % interval).
 
-    The intervals of `baseline`, `changed` and `difference` include the mean over many runs of the path that was
+    The intervals of `baseline`, `changed` and `difference` enclose the mean over many runs on the path that was
     captured. `runs` is the 95 % prediction interval of one changed run. `observed` is the captured flow's value, None
-    without estimates.
+    if there are no estimates.
     """
 
     name: str
@@ -61,7 +62,7 @@ class ComparedMeasure:
 class WhatIf:
     """The effect of a change. `estimates` are those of `longpipe fit`, None for a scenario that was not fitted.
 
-    `baseline` and `changed` are a pair of runs over the scenario of the file.
+    `baseline` and `changed` are a pair of runs of the scenario in the file.
     """
 
     scenario: Scenario
@@ -80,13 +81,13 @@ def whatif(
     measures: Iterable[Specification] = (),
     progress: Callable[[float], None] = lambda done: None,
 ) -> WhatIf:
-    """Runs the scenario of a file with and without changes, `seeds` times each.
+    """Runs the scenario in a file with and without changes, `seeds` times each.
 
     `measures` are measured in addition to goodput, RTT and losses, in the format of `Design.measures`.
 
     If estimates of `longpipe fit` are next to the file, each pair of runs draws rate, RTT, buffer and loss from their
-    posterior distributions (`longpipe.fit.draws`), and is repeated with other random numbers over the same draw, which
-    separates the uncertainty of the path from the variation between runs.
+    posterior distributions (`longpipe.fit.draws`), and is repeated with other random numbers over the same drawn path,
+    which separates the uncertainty of the path from the variation between runs.
     """
     if not changes:
         raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
@@ -101,7 +102,8 @@ def whatif(
     fitted = read(path)
     random = np.random.default_rng(0)
     draws = [drawn(scenario, fitted, random) if fitted else {} for _ in range(seeds)]
-    # Random numbers of a pair are those of its place. Repeats of the draws follow, and the pair of the picture.
+    # The random numbers of a pair depend on its position in this list. The draws are followed by their repeats, and by
+    # the pair for the picture.
     pairs = [*draws, *draws, {}] if fitted else draws
     pictured = len(pairs) - 1 if fitted else 0
     traced = {"traces.sequence": True, "traces.rtt": True}
@@ -131,7 +133,7 @@ def whatif(
     before, after = [one[1] for one in counted], [one[2] for one in counted]
 
     def columns(values: list[dict[str, float]], name: str) -> Numbers:
-        """Returns the values of a measure: a row for each repeat, a column for each draw."""
+        """Returns a measure's values, with a row for each repeat and a column for each draw."""
         return np.array([one[name] for one in values]).reshape(-1, seeds)
 
     compared = tuple(
@@ -146,7 +148,7 @@ def whatif(
 
 
 def _unit(measure: Measure) -> tuple[str, float]:
-    """Returns the unit of a measure's values in results, bit/s or s for a rate or a time, and its divisor."""
+    """Returns the unit of a measure's values in results (bit/s for a rate, s for a time), and its divisor."""
     if measure.dimension in (BITS_PER_SECOND, SECONDS):
         return text_of(measure.dimension), 1 / measure.factor
     return measure.unit, measure.scale
@@ -188,7 +190,7 @@ def _median_rtt(flows: list[tuple[Numbers, Numbers]]) -> float:
 
 
 def _measure(name: str, unit: str, observed: float | None, before: Numbers, after: Numbers) -> ComparedMeasure:
-    """Compares the values of pairs of runs: a column for each draw of the path, a row for each repeat."""
+    """Compares the values of pairs of runs, with a column for each draw of the path and a row for each repeat."""
     return ComparedMeasure(
         name, unit, observed, mean_of_path(before), mean_of_path(after), mean_of_path(after - before),
         single_run(after[0]),
@@ -196,12 +198,12 @@ def _measure(name: str, unit: str, observed: float | None, before: Numbers, afte
 
 
 def mean_of_path(values: Numbers) -> tuple[float, float]:
-    """Returns the mean, and half of the 95 % interval of the mean over many runs of the path that was captured.
+    """Returns the mean, and the half-width of the 95 % interval of the mean over many runs on the captured path.
 
     `values` has a column for each draw of the path, and a row for each repeat over it. The variance of the path's mean
-    is that between draws (analysis of variance of a random effect) plus the standard error of this variance, because
-    too few runs can hide it; the variance of the simulated mean is added. With one row the path is known, and all
-    variance is between runs.
+    is the variance between draws (analysis of variance of a random effect) plus that variance's standard error, because
+    too few runs can hide it; the variance of the simulated mean is added. If there is only one row, the path is known,
+    and all variance is between runs.
     """
     from scipy.stats import t
 
@@ -217,10 +219,10 @@ def mean_of_path(values: Numbers) -> tuple[float, float]:
 
 
 def single_run(values: Numbers) -> tuple[float, float]:
-    """Returns the 95 % prediction interval of one further run, from independent runs.
+    """Returns the 95 % prediction interval for one further run, from independent runs.
 
-    Order statistics of n runs include a further one with a probability of 1 - 2k/(n+1), whatever the distribution,
-    where k is the rank of each end. For fewer than 39 runs, for which that is below 95 %, a normal distribution is
+    Two order statistics of n runs enclose a further run with a probability of 1 - 2k/(n+1), for any distribution, where
+    k is the rank of each end. With fewer than 39 runs, this probability is below 95 %, and a normal distribution is
     assumed (Student's t).
     """
     from scipy.stats import t

@@ -1,6 +1,6 @@
-"""Input files: a single layer with bounds that reads every file a user can name.
+"""Reads input files: a single layer, with limits on size and content, for every file that a user can name.
 
-Each function raises ScenarioError with one line that names the file, the line if there is one, and what is needed.
+Each function raises a one-line ScenarioError that names the file, the line if there is one, and what is needed.
 """
 
 from longpipe.inputs.bytes import MOST_BYTES, open_regular, read_bytes

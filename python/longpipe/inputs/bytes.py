@@ -1,4 +1,4 @@
-"""Content of an input file: a regular file of bounded size, decompressed if it is gzip."""
+"""Content of an input file: a regular file of bounded size, decompressed if it is in gzip format."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from longpipe.files import will_read
 MOST_BYTES: Final = 256 << 20
 GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 20
-# Maximum number of names in a folder among which a similar one is searched.
+# Maximum number of names in a folder among which a similar name is searched for.
 _MOST_NAMES: Final = 2000
-# Maximum compression ratio of a file with more than _BOMB_BYTES. Deflate can reach 1032; measurements as text reach
-# about 20.
+# Maximum compression ratio of a file with more than _BOMB_BYTES, against decompression bombs. Deflate can reach 1032;
+# measurements as text reach about 20.
 _BOMB_RATIO: Final = 200
 _BOMB_BYTES: Final = 16 << 20
 _WITH_HEAD: Final = 16 + zlib.MAX_WBITS
@@ -40,7 +40,7 @@ _OTHERS: Final = (
 def read_bytes(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> bytes:
     """Returns the content of a regular file of at most `max_bytes` bytes; gzip is detected by its first bytes.
 
-    `needs` is the expected content in an error: "a TOML file".
+    `needs` describes the expected content in an error, as in "a TOML file".
     """
     with open_regular(file, needs, max_bytes=max_bytes) as opened:
         content = opened.read(max_bytes + 1)
@@ -60,7 +60,7 @@ def open_regular(file: str | Path, needs: str, *, max_bytes: int | None = None) 
         will_read(file)
         descriptor = os.open(file, _FLAGS)
         with os.fdopen(descriptor, "rb") as opened:
-            # The name may meanwhile refer to another file.
+            # Checked again, because the name may meanwhile refer to another file.
             found = os.fstat(descriptor)
             check_regular(file, found.st_mode, needs)
             if max_bytes is not None and found.st_size > max_bytes:
@@ -72,7 +72,8 @@ def open_regular(file: str | Path, needs: str, *, max_bytes: int | None = None) 
         meant = f" (did you mean {near!r}?)" if near else ""
         raise ScenarioError(f"{file}: cannot be read, {reason}{meant}; needs {needs}") from None
     except ValueError as error:
-        # The name contains a NUL character, or the file system cannot encode it; other ValueErrors are the reader's.
+        # The name contains a NUL character, or the file system cannot encode it; other ValueErrors come from the
+        # reader.
         if "\0" in str(file) or isinstance(error, UnicodeEncodeError):
             raise ScenarioError(f"{str(file)!r}: not a file name; needs {needs}") from None
         raise
@@ -90,14 +91,14 @@ def _near(path: Path) -> str | None:
 
 
 def check_regular(file: str | Path, mode: int, needs: str) -> None:
-    """Raises ScenarioError unless the mode, as from `os.stat`, is that of a regular file."""
+    """Raises ScenarioError unless the mode (as returned by `os.stat`) is that of a regular file."""
     if not stat.S_ISREG(mode):
         kind = next((name for is_one, name in _OTHERS if is_one(mode)), "not a regular file")
         raise ScenarioError(f"{file}: cannot be read, it is {kind}; needs {needs}")
 
 
 def _unpacked(file: str | Path, content: bytes, needs: str, max_bytes: int) -> bytes:
-    """Decompresses gzip with one member or several; the last may be followed by zeros, which tapes and gzip add."""
+    """Decompresses gzip with one or more members; zeros may follow the last one, because tapes and gzip add them."""
     parts: list[bytes] = []
     total = 0
     rest = content

@@ -14,8 +14,8 @@ from longpipe.units import RATE, SIZE, TIME, Dimension
 if TYPE_CHECKING:
     import pandas as pd
 
-# Unit of a column whose cells have units, by dimension (bit/s, s and bytes, as in columns of runs), and its display
-# unit.
+# Dimension of a column whose cells have units, the unit of its numbers (bit/s, s and bytes, as in columns of runs), and
+# its display unit.
 _COUNTED_IN = ((RATE, "bit/s", "Mbit/s"), (TIME, "s", "ms"), (SIZE, "B", "MB"))
 
 
@@ -33,7 +33,7 @@ def read_frame(file: str | Path, needs: str, texts: Sequence[str] = ()) -> pd.Da
 
 
 def column_named(frame: pd.DataFrame, name: str) -> str:
-    """Returns the header of a column given its name without the unit: "rate [Mbit/s]" for "rate"."""
+    """Returns the header of a column, such as "rate [Mbit/s]", given its name without the unit, such as "rate"."""
     heads = [str(head) for head in frame.columns]
     found = [head for head in heads if head_parts(head)[0] == name]
     return found[0] if name not in heads and len(found) == 1 else name

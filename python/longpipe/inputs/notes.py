@@ -1,4 +1,4 @@
-"""Notes on input files: a summary of the content and a warning for implausible values, printed by commands."""
+"""Notes on input files, which commands print: a summary of the content, and warnings about implausible values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST: Final = 1000
 class Notes:
     """A line about the content, and a line for each suspicious value.
 
-    `second_ps` is the time of a series' second row if the times have no unit: they may be in ms.
+    `second_ps` is the time of a series' second row if the times have no unit; such times may actually be in ms.
     """
 
     read: str
@@ -32,5 +32,5 @@ def keep(file: str, notes: Notes) -> None:
 
 
 def latest(file: str) -> Notes | None:
-    """Returns the notes from the latest time that this process read a file."""
+    """Returns the notes from the last time at which this process read the file; None if it has not read it."""
     return _latest.get(file)

@@ -1,4 +1,4 @@
-"""Numbers in text files, exact and in bounded time: 5000 digits or an exponent of 99999999 are rejected."""
+"""Parses numbers in text files, exactly and in bounded time: 5000 digits or an exponent of 99999999 are rejected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMMA: Final = re.compile(r"[+-]?[0-9]{1,40},[0-9]{1,40}(?![0-9.,])")
 
 
 def parts(text: str) -> tuple[int, int] | None:
-    """Returns integer and decimal exponent of a decimal number; None for other text."""
+    """Returns a decimal number as an integer and a decimal exponent; None for any other text."""
     found = _NUMBER.fullmatch(text)
     if found is None or not (found[2] or found[3]):
         return None
@@ -27,7 +27,7 @@ def decimal_comma(text: str) -> str:
 
 
 def exact(text: str) -> Fraction | None:
-    """Returns a decimal number exactly; None for other text."""
+    """Returns a decimal number as an exact fraction; None for any other text."""
     found = parts(text)
     if found is None:
         return None
@@ -36,7 +36,7 @@ def exact(text: str) -> Fraction | None:
 
 
 def scaled(text: str, scale: Fraction) -> int | None:
-    """Returns a decimal number times `scale`, rounded half to even as by `round`; None for other text.
+    """Returns a decimal number times `scale`, rounded half to even as `round` does; None for any other text.
 
     The result equals `round(exact(text) * scale)` and takes a third of the time, which matters for files with a million
     rows.

@@ -1,4 +1,4 @@
-"""TOML and JSON with bounds on depth, on digits of numbers, and on the length of keys and strings."""
+"""Parses TOML and JSON, with limits on depth, on the digits of numbers, and on the lengths of keys and strings."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from longpipe.inputs.bytes import MOST_BYTES, read_bytes
 from longpipe.inputs.text import decode, read_text
 
 MOST_TOML_BYTES: Final = 64 << 20
-# Maximum depth, larger than that of any scenario.
+# Maximum nesting depth, larger than in any scenario.
 MOST_DEPTH: Final = 64
 MOST_KEY: Final = 200
 # Maximum length of a text; the longest text in a scenario is a path.
 MOST_TEXT: Final = 4096
-# Maximum number of brackets and commas of a JSON text, because each costs about 60 bytes of memory.
+# Maximum number of brackets and commas in a JSON text, because each costs about 60 bytes of memory.
 MOST_ITEMS: Final = 40_000_000
 _MOST_DIGITS: Final = 64
 _WHOLE: Final = range(-(2**63), 2**64)
 _DIGITS: Final = re.compile(rf"[0-9][0-9_]{{{_MOST_DIGITS},}}")
-# Python's parser needs quadratic time in the parts of a dotted key.
+# Matches a part of a dotted key; Python's parser takes quadratic time in the number of parts.
 _PART: Final = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_.-])(?:{_PART}\.[ \t]*+){{{MOST_DEPTH}}}")
 
@@ -39,7 +39,7 @@ def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Returns the fields of TOML text. Raises ScenarioError with `where`, and the line or the field."""
+    """Returns the fields of TOML text. Raises a ScenarioError that names `where`, and the line or the field."""
     if found := _LONG_KEY.search(text):
         raise ScenarioError(f"{_at(where, text, found)}: a key of many parts; needs at most {MOST_DEPTH}")
     try:
@@ -49,7 +49,8 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except RecursionError:
         raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MOST_DEPTH} nested tables") from None
     except ValueError as error:
-        # Not a TOMLDecodeError: a number with more digits than Python converts, or a date in the year 0.
+        # The error is not a TOMLDecodeError if a number has more digits than Python converts, or if a date is in the
+        # year 0.
         long = _DIGITS.search(text)
         reason = f"a number of {len(long[0])} digits" if long else _short(error)
         at = _at(where, text, long) if long else where
@@ -64,7 +65,7 @@ def load_json(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> A
 
 
 def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - any value
-    """Returns the value of JSON text. Raises ScenarioError with `where`, and the line.
+    """Returns the value of JSON text. Raises a ScenarioError that names `where` and the line.
 
     Integers of more than 64 bits become floats; NaN and infinities are rejected, as in RFC 8259.
     """
@@ -83,7 +84,7 @@ def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 -
 
 
 def check_values(where: str, fields: dict[str, Any]) -> None:
-    """Raises ScenarioError if fields are nested more deeply, or names or values are longer, than in any scenario."""
+    """Raises ScenarioError if fields are nested more deeply, or if names or values are longer, than in any scenario."""
     for path, key, value, depth in _walk(fields):
         if len(key) > MOST_KEY:
             raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MOST_KEY}")
@@ -96,7 +97,7 @@ def check_values(where: str, fields: dict[str, Any]) -> None:
 
 
 def _walk(fields: dict[str, Any]) -> Iterator[tuple[str, str, Any, int]]:
-    """Yields dotted path, key, value and depth of every value, without recursion."""
+    """Yields the dotted path, the key, the value and the depth of every value, without recursion."""
     waiting: list[tuple[str, str, Any, int]] = [(key, key, value, 1) for key, value in fields.items()]
     while waiting:
         found = waiting.pop()

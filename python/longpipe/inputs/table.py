@@ -1,4 +1,4 @@
-"""Tables of text files: CSV with commas, semicolons or tabs, and unique column names."""
+"""Tables in text files: CSV with commas, semicolons or tabs, and unique column names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Table:
     needs: str
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        """Yields line number and cells of each row that is not blank.
+        """Yields the line number and the cells of each row that is not blank.
 
         Raises ScenarioError for a row with more or fewer cells than columns.
         """
@@ -50,12 +50,12 @@ class Table:
 
 
 def read_table(file: str | Path, needs: str) -> Table:
-    """Returns the table of a file; `needs` is the expected content in an error: "a CSV file of time and rate"."""
+    """Returns the table of a file; `needs` is the expected content in an error, as in "a CSV file of time and rate"."""
     return table_of(str(file), read_lines(file, needs, legacy=True), needs)
 
 
 def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
-    """Returns the table in these lines of a file. Raises ScenarioError if two columns have the same name."""
+    """Returns the table in the given lines of a file. Raises ScenarioError if two columns have the same name."""
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise ScenarioError(f"{file}: empty; needs {needs}")
@@ -72,7 +72,7 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
 
 
 def shown_heads(heads: Sequence[str]) -> str:
-    """Formats the names of columns for a message, at most eight."""
+    """Formats the names of columns, at most eight, for a message."""
     more = f" and {len(heads) - 8} more" if len(heads) > 8 else ""
     return ", ".join(shown(head)[1:-1] for head in heads[:8]) + more
 

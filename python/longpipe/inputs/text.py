@@ -15,7 +15,10 @@ MOST_LINES: Final = 10_000_000
 
 
 def read_text(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES, legacy: bool = False) -> str:
-    """Returns a file's text without byte-order mark. Raises ScenarioError with the line that cannot be decoded."""
+    """Returns a file's text without a byte-order mark.
+
+    Raises a ScenarioError that names a line that cannot be decoded.
+    """
     return decode(file, read_bytes(file, needs, max_bytes=max_bytes), needs, legacy=legacy)
 
 

@@ -1,4 +1,4 @@
-"""The lab, a browser page with the engine. `make lab` builds its single file `page.html`."""
+"""The lab, a browser page that contains the engine. `make lab` builds its only file, `page.html`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRAME: Final = """\
 def address(scenario: Path | Scenario | None = None, seed: int = 1) -> str:
     """Returns the URL that opens the lab with a scenario and a seed.
 
-    Raises RunError if the page was not built, ScenarioError for a scenario that the page cannot run.
+    Raises RunError if the page was not built, and ScenarioError for a scenario that the page cannot run.
     """
     end = "" if scenario is None else fragment(scenario, seed)
     _check_built()
@@ -50,9 +50,9 @@ def _check_built() -> None:
 
 
 def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
-    """Returns the fragment of an address with scenario (deflated TOML) and seed.
+    """Returns the fragment of an address that contains a scenario (as deflated TOML) and a seed.
 
-    Raises ScenarioError, with a line for each part of the scenario that the page does not have.
+    Raises ScenarioError, with a line for each part of the scenario that the page does not support.
     """
     from longpipe.lab.beyond import check
     from longpipe.scenario import LARGEST_SEED, Scenario
@@ -67,7 +67,7 @@ def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
 
 @dataclass(frozen=True)
 class Embedded:
-    """The lab as the output of a notebook's cell; `fragment` states the scenario, `height` is in pixels."""
+    """The lab as the output of a notebook's cell; `fragment` encodes the scenario, and `height` is in pixels."""
 
     fragment: str
     height: int
@@ -84,8 +84,8 @@ class Embedded:
 def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int = 900) -> Embedded:
     """Shows the lab in a notebook, with a scenario and a seed: pictures, controls and the lesson.
 
-    The page is embedded in the notebook (0.9 MB) and afterwards needs neither a network nor the kernel. `height` is in
-    pixels. Raises RunError if the page was not built, ScenarioError for a scenario that the page cannot run.
+    The page is embedded in the notebook (0.9 MB) and then needs neither a network nor the kernel. `height` is in
+    pixels. Raises RunError if the page was not built, and ScenarioError for a scenario that the page cannot run.
     """
     if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:
         raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {LEAST_HEIGHT} to {MOST_HEIGHT}")

@@ -1,4 +1,4 @@
-"""Parts of a scenario that the lab's page does not have, in one place for the page and for `longpipe lab`."""
+"""Parts of a scenario that the lab's page does not support, defined once for the page and for `longpipe lab`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-# Kinds that the page does not support, because it starts no program, has no interpreter, and shows neither arriving
+# Kinds that the page does not support, because it cannot start programs, has no interpreter, and shows neither arriving
 # flows nor players.
 MODELS: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
 # Kinds of traffic that only Python can resolve: presets, files, and real stacks.
@@ -48,7 +48,7 @@ def check(scenario: Scenario) -> None:
 
 
 def modules(scenario: Scenario) -> list[str]:
-    """Returns the names of the WebAssembly modules of a scenario, which users open in the page."""
+    """Returns the names of a scenario's WebAssembly modules, which the user must open in the page."""
     fields = tomllib.loads(scenario.to_toml())
     found = (_kind_and(part.get("tcp", {}).get("congestion")) for _, part in _flows(fields))
     return list(dict.fromkeys(PurePath(str(given["file"])).name for kind, given in found if kind == "module"))
@@ -78,7 +78,7 @@ def _problems(fields: Json) -> Iterator[str]:
 
 
 def _flows(fields: Json) -> Iterator[tuple[str, Json]]:
-    """Yields the scenario, groups and flows: each with its field, which ends with a dot."""
+    """Yields the scenario, its groups and its flows, each with the prefix of its fields, which ends with a dot."""
     yield "", fields
     for name in ("group", "flows"):
         for i, part in enumerate(fields.get("network", {}).get(name, ())):
@@ -86,5 +86,5 @@ def _flows(fields: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _kind_and(given: object) -> tuple[str, Json]:
-    """Returns the kind of a part, which may be written as text, and its fields."""
+    """Returns a part's kind and its fields; the part may also be given as the kind's name alone."""
     return (str(given.get("kind")), given) if isinstance(given, dict) else (str(given), {})

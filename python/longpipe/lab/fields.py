@@ -1,4 +1,4 @@
-"""Scenario models as plain data for the lab: each field with type, bounds, unit, default and description.
+"""Scenario models as plain data for the lab: each field has its type, bounds, unit, default and description.
 
 The page defines no default, bound, unit or name itself; they are read from the models when the page is built.
 """
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 def models() -> Json:
-    """Returns all parts of a scenario by name: kind, ordered fields, and constraints across them."""
+    """Returns all parts of a scenario by name: kind, ordered fields, and constraints between the fields."""
     found: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
@@ -56,7 +56,7 @@ def _model(model: type[BaseModel]) -> Json:
 
 
 def dimensions() -> Json:
-    """Returns the dimensions: each unit in base units (decimal text), and alternative spellings."""
+    """Returns the dimensions, with the value of each unit in base units (as decimal text) and alternative spellings."""
     return {
         dimension.name: {
             "base": dimension.base,
@@ -98,7 +98,7 @@ def _field(name: str, field: FieldInfo) -> Json:
 def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, BaseModel):
         kind = kind_of(type(value))
-        # The default of a part uses the default fields of its kind, so the kind's name is sufficient.
+        # A part's default has its kind's default fields, so the kind's name is sufficient.
         return {} if kind is None else {"kind": kind}
     return list(value) if isinstance(value, tuple) else value
 
@@ -136,7 +136,7 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
 
 
 def _many(annotation: object, items: list[Any], metadata: list[Any]) -> Json:
-    """Describes values by name, a list with one type, or a fixed-length row with a type per item."""
+    """Describes a mapping by name, a list of one type, or a fixed-length row with a type for each item."""
     bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
     if get_origin(annotation) is dict:
         return {"is": "values", **bounds}

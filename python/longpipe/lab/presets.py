@@ -17,7 +17,7 @@ from longpipe.scenario import Scenario
 
 Json = dict[str, Any]
 
-# Experiments of each paper that become presets, selected by levels of the paper's main factors.
+# Experiments of each paper that become presets, selected by the levels of the paper's main factors.
 PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
     "frr-96": (
         FRR_96,
@@ -53,7 +53,7 @@ PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
 
 
 def presets(folder: Path | None) -> list[Json]:
-    """Returns name, group and fields of all presets in display order; `folder` contains scenario files.
+    """Returns the name, group and fields of every preset, in display order; `folder` contains scenario files.
 
     `core` is the resolved scenario, as JSON text, of a preset that the page cannot resolve itself.
     """

@@ -1,4 +1,4 @@
-"""User-mode Linux as the ends of flows: finds the kernel, builds what runs in it, and registers both in the core.
+"""User-mode Linux as flows' ends: finds the kernel, builds the programs that run in it, and registers both in the core.
 
 The kernel is GPL-2.0: longpipe runs it but does not link to it or contain it.
 """
@@ -35,7 +35,7 @@ def version() -> str | None:
 
 
 def register(wanted: str) -> None:
-    """Registers the kernel of a version in the core of this process. Raises ScenarioError if it is missing."""
+    """Registers the kernel with the wanted version in this process's core. Raises ScenarioError if it is missing."""
     kernel = _installed()
     if kernel is None:
         raise ScenarioError(f"traffic.stack: linux is not installed; needs {_GET}")

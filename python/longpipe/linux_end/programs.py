@@ -1,4 +1,4 @@
-"""Identifies and checks the programs of the user that Linux runs at the ends of flows."""
+"""Identifies and checks the user's programs that Linux runs at the ends of flows."""
 
 import hashlib
 import json
@@ -11,12 +11,12 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.own_stacks import find_program
 
-# Directories in which programs are searched if the user has no PATH.
+# Directories in which programs are searched for if the user has no PATH.
 _SEARCH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
 def digest_of(command: Sequence[str], serve: Sequence[str] | None) -> str:
-    """Returns the digest of the programs of a flow. Raises ScenarioError with the field's name if one is missing."""
+    """Returns the digest of a flow's programs. If one is missing, raises a ScenarioError that names the field."""
     digest = hashlib.sha256(b"longpipe guest\n")
     for name, words in (("command", command), ("serve", serve or ())):
         if name == "command" or serve is not None:
@@ -28,7 +28,7 @@ def digest_of(command: Sequence[str], serve: Sequence[str] | None) -> str:
 
 
 def check(settings: Mapping[str, str]) -> None:
-    """Raises ScenarioError if the programs in a stack's settings are missing, or differ from their digest."""
+    """Raises ScenarioError if the programs in a stack's settings are missing, or do not match their digest."""
     command = json.loads(settings["command"])
     try:
         found = digest_of(command, json.loads(settings["serve"]) if "serve" in settings else None)
@@ -40,5 +40,5 @@ def check(settings: Mapping[str, str]) -> None:
 
 
 def environment() -> tuple[Path, str, Path]:
-    """Returns the working directory, the PATH and the Python interpreter of programs in the guest."""
+    """Returns the working directory, the PATH and the Python interpreter for programs in the guest."""
     return Path.cwd(), os.environ.get("PATH") or _SEARCH, Path(sys.executable)

@@ -1,4 +1,4 @@
-"""Results of RIPE Atlas ping measurements: an array of results, or one per line."""
+"""Results of RIPE Atlas ping measurements: as an array of results, or with one result per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME: Final = "ping results of RIPE Atlas"
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the content has results of Atlas, of any kind."""
+    """Returns whether the content is a result of Atlas, of any kind."""
     return content.is_json and any(get(one, "prb_id") is not None for _, one in _results(content))
 
 

@@ -1,4 +1,4 @@
-"""Captures of packets (pcap, pcapng) of tcpdump, Wireshark and longpipe: TCP flows by direction."""
+"""Packet captures (pcap, pcapng) made by tcpdump, Wireshark or longpipe: TCP flows by direction."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from longpipe.measured.recording import Recording, Series, Subject, binned_rate,
 from longpipe.measured.tcp import Connection, Direction
 
 NAME: Final = "pcap or pcapng"
-# Payload of full segments over Ethernet, with and without timestamps, for captures without the handshake.
+# Payload of full segments over Ethernet, with and without timestamps, assumed for captures without the handshake.
 _USUAL_MSS: Final = (1460, 1448)
 _LARGEST_MSS: Final = 9000 - 40
-# Shares of the RTT up to which a capture point counts as located at an end.
+# Limits, as shares of the RTT, up to which a capture point counts as located at an end.
 _AT_AN_END: Final = 0.05
 
 
@@ -29,7 +29,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda packet, segment: True) -> Recording:
-    """Returns the TCP flows of the packets to `keep`. Raises ScenarioError if there are none."""
+    """Returns the TCP flows in those packets for which `keep` returns true. Raises ScenarioError if there are none."""
     source = CaptureFile(content.file, content.data)
     others: Counter[str] = Counter()
     clocks = Clocks()
@@ -98,12 +98,12 @@ def _connections(
 
 
 def device_of(packet: Packet) -> int:
-    """Returns the number of the interface of a packet, in either direction; 0 if the file does not contain it."""
+    """Returns the number of a packet's interface, the same for both directions; 0 if the file does not contain it."""
     return packet.interface // 4 if packet.interface else interface_of(packet.link_type, packet.data)
 
 
 def _has_content(connection: Connection, side: int) -> bool:
-    """Returns whether a direction has data, or ACKs of data that was not captured."""
+    """Returns whether a direction has data, or ACKs for data that was not captured."""
     one = connection.directions[side]
     return bool(one.data_packets) or (not one.packets and bool(one.delivered))
 
@@ -118,7 +118,7 @@ def _notes(source: CaptureFile, others: Counter[str]) -> Iterator[str]:
 
 
 def _mss(connection: Connection, side: int) -> tuple[int, bool]:
-    """Returns the largest payload of a packet on the wire, and whether it is assumed."""
+    """Returns the largest payload of a packet on the wire, and whether it is only assumed."""
     one, other = connection.directions[side], connection.directions[1 - side]
     stamps = 12 if one.has_timestamps else 0
     options = [found for found in (one.mss_option, other.mss_option) if found]
@@ -214,7 +214,7 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
 
 
 def _sender_side(connection: Connection, side: int) -> int | None:
-    """Returns the RTT part between capture point and sender [ns]: from the handshake, otherwise from timestamps."""
+    """Returns the part of the RTT [ns] between capture point and sender, from the handshake or else from timestamps."""
     syn, syn_ack, done = connection.syn_ns, connection.syn_ack_ns, connection.established_ns
     if connection.handshake_ns and syn is not None and syn_ack is not None and done is not None:
         return done - syn_ack if side == 0 else syn_ack - syn

@@ -10,11 +10,11 @@ from typing import Final
 
 from longpipe.measured.headers import Other, Segment
 
-# Packets of several queues may be recorded out of order by less than this time.
+# Packets from several queues may be recorded out of order, by less than this time.
 _OUT_OF_ORDER_NS: Final = 1_000_000
-# Minimum size of a jump relative to a sender's timestamps that is reported.
+# Minimum size of a jump, relative to a sender's timestamps, that is reported.
 _JUMP_NS: Final = 500_000_000
-# Distance between the points of a sender's clock that are compared.
+# Distance between the compared points of a sender's clock.
 _STEP_NS: Final = 100_000_000
 _LEAST_POINTS: Final = 8
 _MOST_SENDERS: Final = 1000
@@ -22,13 +22,13 @@ _MOST_SENDERS: Final = 1000
 
 @dataclass
 class Clocks:
-    """First and last time of a capture [ns], and its jumps."""
+    """First and last time [ns] of a capture, and the jumps of its clock."""
 
     first_ns: int = 0
     last_ns: int = 0
     _previous: int | None = None
     _back: list[tuple[int, int]] = field(default_factory=list)
-    # Per sender: number of a packet, time and TSval.
+    # Points of each sender's clock: packet number, time and TSval.
     _points: dict[bytes, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def add(self, number: int, now: int, segment: Segment | Other) -> None:
@@ -48,7 +48,7 @@ class Clocks:
                 points.append((number, now, segment.timestamps[0]))
 
     def notes(self) -> Iterator[str]:
-        """Yields a line for the jumps back, and one for jumps ahead that the senders' clocks did not make."""
+        """Yields a line about backward jumps, and one about forward jumps that the senders' clocks did not make."""
         if self._back:
             number, size = self._back[0]
             times = "once" if len(self._back) == 1 else f"{len(self._back)} times"

@@ -1,6 +1,6 @@
-"""Content of a measured file: its bytes, and its text, lines or JSON on request.
+"""Content of a measured file: its bytes and, on request, its text, lines or JSON.
 
-Each is parsed once and within bounds.
+Each form is computed once, and its size is bounded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import decode, parse_json, read_bytes, split_lines
 
 NEEDS: Final = "a file of a tool in docs/measured.md"
-# An hour of irtt probes every 10 ms takes 300 MB after decompression; captures are as large.
+# One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
 _MOST_BYTES: Final = 1 << 30
 _RECORD_SEPARATOR: Final = b"\x1e"
 # `ping -D` begins lines with the time in brackets.
@@ -22,7 +22,7 @@ _BRACKETED_TIME: Final = re.compile(rb"\[\d+\.\d+\] ")
 
 
 class Content:
-    """A file's content for the functions that recognise and read a format."""
+    """A file's content, for the functions that recognise and read formats."""
 
     def __init__(self, file: str, data: bytes) -> None:
         self.file = file
@@ -38,7 +38,7 @@ class Content:
 
     @cached_property
     def begins(self) -> str:
-        """Returns the beginning of the text, for recognition; undecodable bytes are replaced."""
+        """Returns the beginning of the text, to recognise the format; undecodable bytes are replaced."""
         return self.data[:65536].decode("utf-8-sig", "replace")
 
     @cached_property
@@ -54,7 +54,7 @@ class Content:
 
     @cached_property
     def json_values(self) -> list[tuple[str, Any]]:
-        """Returns the JSON values with their places; several in JSON lines or a JSON text sequence (RFC 7464)."""
+        """Returns the JSON values with their places; JSON lines and a JSON text sequence (RFC 7464) have several."""
         if self.data.lstrip()[:1] != _RECORD_SEPARATOR and not self._is_lines():
             return [(self.file, parse_json(self.data, self.file, "JSON"))]
         found = []

@@ -1,4 +1,4 @@
-"""Copies of packets in captures of several interfaces: a router's capture contains each forwarded packet twice."""
+"""Finds copies of packets in captures of several interfaces: a router's contains each forwarded packet twice."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _LONGEST_NS: Final = 5_000_000_000
 
 @dataclass
 class Copies:
-    """Recent packets without data, each with the interface at which it was seen first."""
+    """Recent packets without data, each with the interface at which it was first captured."""
 
     count: int = 0
-    # Records of longpipe's losses, which repeat the packet.
+    # Number of records of packets that longpipe lost; such a record repeats the packet.
     lost: int = 0
     _recent: OrderedDict[Segment, tuple[int, int]] = field(default_factory=OrderedDict)
 
     def is_copy(self, interface: int, now: int, segment: Segment, sender: Direction) -> bool:
-        """Returns whether the packet was captured at another interface before.
+        """Returns whether the packet was captured earlier at another interface.
 
         A retransmission passes the first interface again, so it is not a copy.
         """
@@ -35,9 +35,9 @@ class Copies:
         return found
 
     def _has_passed(self, interface: int, segment: Segment, sender: Direction) -> bool:
-        """Compares sequence numbers, because a router may split packets of segmentation offload.
+        """Compares sequence numbers, because a router may split packets that segmentation offload joined.
 
-        If data is new at another interface, its route has changed.
+        If new data is first seen at another interface, its route has changed.
         """
         is_elsewhere = sender.interface not in (None, interface)
         if is_elsewhere and sender.next is not None and sender.unwrapped(segment.seq) + segment.length <= sender.next:

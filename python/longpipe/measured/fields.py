@@ -1,4 +1,4 @@
-"""Checked fields of JSON values and numbers in text: errors contain the place, the value and what is accepted."""
+"""Checked fields of JSON values and numbers in text: errors state the place, the value and what is accepted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
 
-# Maximum number: larger ones are not times, sizes or rates, and their products could overflow.
+# Largest accepted number: larger ones cannot be times, sizes or rates, and their products could overflow.
 _LARGEST: Final = 1e20
 _NS: Final = Fraction(10**9)
 
 
 def get(record: object, *names: str) -> Any:  # noqa: ANN401 - any value
-    """Returns the value of nested fields; None if one is absent."""
+    """Returns the value at a path of nested fields; None if one of them is absent."""
     value: Any = record
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
@@ -24,7 +24,10 @@ def get(record: object, *names: str) -> Any:  # noqa: ANN401 - any value
 
 
 def optional(where: str, record: object, *names: str) -> float | None:
-    """Returns a number in nested fields; None if absent or null. Raises ScenarioError for anything else."""
+    """Returns the number at a path of nested fields; None if it is absent or null.
+
+    Raises ScenarioError for anything else.
+    """
     value = get(record, *names)
     if value is None:
         return None
@@ -34,7 +37,7 @@ def optional(where: str, record: object, *names: str) -> float | None:
 
 
 def number(where: str, record: object, *names: str) -> float:
-    """Returns a number in nested fields. Raises ScenarioError if it is absent or not a number."""
+    """Returns the number at a path of nested fields. Raises ScenarioError if it is absent or not a number."""
     found = optional(where, record, *names)
     if found is None:
         raise ScenarioError(f"{where}.{'.'.join(names)}: missing; needs a number")
@@ -42,7 +45,7 @@ def number(where: str, record: object, *names: str) -> float:
 
 
 def rows(where: str, record: object, *names: str) -> list[Any]:
-    """Returns a list in nested fields. Raises ScenarioError if it is absent or not a list."""
+    """Returns the list at a path of nested fields. Raises ScenarioError if it is absent or not a list."""
     value = get(record, *names)
     if not isinstance(value, list):
         given = "missing" if value is None else shown(value)
@@ -51,21 +54,21 @@ def rows(where: str, record: object, *names: str) -> list[Any]:
 
 
 def text(record: object, *names: str) -> str | None:
-    """Returns a text in nested fields; None if it is absent or not a text."""
+    """Returns the text at a path of nested fields; None if it is absent or not a text."""
     value = get(record, *names)
     return value if isinstance(value, str) else None
 
 
 def decimal(written: str) -> float | None:
-    """Returns a decimal number of a text file; None if the text is not a number or the number is out of bounds."""
+    """Converts text to a decimal number; returns None if it is not a number or the number is out of bounds."""
     found = scaled(written, _NS)
     return None if found is None or abs(found) > _LARGEST * 1e9 else found / 1e9
 
 
 def unix_ns(written: str) -> int | None:
-    """Returns a Unix time in ns from seconds, ms, us or ns, distinguished by magnitude.
+    """Converts a Unix time to ns from s, ms, us or ns, which are distinguished by magnitude.
 
-    None if the text is not a number.
+    Returns None if the text is not a number.
     """
     if not re.fullmatch(r"\d{1,20}(\.\d{1,20})?", written):
         return None

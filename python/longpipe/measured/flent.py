@@ -1,4 +1,4 @@
-"""Data files of flent (`.flent.gz`): series of pings and transfers of a test."""
+"""Data files of flent (`.flent.gz`): the series of a test's pings and transfers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from longpipe.measured.fields import decimal, get, number, optional, rows, text,
 from longpipe.measured.recording import Recording, Series, SeriesKind, Subject, kept, series
 
 NAME: Final = "data of flent"
-# Units of flent's test definitions, with the quantity and the factor to its unit.
+# Units in flent's test definitions, each with the quantity and the factor to that quantity's unit.
 _UNITS: Final[dict[str, tuple[SeriesKind, float]]] = {"ms": ("rtt", 1e-3), "Mbits/s": ("rate", 1e6)}
-# Other series, such as "HTTP latency", are neither pings nor transfers, and flent transforms their raw values.
+# Other series, such as "HTTP latency", are neither pings nor transfers, and flent has transformed their raw values.
 _NAMES: Final = ("Ping", "TCP", "UDP")
-# Ends of names that flent computes from other series.
+# Endings of the names of series that flent computes from other series.
 _DERIVED: Final = (" avg", " sum", " totals", "TCP totals")
-# Other keys of raw values.
+# Further keys of raw values.
 _KEYS: Final[dict[str, tuple[SeriesKind, float, str | None]]] = {
     "owd_up": ("delay up", 1e-3, None),
     "owd_down": ("delay down", 1e-3, None),
@@ -70,16 +70,16 @@ def read(content: Content) -> Recording:
 
 
 def _first(raw: object) -> int | None:
-    """Returns the first time of the raw values as Unix time [ns]. T0 of old versions lacks its time zone."""
+    """Returns the first time of the raw values as Unix time [ns]. In old versions, T0 lacks its time zone."""
     lists = raw.values() if isinstance(raw, dict) else ()
     times = [get(one, "t") for found in lists if isinstance(found, list) for one in found]
     known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
-    # Unix times as floats are exact only to a microsecond.
+    # Unix times stored as floats are exact only to a microsecond.
     return round(min(known) * 1e6) * 1000 if known else None
 
 
 def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
-    """Returns quantity and factor of a ping or transfer, from the units in its metadata, otherwise from its name."""
+    """Returns the quantity and factor of a ping or transfer, from the units in its metadata, or else from its name."""
     units = text(value, "metadata", "SERIES_META", name, "UNITS")
     if units is not None:
         return _UNITS.get(units)

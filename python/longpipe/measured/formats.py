@@ -26,14 +26,14 @@ from longpipe.measured import (
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording
 
-# Each module has NAME, recognises(content) and read(content). The order matters if several accept a text.
+# Each module has NAME, recognises(content) and read(content). The order matters if several modules accept a content.
 FORMATS: Final[tuple[ModuleType, ...]] = (
     capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, ping, ss, starlink, mahimahi, pantheon, pensieve,
 )  # fmt: skip
 
 
 def read(file: str | Path) -> Recording:
-    """Reads a measured file of any format. Raises ScenarioError, in one line, for a file of no known format."""
+    """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
     for one in FORMATS:
         if one.recognises(content):

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from longpipe.errors import ScenarioError
 
-# Values of https://www.tcpdump.org/linktypes.html.
+# Link types, from https://www.tcpdump.org/linktypes.html.
 _NULL, _ETHERNET, _PPP, _LOOP, _COOKED, _SUNATM, _COOKED_2 = 0, 1, 9, 108, 113, 123, 276
 _RAW: Final = (12, 14, 101, 228, 229)
 _LINKS: Final = {*_RAW, _NULL, _ETHERNET, _PPP, _LOOP, _COOKED, _SUNATM, _COOKED_2}
@@ -43,7 +43,7 @@ class Segment(NamedTuple):
 
 
 class Other(NamedTuple):
-    """Reason why a packet is not a TCP segment that can be analysed: "UDP", "too short"."""
+    """Reason why a packet cannot be analysed as a TCP segment, such as "UDP" or "too short"."""
 
     reason: str
 
@@ -62,12 +62,12 @@ def check_link(file: str, link_type: int) -> None:
 
 
 def interface_of(link_type: int, data: bytes) -> int:
-    """Returns the interface index of Linux cooked headers of version 2, 0 for other link types."""
+    """Returns the interface index in a Linux cooked header of version 2; 0 for other link types."""
     return int.from_bytes(data[4:8], "big") if link_type == _COOKED_2 else 0
 
 
 def name_of(endpoint: bytes) -> str:
-    """Returns an address followed by a port as "10.0.0.1:80" or "[fd00::1]:80"."""
+    """Formats an endpoint (an address and port) as "10.0.0.1:80" or "[fd00::1]:80"."""
     address, port = ipaddress.ip_address(endpoint[:-2]), int.from_bytes(endpoint[-2:], "big")
     return f"{address}:{port}" if address.version == 4 else f"[{address}]:{port}"
 
@@ -114,7 +114,7 @@ def _of_ipv4(data: bytes, at: int, length: int) -> Segment | Other:
     if data[at + 9] != _TCP:
         return Other(_PROTOCOLS.get(data[at + 9], "of another protocol"))
     total = int.from_bytes(data[at + 2 : at + 4], "big")
-    # With segmentation offload, the length is 0 for packets of 64 KiB and more.
+    # With segmentation offload, the IP header's length is 0 for packets of 64 KiB or more.
     size = (total or length - at) - header
     return _of_tcp(data, at + header, size, data[at + 12 : at + 16], data[at + 16 : at + 20], data[at + 1] & 3)
 
@@ -174,7 +174,7 @@ def _options(data: bytes) -> _Options:
             continue
         size = data[at + 1] if at + 1 < len(data) else 0
         value = data[at + 2 : at + size]
-        # The rest was not captured, or is damaged. SACK blocks that were captured are used.
+        # The rest was not captured, or is damaged. The captured SACK blocks are used nevertheless.
         if size < 2 or (len(value) < size - 2 and kind != _SACK):
             break
         if kind == _TIMESTAMPS and size == 10:
@@ -184,7 +184,7 @@ def _options(data: bytes) -> _Options:
         elif kind == _MSS and size == 4:
             mss = int.from_bytes(value, "big")
         elif kind == _WINDOW_SCALE and size == 3:
-            # RFC 7323 section 2.3: more than 14 is used as 14.
+            # RFC 7323 section 2.3: a shift of more than 14 is used as 14.
             scale = min(value[0], 14)
         elif kind == _SACK_PERMITTED:
             permitted = True

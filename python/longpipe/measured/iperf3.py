@@ -1,4 +1,4 @@
-"""JSON of iperf3 (`-J` and `--json-stream`): rates, RTTs, windows and retransmissions per interval."""
+"""JSON output of iperf3 (`-J` and `--json-stream`): rates, RTTs, windows and retransmissions per interval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Placed = tuple[str, dict[str, Any]]
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the content is a result of iperf3, or its stream of events."""
+    """Returns whether the content is a result of iperf3, or a stream of its events."""
     if not content.is_json:
         return False
     first = content.json_values[0][1]
@@ -26,7 +26,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the streams of a test. Raises ScenarioError for a test that failed before its first interval."""
+    """Returns the streams of a test. Raises ScenarioError if the test failed before its first interval."""
     where, value = content.json_values[0]
     if get(value, "event") is None:
         intervals = [(f"{where}: intervals[{k}]", one) for k, one in enumerate(rows(where, value, "intervals"))]
@@ -55,7 +55,7 @@ def read(content: Content) -> Recording:
 
 
 def _begin(where: str, start: object) -> int | None:
-    """Returns the start as Unix time [ns]; versions before 3.20 have whole seconds."""
+    """Returns the start as Unix time [ns]; versions before 3.20 only state whole seconds."""
     ms = optional(f"{where}: start", start, "timestamp", "timemillisecs")
     if ms is not None:
         return int(ms) * 10**6
@@ -73,7 +73,7 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[Placed]]:
 
 
 def _points(placed: list[Placed], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-    """Yields end and value of the intervals with a value; without a value, iperf3 writes -1, or 0 for an RTT."""
+    """Yields the end and value of each interval that has a value; iperf3 writes -1, or 0 for an RTT, for no value."""
     for place, one in placed:
         value = optional(place, one, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):

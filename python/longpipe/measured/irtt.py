@@ -1,4 +1,4 @@
-"""JSON of `irtt client -o`: round trips, one-way delays and losses by direction."""
+"""JSON output of `irtt client -o`: RTTs, one-way delays, and losses by direction."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read(content: Content) -> Recording:
 
 
 def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, dict[str, float]]]:
-    """Yields the client's send time [ns], the kind of loss or None, and the delays [ns] of each probe."""
+    """Yields each probe's send time [ns] at the client, its kind of loss or None, and its delays [ns]."""
     latest = None
     for k, one in enumerate(trips):
         place = f"{where}: round_trips[{k}]"

@@ -10,7 +10,7 @@ from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
 
 NAME: Final = "log or trace of mahimahi"
-# Number of bytes of an opportunity (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
+# Number of bytes that an opportunity can deliver (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
 _OPPORTUNITY: Final = 1504
 _LATEST_MS: Final = 10**11
 _EVENT: Final = re.compile(
@@ -33,7 +33,7 @@ def _is_trace(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the link of a log, or the capacity of a trace."""
+    """Returns the link that a log describes, or the capacity that a trace describes."""
     return _of_trace(content) if _is_trace(content) else _of_log(content)
 
 

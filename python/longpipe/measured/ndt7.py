@@ -1,4 +1,4 @@
-"""Results of ndt7 (M-Lab): archived tests, and the messages of a client or server, one JSON object per line."""
+"""Results of ndt7 (M-Lab): archived tests, or a client's or server's messages, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns a flow for each test. The rate counts bytes acknowledged (download) or received (upload)."""
+    """Returns a flow for each test. The rate is computed from bytes acknowledged (download) or received (upload)."""
     where, value = content.json_values[0]
     subjects: list[Subject] = []
     begin = None
@@ -54,7 +54,7 @@ def read(content: Content) -> Recording:
 
 
 def _subject(name: str, placed: Placed, download: bool) -> Iterator[Subject]:
-    """Yields the flow of a test; nothing if it has no measurements. Times in TCPInfo are in us."""
+    """Yields the flow of a test, or nothing if it has no measurements. Times in TCPInfo are in us."""
 
     def points(part: str, key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
         for where, one in placed:

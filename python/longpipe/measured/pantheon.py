@@ -19,7 +19,7 @@ _COMMENT: Final = re.compile(r"#.{0,1000}")
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text has the header of the tunnel, or begins with events of a merged log."""
+    """Returns whether the text has the tunnel's header, or begins with events of a merged log."""
     lines = content.begins.splitlines()[:20]
     if lines and _HEAD.fullmatch(lines[0].strip()):
         return True

@@ -1,6 +1,6 @@
 """Packets of pcap and pcapng files: time, interface, captured bytes and length on the wire.
 
-pcap as in draft-ietf-opsawg-pcap, pcapng as in draft-ietf-opsawg-pcapng.
+The formats are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from longpipe.errors import ScenarioError
 
 _NEEDS: Final = "a capture of tcpdump, Wireshark or longpipe"
-# pcap: byte order and ticks per second, according to the first four bytes.
+# Byte order and ticks per second of a pcap file, by its first four bytes.
 _MAGICS: Final = {
     b"\xd4\xc3\xb2\xa1": ("<", 10**6),
     b"\xa1\xb2\xc3\xd4": (">", 10**6),
@@ -23,10 +23,11 @@ _MAGICS: Final = {
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _OBSOLETE, _SIMPLE, _STATISTICS, _ENHANCED = 1, 2, 3, 5, 6
 _TIME_RESOLUTION, _TIME_OFFSET, _APPLICATION, _INTERFACE_DROPS, _SYSTEM_DROPS = 9, 14, 4, 5, 7
-# Packet option whose two lowest bits are the packet's direction.
+# Packet options: a comment, and flags whose two lowest bits are the packet's direction.
 _COMMENT, _FLAGS = 1, 2
 _LOST: Final = b"lost at "
-# Maximum length of a packet. MAXIMUM_SNAPLEN of libpcap is 256 KiB, and 128 MiB for USB; IP packets have up to 64 KiB.
+# Maximum length of a packet. MAXIMUM_SNAPLEN of libpcap is 256 KiB, and 128 MiB for USB; IP packets are at most 64 KiB
+# long.
 _LARGEST: Final = 1 << 20
 _MOST_INTERFACES: Final = 10_000
 # Largest exponent of a time resolution that gives a non-zero number of ns in 64 bits.
@@ -34,7 +35,7 @@ _FINEST: Final = 63
 
 
 class Packet(NamedTuple):
-    """A captured packet. `time_ns` is Unix time, None in a simple packet block.
+    """A captured packet. `time_ns` is its Unix time, or None for a simple packet block.
 
     `interface` distinguishes interfaces and, if pcapng contains it, inbound from outbound packets. `is_loss` marks the
     record that longpipe adds when the simulated path loses a packet.
@@ -64,7 +65,7 @@ class CaptureFile:
     file: str
     data: bytes
     application: str | None = None
-    # Number of packets that the capturing system dropped, according to the file.
+    # Number of packets that the capturing system dropped, as the file states.
     dropped: int = 0
     cut: bool = False
     _interfaces: list[Interface] = field(default_factory=list)
@@ -196,7 +197,7 @@ class CaptureFile:
 
 
 def is_capture(data: bytes) -> bool:
-    """Returns whether content begins like pcap or pcapng."""
+    """Returns whether the content begins like a pcap or pcapng file."""
     return data[:4] in _MAGICS or (data.startswith(_SECTION) and len(data) >= 12)
 
 

@@ -1,4 +1,4 @@
-"""Traces of Pensieve: rows of a time in s and a throughput in Mbit/s."""
+"""Traces of Pensieve: rows with a time [s] and a throughput [Mbit/s]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of `ping -D`: round trips with the Unix time at which each reply arrived."""
+"""Output of `ping -D`: RTTs, each with the Unix time at which the reply arrived."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NS: Final = Fraction(10**9)
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text contains a reply or the first line of ping."""
+    """Returns whether the text contains a reply or ping's first line."""
     return any(_REPLY.fullmatch(line) or _TARGET.fullmatch(line) for line in content.begins.splitlines())
 
 
 def read(content: Content) -> Recording:
-    """Returns the round trips. Requests without a reply count as lost."""
+    """Returns the RTTs. Requests without a reply count as lost."""
     replies: dict[int, tuple[int, float]] = {}
     target, duplicates, begins, wraps = "", 0, False, 0
     sent: int | None = None
@@ -67,7 +67,7 @@ def _recording(
     requests = {seq: at - round(rtt * 1e9) for seq, (at, rtt) in replies.items()}
     begin = min(requests.values())
     ordered = sorted(replies)
-    # Sequence numbers begin at 1. Only the summary shows whether the last requests were lost.
+    # Sequence numbers begin at 1, and only the summary shows whether the last requests were lost.
     first, last = 1 if begins else ordered[0], max(ordered[-1], sent or 0)
     if last - first > _MOST_PROBES:
         raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")

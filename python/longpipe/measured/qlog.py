@@ -16,7 +16,7 @@ from longpipe.measured.recording import Recording, Subject, binned_rate, kept, s
 
 NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
-# Maximum number of packets in a range of an ACK frame.
+# Maximum number of packets in one range of an ACK frame.
 _MOST_ACKED: Final = 1_000_000
 # An event with its place in the file, its time [s] and its name without the namespace.
 Event = tuple[str, float, str, dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Result of every reader: a recording with its flows, paths or queues, and their series and counters."""
+"""The result of every reader: a recording with its flows, paths or queues, and their series and counters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LATEST_NS: Final = 253402300799 * 10**9
 class Series:
     """Values of one quantity over time, in seconds since the beginning of the recording.
 
-    `meaning` describes the values: "mean over the interval that ends at the time", "one per lost packet".
+    `meaning` describes the values, as in "mean over the interval that ends at the time" or "one per lost packet".
     """
 
     quantity: SeriesKind
@@ -64,7 +64,7 @@ class Series:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A flow, path or queue of a recording: its series, and its counters as (value, unit)."""
+    """A flow, path or queue of a recording: its series, and its counters as pairs (value, unit)."""
 
     name: str
     kind: Literal["flow", "path", "queue"]
@@ -74,7 +74,7 @@ class Subject:
     facts: dict[str, str] = field(default_factory=dict)
 
     def of(self, quantity: SeriesKind) -> Series | None:
-        """Returns the series of a quantity, or None."""
+        """Returns the series of a quantity; None if there is none."""
         return next((one for one in self.series if one.quantity == quantity), None)
 
 
@@ -82,8 +82,8 @@ class Subject:
 class Recording:
     """Contents of a file: its format, the tool that wrote it, and its subjects.
 
-    `begin_ns` is the Unix time of the beginning [ns], None if the file has none. `unknown` has a line for each property
-    that the file does not contain, `notes` a line for each defect and each doubtful value of the file.
+    `begin_ns` is the Unix time [ns] of the beginning, or None if the file has none. `unknown` has a line for each
+    property that the file lacks, and `notes` has a line for each defect and each doubtful value in the file.
     """
 
     file: str
@@ -98,14 +98,14 @@ class Recording:
 
     @property
     def begin(self) -> str | None:
-        """Beginning as an ISO 8601 date in UTC, None if the file has no absolute time."""
+        """Beginning of the recording as an ISO 8601 date in UTC; None if the file has no absolute time."""
         if self.begin_ns is None or not 0 <= self.begin_ns <= _LATEST_NS:
             return None
         date = datetime.fromtimestamp(self.begin_ns // 10**9, UTC)
         return f"{date:%Y-%m-%dT%H:%M:%S}.{self.begin_ns % 10**9 // 1000:06d}Z"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the recording as plain values."""
+        """Returns the recording as plain, JSON-compatible values."""
         return {
             "file": self.file,
             "format": self.format,
@@ -152,14 +152,14 @@ def kept(*found: Series) -> tuple[Series, ...]:
     return tuple(one for one in found if len(one.numbers))
 
 
-# Number of intervals of a rate that is computed from single packets.
+# Number of intervals over which a rate is averaged if it is computed from single packets.
 _INTERVALS: Final = 200
 
 
 def binned_rate(events: Sequence[tuple[float, float]], begin_s: float, end_s: float, what: str) -> Series:
     """Returns the mean rates of (time [s], bytes) events over 200 equal intervals, at the end of each interval.
 
-    `what` names the bytes that are counted: "payload acknowledged".
+    `what` names the bytes that are counted, such as "payload acknowledged".
     """
     import numpy as np
 

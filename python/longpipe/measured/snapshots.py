@@ -1,4 +1,4 @@
-"""Logs of commands that print no time: snapshots, each after a line with the time, as `date +%s.%N` prints it."""
+"""Logs of commands that print no time: snapshots, each preceded by a line with the time that `date +%s.%N` prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Times:
 
 
 def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[float, Lines]], Times]:
-    """Returns the snapshots, each with its time since the first one [s], or all at 0 if the log has no times.
+    """Returns the snapshots, each with its time [s] since the first one; all times are 0 if the log has none.
 
     A snapshot begins at a line that is a time or, in a log without times, at a line for which `begins` holds.
     """
@@ -50,7 +50,7 @@ def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[f
 
 
 def _time(line: str) -> int | None:
-    """Returns the Unix time [ns] of a line that contains only a time: Unix time, or ISO 8601."""
+    """Returns the Unix time [ns] in a line that contains only a time, as Unix time or in ISO 8601."""
     text = line.strip()
     if not text or not text[0].isdigit() or len(text) > 40:
         return None
@@ -66,7 +66,7 @@ def span(snapshots: list[tuple[float, Lines]]) -> float:
 
 
 def steps(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float, float]]:
-    """Yields time, time since the previous point, and increase of a counter; a counter that decreased was restarted."""
+    """Yields time, time since the previous point, and a counter's increase; a counter that decreased was restarted."""
     for (before, previous), (at, value) in pairwise(points):
         if at > before:
             yield at, at - before, value - previous if value >= previous else value

@@ -1,4 +1,4 @@
-"""Logs of `ss -tin`: sockets of Linux at the instants that the log prints between the snapshots."""
+"""Logs of `ss -tin`: Linux's sockets at the times that the log contains before each snapshot."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Items = dict[str, str]
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text has a socket line of ss."""
+    """Returns whether the text contains a line of ss about a socket."""
     return any(_HEAD.fullmatch(line.strip()) or _SOCKET.fullmatch(line.strip()) for line in content.begins.splitlines())
 
 
@@ -111,7 +111,7 @@ def _number(items: Items, key: str) -> float | None:
 
 
 def _rate(items: Items, key: str) -> float | None:
-    """Returns a rate in bit/s: a plain number with -n, otherwise with a prefix."""
+    """Returns a rate [bit/s]; it is written as a plain number with -n, otherwise with a prefix."""
     found = _RATE.fullmatch(items.get(key, "").partition("/")[0])
     number = None if found is None else decimal(found[1])
     return None if found is None or number is None else number * _PREFIXES[found[2].upper()]

@@ -1,4 +1,4 @@
-"""CSV of the LENS data set of Starlink and similar ones: `timestamp,rtt,uplink,downlink` or `timestamp,rtt`."""
+"""CSV files of the LENS data set on Starlink, and similar ones: `timestamp,rtt,uplink,downlink` or `timestamp,rtt`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the probes: an rtt of -1 is lost in an unknown direction, an uplink or downlink of -1 in that one."""
+    """Returns the probes; -1 means lost: as uplink or downlink in that direction, as rtt in an unknown direction."""
     begin = latest = None
     every: dict[str, list[tuple[float, float]]] = {"rtt": [], "uplink": [], "downlink": []}
     lost: list[tuple[float, float]] = []

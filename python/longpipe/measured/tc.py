@@ -1,4 +1,4 @@
-"""Logs of `tc -s qdisc`, as text or JSON: counters and backlogs of queues of Linux."""
+"""Logs of `tc -s qdisc`, as text or JSON: counters and backlogs of Linux's queues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME: Final = "tc -s qdisc"
 _QUEUE: Final = re.compile(r"qdisc (\S+) (\S+) (?:dev (\S+) )?(.*)")
 _SENT: Final = re.compile(r"Sent (\d+) bytes (\d+) pkts? \(dropped (\d+), overlimits (\d+) requeues (\d+)\).*")
 _BACKLOG: Final = re.compile(r"backlog (\d+(?:\.\d+)?)([KMG]?)b (\d+)p requeues \d+.*", re.IGNORECASE)
-# Counters of single disciplines (fq_codel, codel, pie, red): pairs of a name and a number.
+# Counters specific to disciplines (fq_codel, codel, pie, red), written as a name and a number.
 _MORE: Final = re.compile(
     r"\b(maxpacket|drop_overlimit|new_flow_count|ecn_mark|drop_overmemory|count|lastcount|marked|early|pdrop) (\d+)\b"
 )

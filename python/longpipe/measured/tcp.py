@@ -1,7 +1,7 @@
-"""TCP analysis of a captured connection: retransmissions, RTT samples, gaps and reordering of each direction.
+"""TCP analysis of a captured connection: retransmissions, RTT samples, gaps and reordering in each direction.
 
-Each direction keeps the sequence ranges that were captured and not yet acknowledged. The rules for each count are in
-docs/measured.md.
+Each direction keeps the sequence ranges that were captured and not yet acknowledged. docs/measured.md states the rules
+for each count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from longpipe.measured.headers import ACK, CE, FIN, RST, SYN, Segment
 
-# Reordering window before a connection has an RTT; tshark's out-of-order analysis uses the same value.
+# Reordering window used before a connection has an RTT; tshark's out-of-order analysis uses the same value.
 _REORDERING_NS: Final = 3_000_000
 # Acknowledged ranges are removed from the front of the lists in blocks of this size.
 _BLOCK: Final = 4096
@@ -21,13 +21,14 @@ _HALF, _WHOLE = 1 << 31, 1 << 32
 
 @dataclass
 class Direction:
-    """Data of one end of a connection, and the ACKs of the other end for it. Times are in ns."""
+    """Data from one end of a connection, and the other end's ACKs for it. Times are in ns."""
 
     source: bytes
     target: bytes
-    # Interface at which the data of this end was captured first.
+    # Interface at which this end's data was first captured.
     interface: int | None = None
-    # Whether this end's SYN was captured. Otherwise, data before the first captured packet is not missing.
+    # Whether this end's SYN was captured. If it was not, data before the first captured packet is not considered
+    # missing.
     is_open: bool = False
     mss_option: int | None = None
     scale: int | None = None
@@ -45,7 +46,8 @@ class Direction:
     duplicate_acks: int = 0
     sack_blocks: int = 0
     window_full: int = 0
-    # Data packets that begin below the highest sequence number, as (time, bytes), without those that were reordered.
+    # Data packets that begin below the highest sequence number, as (time, bytes), excluding those that were only
+    # reordered.
     retransmissions: list[tuple[int, int]] = field(default_factory=list)
     reordered: int = 0
     retransmitted_bytes: int = 0
@@ -57,31 +59,32 @@ class Direction:
     data: list[tuple[int, int]] = field(default_factory=list)
     rtts: list[tuple[int, int]] = field(default_factory=list)
     in_flight: list[tuple[int, int]] = field(default_factory=list)
-    # Holes that were filled too late for reordering, and so were lost before the capture, as (time of detection,
-    # bytes).
+    # Holes that were filled too late for reordering, so that their data was lost before the capture point, as (time of
+    # detection, bytes).
     lost: list[tuple[int, int]] = field(default_factory=list)
-    # Time from an ACK to the data that echoes its timestamp: the part of the RTT between capture point and sender.
+    # Time from an ACK to the data that echoes its timestamp: this is the part of the RTT between capture point and
+    # sender.
     sender_side_ns: int | None = None
     next: int | None = None
     una: int | None = None
     edge: int | None = None
-    # Sequence number of the FIN, which is not payload.
+    # Sequence number of the FIN, which occupies one but is not payload.
     fin: int | None = None
     _holes: list[list[int]] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
-    # State of each range, as bits: 1 for retransmitted, 2 for SACKed.
+    # State of each range in bits: 1 if it was retransmitted, 2 if it was SACKed.
     _marks: bytearray = field(default_factory=bytearray)
     _head: int = 0
-    # Blocks of the latest ACK with SACK: the end of each, by its beginning.
+    # SACK blocks of the latest ACK that had any: the end of each block by its beginning.
     _blocks: dict[int, int] = field(default_factory=dict)
     _window: int = -1
     _stamp: tuple[int, int] | None = None
     _has_sent: bool = False
 
     def unwrapped(self, seq: int) -> int:
-        """Returns a 32-bit sequence number as one that does not wrap around, near the highest one so far."""
+        """Converts a 32-bit sequence number to one that does not wrap around, near the highest number so far."""
         near = self.next if self.next is not None else self.una
         if near is None:
             return seq + _WHOLE
@@ -139,7 +142,7 @@ class Direction:
         self.next = end if self.next is None else max(self.next, end)
 
     def _miss(self, begin: int, end: int, now: int) -> None:
-        """Records a hole, unless the capture began while its bytes were in flight."""
+        """Records a hole, unless its bytes were in flight when the capture began."""
         if self.is_open or self._has_sent:
             self._holes.append([begin, end, now])
 
@@ -187,7 +190,7 @@ class Direction:
             self._marks.insert(at, mark)
 
     def on_ack(self, now: int, segment: Segment, scale: int) -> None:
-        """Processes an ACK of the other end for this direction's data; `scale` is the other end's window scale."""
+        """Processes an ACK from the other end for this direction's data; `scale` is the other end's window scale."""
         ack = self.unwrapped(segment.ack)
         window = segment.window << (0 if segment.flags & SYN else scale)
         if segment.timestamps and (self._stamp is None or segment.timestamps[0] != self._stamp[0]):
@@ -218,7 +221,7 @@ class Direction:
                 self.uncaptured += ack - (una if self.next is None else max(una, self.next))
             self.next = ack
         if self._holes:
-            # These bytes were acknowledged without having passed the capture point, so the capture has a gap.
+            # These bytes were acknowledged without having passed the capture point, so the capture is incomplete.
             self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
             self._holes = [[max(left, ack), right, seen] for left, right, seen in self._holes if right > ack]
         sent, sacked = self._remove(ack)
@@ -230,7 +233,7 @@ class Direction:
             self.rtts.append((now, now - sent))
 
     def _remove(self, ack: int) -> tuple[int | None, int]:
-        """Removes acknowledged ranges. Returns when the last byte was captured, and the bytes that were SACKed before.
+        """Removes acknowledged ranges. Returns when the last byte was captured, and how many bytes were SACKed earlier.
 
         The time is None if the sample is ambiguous: an acknowledged range was retransmitted (Karn's rule), or the last
         one was SACKed earlier.
@@ -269,7 +272,10 @@ class Direction:
         self._blocks = blocks
 
     def _mark(self, begin: int, end: int) -> tuple[int | None, int]:
-        """Marks ranges as SACKed. Returns when the last one was captured (None if ambiguous), and the new bytes."""
+        """Marks ranges as SACKed.
+
+        Returns when the last one was captured (None if ambiguous), and how many bytes are new.
+        """
         at, sent, more = bisect_left(self._starts, begin, self._head), None, 0
         while at < len(self._starts) and self._ends[at] <= end:
             sent = self._times[at] if not self._marks[at] and self._ends[at] == end else None
@@ -281,7 +287,7 @@ class Direction:
 
 @dataclass
 class Connection:
-    """A TCP connection: its handshake and both directions, that of the first captured packet first."""
+    """A TCP connection: its handshake and both directions, beginning with that of the first captured packet."""
 
     directions: tuple[Direction, Direction]
     syn_ns: int | None = None
@@ -299,14 +305,14 @@ class Connection:
     def handshake_ns(self) -> int | None:
         """Duration of the three-way handshake.
 
-        None if it was not captured, or was inserted by longpipe without duration.
+        It is None if the handshake was not captured, or was inserted by longpipe without a duration.
         """
         if self.syn_ns is None or self.syn_ack_ns is None or self.established_ns is None:
             return None
         return self.established_ns - self.syn_ns or None
 
     def side_of(self, segment: Segment) -> int:
-        """Returns the index of the direction of a packet."""
+        """Returns the index of a packet's direction."""
         return 0 if segment.source == self.directions[0].source else 1
 
     def add(self, now: int, segment: Segment) -> None:
@@ -319,7 +325,7 @@ class Connection:
             self.established_ns = now
         sender.send(now, segment, self.reordering_ns)
         if segment.flags & ACK:
-            # Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
+            # Windows are scaled only if both SYNs contain the option (RFC 7323 section 2.2).
             scaled = sender.scale is not None and receiver.scale is not None
             receiver.on_ack(now, segment, (sender.scale or 0) if scaled else 0)
 
@@ -333,6 +339,6 @@ class Connection:
             self.initial = segment.seq
 
     def reopens(self, segment: Segment) -> bool:
-        """Returns whether a packet opens another connection between the same ports."""
+        """Returns whether a packet opens a new connection between the same ports."""
         is_new = bool(segment.flags & SYN) and not segment.flags & ACK
         return is_new and self.initial != segment.seq and any(one.next is not None for one in self.directions)

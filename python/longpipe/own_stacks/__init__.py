@@ -1,4 +1,4 @@
-"""Protocol stacks of the user, by the digest that identifies them in scenarios: programs, and shared objects."""
+"""The user's protocol stacks (programs and shared objects), by the digest that identifies them in scenarios."""
 
 import hashlib
 import os
@@ -14,12 +14,13 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import read_bytes
 from longpipe.object_cache import MAGIC, cached, cached_content
 
-# First word of a command for the interpreter that runs longpipe, because another one may not find longpipe.end.
+# First word of a command that stands for the interpreter that runs longpipe, because another one may not find
+# longpipe.end.
 PYTHON: Final = "python"
-# Folder of `longpipe_end.h`.
+# Folder that contains `longpipe_end.h`.
 INCLUDE: Final = Path(__file__).parent / "include"
 _MOST_BYTES: Final = 256 << 20
-# Kind of the objects in the cache directory.
+# Kind under which the cache directory stores the objects.
 _KIND: Final = "stacks"
 
 
@@ -33,7 +34,7 @@ class OwnObject:
 
 @dataclass(frozen=True)
 class OwnProgram:
-    """A program: its command as given, and with absolute paths, the files among its words, and its declared version."""
+    """A program: its command, as given and with absolute paths; the files among its words; and its declared version."""
 
     given: tuple[str, ...]
     words: tuple[str, ...]
@@ -91,7 +92,7 @@ def _digest(program: OwnProgram) -> str:
 
 
 def _is_own_file(word: str) -> bool:
-    """Returns whether a word of a command is the path of a file, as opposed to the name of an installed program."""
+    """Returns whether a word of a command is the path of a file, rather than the name of an installed program."""
     try:
         return Path(word).is_file() and (os.sep in word or shutil.which(word) is None)
     except (OSError, ValueError):
@@ -133,7 +134,7 @@ def _of(digest: str) -> OwnObject | OwnProgram:
 
 
 def carried(digest: str) -> tuple[Any, ...] | None:
-    """Returns the data that another process needs to use a stack: for an object, its content."""
+    """Returns the data that another process needs to use a stack: for an object, this includes its content."""
     found = _known.get(digest)
     if isinstance(found, OwnObject):
         return ("object", found.name, cached_content(found.path))
@@ -141,7 +142,7 @@ def carried(digest: str) -> tuple[Any, ...] | None:
 
 
 def remember(digest: str, data: tuple[Any, ...]) -> None:
-    """Registers a stack of another process in this process."""
+    """Makes another process's stack known to this process."""
     if digest in _known:
         return
     kind, *rest = data

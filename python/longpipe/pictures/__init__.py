@@ -1,4 +1,4 @@
-"""Pictures of runs over time and of studies over their factors, each with a separate function for its data."""
+"""Pictures of runs over time, and of studies over their factors; each has a separate function for its data."""
 
 from longpipe.pictures.compare import compare
 from longpipe.pictures.completions import completion_points, slowdowns

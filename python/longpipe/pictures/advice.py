@@ -1,4 +1,4 @@
-"""Alternatives of an `Advice`: the objective against each limited measure, with the Pareto front."""
+"""Picture of an `Advice`'s alternatives: the objective against each limited measure, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def front(answer: Answer) -> Figure:
-    """Draws each alternative's objective with its interval, over each limited measure or, without limits, by rank."""
+    """Draws each alternative's objective with its interval, over each limited measure, or by rank if there are none."""
     question = answer.advice.question
     limits = question.bounds
     figure = figure_of(3.6, 8)

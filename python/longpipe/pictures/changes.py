@@ -13,15 +13,15 @@ from longpipe.pictures.recorded import Run, shown_s
 from longpipe.pictures.style import GREY, VERMILION
 
 PS: Final = 1e12
-# Maximum number of handovers that are marked; more would hide the picture.
+# Maximum number of handovers that are marked; more would obscure the picture.
 MOST_HANDOVERS: Final = 200
 
 
 def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
-    """Returns the payload capacity of these flows' slowest link as steps: time_s, capacity_bps.
+    """Returns the payload capacity of the given flows' slowest link as steps: time_s, capacity_bps.
 
-    The capacity is the link's rate minus headers and cell overhead, and 0 during an outage. None if it is not a single
-    number, because flows differ in that link or in the length of their segments.
+    The capacity is the link's rate minus headers and cell overhead, and 0 during an outage. Returns None if the flows
+    have no common capacity, because they differ in that link or in their segments' length.
     """
     resolved = run.scenario.resolved
     own = [path for path in paths(resolved) if path.flow in flows]
@@ -44,7 +44,7 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
 
 
 def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[float, float]]:
-    """Returns the outages of all links of the flows' routes within the span, each once, as begin and end [s]."""
+    """Returns the outages within the span, of all links on the flows' routes, each once, as begin and end [s]."""
     begin_s, end_s = shown_s(run, span_s)
     motions = _motions(run)
     found = {
@@ -54,7 +54,7 @@ def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[f
 
 
 def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[float]:
-    """Returns the instants within the span at which a flow's route changes, or the delay of its links jumps [s].
+    """Returns the times [s] within the span at which a flow's route changes or its links' delay jumps.
 
     The delay jumps if two of its points have the same time.
     """
@@ -83,7 +83,7 @@ def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = Non
 
 
 def _motions(run: Run) -> list[dict[str, Any]]:
-    """Returns the changes over time of each time-varying link of a flow's route."""
+    """Returns the changes over time of each time-varying link on the flows' routes."""
     resolved = run.scenario.resolved
     used = {number for flow in resolved["flows"] for way in ("route", "return_route") for number in flow[way]}
     return [resolved["links"][number]["motion"] for number in sorted(used) if "motion" in resolved["links"][number]]

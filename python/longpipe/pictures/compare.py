@@ -1,4 +1,4 @@
-"""Comparison of runs in panels of the same picture."""
+"""Comparison of runs in panels of one figure, with the same picture of each run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
@@ -22,7 +22,7 @@ from longpipe.pictures.window import window
 Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
-# Pictures of a single flow; all others show several flows.
+# Pictures that show a single flow; all others show several flows.
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
     "sequence": (sequence, "segments and ACKs"),
@@ -71,11 +71,11 @@ def compare(
         options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
         what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
     elif kind in ("throughput", "shares", "delay"):
-        # Order flows by name, so that each has the same colour in every panel.
+        # Flows are ordered by name, so that each has the same colour in every panel.
         options = {"flows": names or flow_names(first.scenario)[: len(PALETTE)], **options}
     if kind == "throughput":
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
-        # Use one interval for all runs, so that their points can be compared.
+        # All runs use the same interval, so that their points can be compared.
         options = {"interval_s": max(lengths) / INTERVALS, **options}
         what = f"{what}, {averaged(options['interval_s'])}"
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))

@@ -1,4 +1,4 @@
-"""Completion times and slowdowns of arriving flows as distributions."""
+"""Distributions of completion times and slowdowns of arriving flows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,9 +17,9 @@ from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, 
 def completion_points(
     run: Completing, flows: Sequence[str] | None = None, span_s: tuple[float, float] | None = None
 ) -> pd.DataFrame:
-    """Returns the flows that are complete: flow, size_bytes, arrival_s, time_s to completion and slowdown.
+    """Returns the completed flows: flow, size_bytes, arrival_s, time_s (until completion) and slowdown.
 
-    `flows` selects some flows of the scenario, `span_s` those that arrived in a time span.
+    `flows` selects flows of the scenario, and `span_s` selects those that arrived within a time span.
     """
     check_flows(run.scenario, flows)
     rows = run.completions
@@ -41,7 +41,8 @@ def slowdowns(
 ) -> Figure:
     """Draws the cumulative distributions of completion time and slowdown of arriving flows.
 
-    One run has a line for each class of sizes and one for all flows; several runs have a line each, named by its key.
+    One run is drawn with a line for each size class and one for all flows; several runs are drawn with one line each,
+    labelled with the run's key.
     """
     several = runs if isinstance(runs, Mapping) else {"": runs}
     if len(several) > 1:
@@ -49,7 +50,7 @@ def slowdowns(
     else:
         lines = dict(by_size(completion_points(next(iter(several.values())), flows, span_s)))
         if len(lines) == 2:
-            # All flows are of one class.
+            # All flows are in one size class, so the line for all flows would repeat it.
             lines.pop(ALL)
     figure = figure_of(4.4)
     left, right = figure.subplots(1, 2, sharey=True)
@@ -70,7 +71,7 @@ def slowdowns(
 
 
 def _step(panel: Axes, values: npt.NDArray[np.float64], label: str, number: int) -> None:
-    """Draws an empirical distribution; that of all flows in black."""
+    """Draws an empirical distribution; the line for all flows is black."""
     ordered = np.sort(values)
     shares = np.arange(1, len(ordered) + 1) / len(ordered)
     panel.step(

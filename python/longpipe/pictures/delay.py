@@ -1,4 +1,4 @@
-"""Queueing delay at a port over time and as a distribution, and its drops and marks."""
+"""Queueing delay at a port, over time and as a distribution, and the port's drops and marks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -38,7 +38,7 @@ from longpipe.pictures.style import (
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
-# Maximum length of names that share a line of the legend.
+# Maximum length of names for which the legend has several per line.
 SHORT: Final = 14
 # Legend text of each cause.
 _TOLD: Final = {
@@ -68,7 +68,7 @@ def port_of(run: Run, port: str | None) -> str:
 
 
 def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """Returns the packets that left a port: time_s, flow, acks, bytes and queueing delay delay_s."""
+    """Returns the packets that left a port: time_s, flow, acks, bytes, and delay_s, the queueing delay."""
     rows = trace(run, "delay")
     rows = rows[rows["port"].astype(str) == port_of(run, port)]
     return within(rows, span_s)[["time_s", "flow", "acks", "bytes", "delay_s"]].reset_index(drop=True)
@@ -82,9 +82,10 @@ def drop_counts(
     *,
     flows: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Returns the packets that a port dropped or marked per interval, a column per cause; the index is the start [s].
+    """Returns counts of packets that a port dropped or marked, by cause (columns) and the interval's start [s] (index).
 
-    Defaults: the port that dropped or marked most, intervals of a hundredth of the time shown, and all flows.
+    Defaults: the port that dropped or marked the most packets, intervals of a hundredth of the time shown, and all
+    flows.
     """
     rows = _of_flows(trace(run, "drops"), flows)
     if port is None and len(rows):
@@ -99,7 +100,7 @@ def drop_counts(
 
 
 def _of_flows(rows: pd.DataFrame, flows: Sequence[str] | None) -> pd.DataFrame:
-    """Returns the rows of some flows, or all."""
+    """Returns the rows of the given flows, or all rows if `flows` is None."""
     return rows if not flows else rows[rows["flow"].astype(str).isin(list(flows))]
 
 
@@ -115,8 +116,8 @@ def delay(
 ) -> Figure:
     """Draws the queueing delay of each packet at a port, by flow, with the mean; from `traces.delay`.
 
-    Defaults: the port at which packets waited longest, and the `most` flows with most packets; None for all. With `log`
-    the axis of delay is logarithmic, without the packets that did not wait.
+    Defaults: the port at which packets waited longest, and the `most` flows with the most packets (None for all). With
+    `log`, the delay axis is logarithmic, and packets that did not wait are omitted.
     """
     port = port_of(run, port)
     points = delay_points(run, port, span_s)
@@ -157,7 +158,8 @@ def drops(
 ) -> Figure:
     """Draws the packets that a port dropped or marked, by cause, in hundredths of the time shown; from `traces.drops`.
 
-    Defaults: the port that dropped or marked most, and all flows; `flows` selects data and ACKs of some.
+    Defaults: the port that dropped or marked the most packets, and all flows; `flows` selects the data and ACKs of some
+    flows.
     """
     check_flows(run.scenario, flows)
     rows = _of_flows(trace(run, "drops"), flows)
@@ -203,9 +205,9 @@ def delay_cdf(
 ) -> Figure:
     """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.
 
-    One run has a line for each flow and one for all flows; several runs have a line each, named by its key. By default
-    the port is the one at which packets of the first run waited longest. With `log` the axis of delay is logarithmic
-    and begins at the shortest delay above 0.
+    One run is drawn with a line for each flow and one for all flows; several runs are drawn with one line each,
+    labelled with the run's key. By default, the port is the one at which packets of the first run waited longest. With
+    `log`, the delay axis is logarithmic and begins at the shortest delay above 0.
     """
     several = runs if isinstance(runs, Mapping) else {"": runs}
     first = next(iter(several.values()))

@@ -1,4 +1,4 @@
-"""Events and phases of a flow from the traces: losses, retransmissions, timeouts, and phases of congestion control."""
+"""Events and phases of a flow, from its traces: losses, retransmissions, timeouts, and phases of congestion control."""
 
 from typing import Final, Literal
 
@@ -42,7 +42,7 @@ _MARKS: Final[dict[Event, tuple[str, float]]] = {
     "undo": ("^", 7),
     "slow start left": ("D", 6),
 }
-# Event by kind of row in the trace; reductions are included only if they respond to ECN marks.
+# Event by the kind of a row in the trace; window reductions are included only if they respond to ECN marks.
 _KINDS: Final[dict[str, Event]] = {
     "dropped": "lost",
     "fast-retransmit": "fast retransmit",
@@ -55,8 +55,8 @@ _KINDS: Final[dict[str, Event]] = {
 def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns a flow's losses and the sender's responses, from `traces.events`: time_s, event, begin_bytes, cause.
 
-    `lost`: the network lost a data segment, at this time; `cause` is that of the trace `drops`. `fast retransmit`: a
-    recovery begins without a timeout. `ECN reduction`: the window is reduced because of an ECN mark.
+    `lost`: the network lost a data segment at this time; `cause` is the one in the trace `drops`. `fast retransmit`: a
+    loss recovery begins without a timeout. `ECN reduction`: the window is reduced because of an ECN mark.
     """
     rows = of_flow(trace(run, "events"), flow, span_s)
     kinds, causes = rows["kind"].astype(str), rows["event_cause"].astype(str)
@@ -75,7 +75,7 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
 def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns when a flow left slow start without a loss, as with HyStart and Vegas, from `traces.cwnd`: time_s, event.
 
-    At such an exit ssthresh is set to the window; after a loss it is lower, or two segments.
+    At such an exit, ssthresh is set to the window; after a loss, it is set to a lower value or to two segments.
     """
     rows = of_flow(trace(run, "cwnd"), flow)
     threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()
@@ -91,11 +91,11 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
     """Returns a flow's phases in order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
 
     For BBR the phases are its stages from `traces.control`: startup, drain, probe-up, probe-down, cruise, refill and
-    probe-rtt; version 1's cycle of eight is up at a gain of 1.25, down at .75 and cruises at 1. Careful Resume's phases
-    precede the others: reconnaissance, unvalidated, validating and safe-retreat.
+    probe-rtt; in version 1's cycle of eight, a gain of 1.25 is shown as probe-up, 0.75 as probe-down, and 1 as cruise.
+    Careful Resume's phases precede these: reconnaissance, unvalidated, validating and safe-retreat.
 
-    Phases begin with the flow; it is in slow start while cwnd is below ssthresh. Recovery is the sender's congestion
-    state, if `traces.events` is recorded too.
+    The first phase begins when the flow does. A flow is in slow start while cwnd is below ssthresh. Recovery is the
+    sender's congestion state, which is shown if `traces.events` is also recorded.
     """
     begin_s, end_s = shown_s(run, span_s)
     if (stages := _stages(run, flow)) is None:
@@ -110,7 +110,7 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
 
 
 def _phases_of_window(run: Run, flow: str, span_s: tuple[float, float]) -> pd.DataFrame:
-    """Returns a flow's phases within a time span by its window and its recoveries."""
+    """Returns a flow's phases within a time span derived from its window and its loss recoveries."""
     begin_s, end_s = span_s
     if "cwnd" not in run.traces and "control" in run.traces:
         return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
@@ -162,10 +162,10 @@ def _recoveries(run: Run, flow: str) -> list[tuple[float, float]]:
 
 
 def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
-    """Returns begin and end [s] of each loss repair of a flow, from `traces.events` and `traces.sequence`.
+    """Returns the begin and end [s] of each of a flow's loss repairs, from `traces.events` and `traces.sequence`.
 
-    A repair lasts from a fast retransmit, or the last segment sent before a timeout, until all data in flight then are
-    acknowledged; repairs may overlap.
+    A repair lasts from a fast retransmit, or from the last segment sent before a timeout, until all data in flight at
+    that time is acknowledged. Repairs may overlap.
     """
     rows = of_flow(trace(run, "sequence"), flow)
     sent_s = rows.loc[rows["event"] == 0, "time_s"].to_numpy()
@@ -194,7 +194,7 @@ def shade(panel: Axes, found: pd.DataFrame) -> None:
 
 
 def mark(panel: Axes, found: pd.DataFrame, heights: pd.Series, *, lost: tuple[str, float] = _MARKS["lost"]) -> None:
-    """Draws markers of events at these heights; losses with shape and size `lost`."""
+    """Draws markers of events at the given heights; `lost` is the shape and size of losses' markers."""
     for event, (shape, size) in {**_MARKS, "lost": lost}.items():
         at = found["event"] == event
         if at.any():

@@ -1,4 +1,4 @@
-"""Figures that notebooks display, with texts shown literally."""
+"""Figures that notebooks can display, in which texts are shown literally."""
 
 from io import BytesIO
 
@@ -26,17 +26,17 @@ class Picture(Figure):
 
 
 def as_written(artist: Figure | Axes) -> None:
-    """Makes all texts of a figure or of axes literal: '$' does not start a formula, control characters are escaped.
+    """Makes all texts of a figure or of axes literal: '$' does not start a formula, and control characters are escaped.
 
-    Tick labels of numeric axes remain as Matplotlib formats them, possibly as formulas.
+    Tick labels of numeric axes keep Matplotlib's format, which may be a formula.
     """
     panels = artist.axes if isinstance(artist, Figure) else [artist]
     numeric: set[int] = set()
     for axis in (axis for panel in panels for axis in (panel.xaxis, panel.yaxis)):
         locator = axis.get_major_locator()
         if isinstance(locator, FixedLocator):
-            # Tick labels of an axis with names. Matplotlib creates them when it draws, unless they are requested
-            # before.
+            # Tick labels of an axis with names: Matplotlib creates them only when it draws, unless they are requested
+            # earlier.
             axis.get_major_ticks(len(locator()))
         else:
             ticks = (*axis.majorTicks, *axis.minorTicks)

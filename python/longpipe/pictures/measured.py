@@ -1,4 +1,4 @@
-"""Rate, round-trip times and losses of a measured file over time."""
+"""Picture of the rate, round-trip times and losses in a measured file over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, panels, titled
 
-# Maximum number of subjects in a picture; those with most data are shown, otherwise the first.
+# Maximum number of subjects in a picture; those with the most data are shown or, if that is unknown, the first ones.
 MOST_SUBJECTS: Final = 6
 _NAME: Final = 48
 # Panels in their order: label, factor, and the quantities that it shows with their line styles.
@@ -80,7 +80,7 @@ def _style(style: str) -> dict[str, Any]:
 
 
 def _key(panel: Axes, row: tuple[str, float, dict[str, str]], drawn: Sequence[Subject]) -> None:
-    """Adds the names of a panel's quantities if there are several, or if the axis does not name the quantity."""
+    """Adds a key of a panel's quantities if there are several, or if the axis label does not name the quantity."""
     shown = dict.fromkeys(series.quantity for one in drawn for series in _of(row, one))
     if list(shown) in (["rate"], ["rtt"], ["backlog"]):
         return

@@ -1,4 +1,4 @@
-"""Drawing of a scenario's network with flows from left to right."""
+"""Drawing of a scenario's network, with its flows running from left to right."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -14,14 +14,14 @@ from longpipe.units import RATE, TIME
 
 # Maximum number of nodes that can be distinguished.
 MOST_NODES: Final = 60
-# Maximum number of links that are all labelled; above it, only links between switches are.
+# Maximum number of links for which all are labelled; if there are more, only links between switches are.
 MOST_LABELS: Final = 16
 MOST_INCHES: Final = 8
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
 
 def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
-    """Draws hosts, switches and links with rate and delay; raises ScenarioError for more than 60 nodes."""
+    """Draws hosts, switches, and links with their rates and delays; raises ScenarioError for more than 60 nodes."""
     resolved = scenario.resolved
     nodes, links = resolved["nodes"], resolved["links"]
     if len(nodes) > MOST_NODES:
@@ -83,7 +83,7 @@ def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
 
 
 def _depths(count: int, hops: Iterable[tuple[int, int]]) -> list[int]:
-    """Returns the longest distance of each node over these hops, ignoring hops that would form a cycle."""
+    """Returns each node's longest distance over the given hops, ignoring hops that would form a cycle."""
     depths, ahead = [0] * count, [{node} for node in range(count)]
     for start, end in dict.fromkeys(hops):
         if start in ahead[end]:

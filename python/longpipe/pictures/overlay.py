@@ -39,9 +39,9 @@ def overlay(
     port: str | None = None,
     interval_s: float | None = None,
 ) -> Figure:
-    """Draws a line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
+    """Draws one line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
 
-    Units and checks are those of `pictures.compare`.
+    Units and checks are as in `pictures.compare`.
     """
     if kind not in OVERLAID:
         raise ScenarioError(f"overlaid: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")

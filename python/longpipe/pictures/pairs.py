@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def shares(pairs: Sequence[Pair]) -> Figure:
-    """Draws a panel per path; a share of .5 is equal, its colour is white."""
+    """Draws one panel per path; a share of 0.5 is fair and is shown in white."""
     paths = list(dict.fromkeys(pair.path for pair in pairs))
     names = list(dict.fromkeys(pair.row for pair in pairs))
     columns = min(len(paths), 2)
@@ -38,6 +38,6 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)
-    # A figure with one panel is narrower than the title.
+    # A figure with one panel is narrower than the title, which is therefore broken.
     title_of(figure, f"Share of the row's flow{chr(10) if columns == 1 else ' '}in competition with the column's")
     return figure

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 PS: Final = 1e12
 PARTS_OF_DB: Final = 1e9
-# Number of intervals over which the rate of a schedule's opportunities is averaged.
+# Number of intervals of a run over each of which the rate of a schedule's opportunities is averaged.
 PARTS: Final = 400
 
 
 def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
-    """Returns the series of each time-varying link by name; a route that changes replaces its links.
+    """Returns the series of each time-varying link by name; for a changing route, the series of the route instead.
 
     There is a row for each time at which a property changes. Columns: `time_s`; `rate_bps` from then on (for a
     schedule, the mean over an interval of the run); `delay_s` at that time; `loss`, the loss probability from then on;
-    `out`, whether an outage begins or continues; and for a link with adaptive coding `esn0_db` at that time. If the
+    `out`, whether an outage begins or continues; and, for a link with adaptive coding, `esn0_db` at that time. If the
     delay jumps or a route changes, there are two rows with the same time, the first of which has the previous delay.
-    Without a route `delay_s` is absent. No random numbers are drawn.
+    While there is no route, `delay_s` is absent. No random numbers are drawn.
     """
     resolved = scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
@@ -82,7 +82,7 @@ def _of_link(link: dict[str, Any], way: object, end_s: float) -> pd.DataFrame:
 
 
 def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
-    """Returns times, and the rate from each time on."""
+    """Yields times, each with the rate from that time on."""
     if service is None:
         yield 0.0, stands_bps
     elif service["kind"] == "steps":
@@ -98,7 +98,7 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
 
 
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
-    """Draws rate, delay and, if present, Es/N0 and loss of each time-varying link or route; outages are shaded.
+    """Draws the rate, delay and, if present, Es/N0 and loss of each time-varying link or route; outages are shaded.
 
     Raises ScenarioError if no link varies over time.
     """

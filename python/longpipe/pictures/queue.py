@@ -18,10 +18,10 @@ OTHERS, ACKS = "others", "ACKs"
 def queue_by_flow(
     run: Run, port: str, span_s: tuple[float, float] | None = None, *, most: int | None = MOST_FLOWS
 ) -> pd.DataFrame:
-    """Returns the occupancy of a port's buffer by each flow's data and by all ACKs, a column each, over time_s.
+    """Returns the occupancy of a port's buffer over time_s, with a column for each flow's data and one for all ACKs.
 
-    The unit is cells, or packets if the framing is ip. All flows except the `most` largest are summed up as others;
-    None shows all flows.
+    The unit is cells, or packets if the framing is ip. All flows except the `most` largest are summed as others; None
+    shows all flows.
     """
     samples = trace(run, "vc_queue")
     unit = "queue_packets" if "queue_packets" in samples else "queue_cells"
@@ -66,7 +66,7 @@ def queue(
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
     flows = flow_names(run.scenario)
-    # With few flows, each keeps its colour in every run.
+    # If there are few flows, each keeps its colour in every run.
     order = flows if len(flows) <= len(PALETTE) else list(held.columns)
     colours = [GREY if name in beside else colour(order.index(name)) for name in held.columns]
     panel.stackplot(

@@ -15,15 +15,16 @@ from longpipe.pictures.throughput import averaged, draw_capacity, throughput_ser
 MOST_FLOWS = 5
 # Number of intervals, large enough to resolve the phases of a BBR cycle within ten seconds.
 INTERVALS = 200
-# Headroom over the pacing rate; bursts that arrive at link rate may exceed it and are clipped.
+# Headroom of the axis above the pacing rate, as a factor; bursts that arrive at link rate may exceed it and are
+# clipped.
 NEAR = 1.6
 
 
 def control_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns a sender's state as steps: time_s, stage, state, pacing_bps, bandwidth_bps; from `traces.control`.
 
-    Stages are those of BBR (empty for other controls), and states those of the loss recovery; both rates are of payload
-    [bit/s], nan if the sender has no such rate.
+    Stages are those of BBR (empty for other controls), and states are those of the loss recovery; both rates are of
+    payload [bit/s], and NaN if the sender has no such rate.
     """
     rows = of_flow(trace(run, "control"), flow)[["time_s", "stage", "state", "pacing_bps", "bandwidth_bps"]]
     return as_steps(rows, shown_s(run, span_s))
@@ -40,9 +41,9 @@ def rates(
 ) -> Figure:
     """Draws each flow's pacing rate, BBR's bandwidth estimate and the delivery rate, one panel per flow.
 
-    Uses `traces.control` and `traces.arrivals`; all rates are of payload. Stages of BBR are shaded, otherwise phases if
-    `traces.cwnd` is recorded. Without `flows`, shows the `most` flows that received most; None for all. The delivery
-    rate is averaged over `interval_s`, by default a two-hundredth of the time shown.
+    Uses `traces.control` and `traces.arrivals`; all rates are of payload. BBR's stages are shaded; for other controls,
+    phases are, if `traces.cwnd` is recorded. Without `flows`, it shows the `most` flows that received the most data
+    (None for all). The delivery rate is averaged over `interval_s`, by default a two-hundredth of the time shown.
     """
     arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
     names, note = chosen(run, flows, most, arrived, "most data")

@@ -19,7 +19,7 @@ SCENARIO_FILE: Final = "scenario.toml"
 
 
 class Run(Protocol):
-    """A result, or another object with a scenario and traces."""
+    """A result, or any other object with a scenario and traces."""
 
     @property
     def scenario(self) -> Scenario:
@@ -31,7 +31,7 @@ class Run(Protocol):
 
 
 class Completing(Protocol):
-    """A result, or another object with a scenario and the flows that arrived in its run."""
+    """A result, or any other object with a scenario and the flows that arrived in its run."""
 
     @property
     def scenario(self) -> Scenario:
@@ -67,7 +67,7 @@ class Recorded:
 
 
 def trace(run: Run, name: str) -> pd.DataFrame:
-    """Returns a trace. If it is missing, raises ScenarioError that explains how to record it."""
+    """Returns a trace. If it is missing, raises a ScenarioError that explains how to record it."""
     if isinstance(run, Scenario) or not hasattr(run, "traces"):
         raise ScenarioError(
             f"run: a {type(run).__name__}; needs a result, as from longpipe.simulate, or a Recorded run"
@@ -109,16 +109,17 @@ def check_port(scenario: Scenario, port: str | None) -> None:
 
 
 class Chosen(NamedTuple):
-    """Flows to draw, and a note for the title on omitted flows ("" if there are none)."""
+    """Flows to draw, and a note about omitted flows for the title ("" if there are none)."""
 
     names: list[str]
     note: str
 
 
 def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
-    """Returns the selected flows, otherwise the `most` largest by `sizes`, largest first; None selects all.
+    """Returns the selected flows or, by default, the `most` largest by `sizes`, largest first (None selects all).
 
-    `what` describes the largest in the note: "largest windows". Raises ScenarioError for a flow that does not exist.
+    `what` describes the largest ones in the note, as in "largest windows". Raises ScenarioError for a flow that does
+    not exist.
     """
     check_flows(run.scenario, flows)
     known = flow_names(run.scenario)

@@ -19,10 +19,10 @@ def routes(flow: Mapping[str, Any], way: str = "route") -> list[tuple[float, lis
 
 
 def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float) -> pd.DataFrame:
-    """Returns the properties of a flow's route until `end_s` [s], as rows by `time_s`.
+    """Returns the properties of a flow's route until `end_s` [s], with a row for each `time_s`.
 
-    `rate_bps` is the minimum over its links, `delay_s` the sum, absent without a route; `loss` is 0, and `out` is true
-    while there is no route or the host waits for one.
+    `rate_bps` is the minimum over its links; `delay_s` is the sum, and absent while there is no route; `loss` is 0, and
+    `out` is true while there is no route or the host waits for one.
     """
     known, links = routes(flow), resolved["links"]
     gaps = np.array(links[known[0][1][0]].get("motion", {}).get("outages", {}).get("intervals_ps", [])) / PS
@@ -50,7 +50,7 @@ def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float)
 
 
 def read(times: np.ndarray, knot_s: np.ndarray, delay_s: np.ndarray, *, linear: bool) -> np.ndarray:
-    """Returns the delay at given times; at a time with two points, the delay of the last one."""
+    """Returns the delay at the given times; at a time with two points, this is the delay of the second one."""
     last = np.searchsorted(knot_s, times, side="right") - 1
     before = np.maximum(last, 0)
     if not linear:

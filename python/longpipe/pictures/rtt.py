@@ -11,7 +11,7 @@ from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, 
 from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
 MOST_FLOWS = 5
-# Ratio of the largest RTO to the smallest RTT at and above which the axis is logarithmic.
+# Ratio of the largest RTO to the smallest RTT at and above which the RTT axis is logarithmic.
 WIDE = 15
 # Ratio of the largest RTO to the largest RTT up to which the RTO is drawn by default.
 NEAR = 1.5
@@ -19,7 +19,7 @@ WITH_RTO = "round trips and retransmission timeout"
 
 
 def rtt_points(run: Run, flow: str) -> pd.DataFrame:
-    """Returns a flow's RTT samples and timer: time_s, rtt_s (nan if only the RTO changed), srtt_s, rto_s."""
+    """Returns a flow's RTT samples and timer: time_s, rtt_s (NaN if only the RTO changed), srtt_s, rto_s."""
     points = of_flow(trace(run, "rtt"), flow)
     return points[["time_s", "rtt_s", "srtt_s", "rto_s"]].reset_index(drop=True)
 
@@ -36,9 +36,9 @@ def rtt(
 ) -> Figure:
     """Draws RTT samples and SRTT, one panel per flow, from `traces.rtt`; the axis fits the RTTs.
 
-    The RTO with its backoff is drawn if it fits on this axis; with `rto` it is always drawn, if necessary on a
-    logarithmic axis; with `log` the axis is always logarithmic. Without `flows`, shows the `most` flows with the
-    longest round trips; None for all.
+    The RTO, including its backoff, is drawn if it fits on this axis. With `rto`, it is always drawn, if necessary on a
+    logarithmic axis. With `log`, the axis is always logarithmic. Without `flows`, it shows the `most` flows with the
+    longest RTTs (None for all).
     """
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
     names, note = chosen(run, flows, most, longest, "longest round trips")
@@ -49,7 +49,7 @@ def rtt(
         points = rtt_points(run, name)
         measured = within(points.dropna(subset=["rtt_s"]), shown)
         steps = as_steps(points, shown)
-        # SRTT is drawn on top, because the dense samples would hide it.
+        # SRTT is drawn on top, because the dense samples would otherwise hide it.
         panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=ORANGE, lw=1.2, label="SRTT", zorder=4)
         (dots,) = panel.plot(
             measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=2, color=BLUE, label="measured", zorder=3

@@ -39,7 +39,7 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
     below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    # Set a range, because a constant number of links has none.
+    # The range is set explicitly, because a constant number of links has none.
     low, high = below.get_ylim()
     below.set_ylim(math.ceil(low) - 0.5, math.floor(high) + 0.5)
     legend(figure, [above])
@@ -86,7 +86,7 @@ def _wrapped(longitude: np.ndarray) -> np.ndarray:
 
 
 def _draw_way(axes: Axes, way: np.ndarray, colour: str, label: str) -> None:
-    """Draws a line, which crosses the edge of the map if that is shorter."""
+    """Draws a line, which continues across the map's edge if that way is shorter."""
     way = way.copy()
     way[:, 0] = np.degrees(np.unwrap(np.radians(way[:, 0])))
     for turn in (-360, 0, 360):

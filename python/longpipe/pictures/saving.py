@@ -1,4 +1,4 @@
-"""Reproducible figure files: equal figures result in equal bytes."""
+"""Reproducible figure files: equal figures give equal bytes."""
 
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +15,7 @@ FORMATS: Final = ("png", "svg")
 def save(figure: Figure, path: Path) -> list[Path]:
     """Writes a figure as PNG and as SVG; `path` has no suffix. The same figure gives the same bytes.
 
-    Both contain their title and, as a text alternative, the result of `describe`.
+    Both files contain the title and, as a text alternative, the result of `describe`.
     """
     written = [path.with_name(f"{path.name}.{kind}") for kind in FORMATS]
     for file in written:
@@ -38,7 +38,7 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def describe(figure: Figure) -> str:
-    """Returns a text alternative: title, panels, axes and legend."""
+    """Returns a text alternative of a figure: its title, panels, axes and legend."""
     axes = [panel for panel in figure.axes if panel.get_visible()]
     panels = [name for panel in axes if (name := _words(panel.get_title(loc="left") or panel.get_title()))]
     legends = [*figure.legends, *(legend for panel in axes if (legend := panel.get_legend()))]

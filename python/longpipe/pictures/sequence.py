@@ -17,7 +17,7 @@ LARGEST_WINDOW_FIELD: Final = 65_535
 
 
 class Events(NamedTuple):
-    """A flow's events; begin_bytes and end_bytes are sequence numbers, end excluded."""
+    """A flow's events; begin_bytes (inclusive) and end_bytes (exclusive) are sequence numbers."""
 
     sent: pd.DataFrame
     """Segments sent for the first time: time_s, begin_bytes, end_bytes."""
@@ -67,7 +67,7 @@ def sequence(
 
     Segments are bars from their first to their last byte; ACKs and the edge of the receiver's window are steps. If
     `traces.events` is recorded, losses, fast retransmits, timeouts, ECN reductions and undos are marked at their
-    sequence number. `unit` is bytes or segments.
+    sequence numbers. `unit` is bytes or segments.
     """
     check_flows(run.scenario, flows)
     name = flows[0] if flows else flow_names(run.scenario)[0]

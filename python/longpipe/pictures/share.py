@@ -1,4 +1,4 @@
-"""Shares of flows in the delivered data over time."""
+"""Each flow's share of the delivered data over time."""
 
 from collections.abc import Sequence
 
@@ -24,9 +24,9 @@ def shares(
 ) -> Figure:
     """Draws each flow's share of the delivered data per interval, stacked, from `traces.arrivals`.
 
-    Without `flows`, shows the `most` flows that received most, and the sum of all others; None shows all flows. Shares
-    refer to the sum of all flows, or of the named ones. `interval_s` is by default a hundredth of the time shown;
-    intervals without arrivals stay blank.
+    Without `flows`, it shows the `most` flows that received the most data, and the sum of all others; None shows all
+    flows. Shares are relative to the sum over all flows, or over the named ones. `interval_s` is by default a hundredth
+    of the time shown. Intervals without arrivals are blank.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     parts = series[names].copy()

@@ -1,4 +1,4 @@
-"""Shares of time by the cause that limited a flow."""
+"""Shares of time in which each cause limited a flow."""
 
 from typing import Final
 
@@ -9,17 +9,17 @@ from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
 
 CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "pacing", "application")
-# Congestion controllers that always pace, independent of `tcp.pacing`.
+# Congestion controllers that always pace, regardless of `tcp.pacing`.
 PACED: Final = ("bbr", "bbr3")
 
 
 def time_shares(run: Run, flow: str) -> pd.Series:
     """Returns the shares of time, since a flow's first segment, in which each cause limited it; they add up to 1.
 
-    Uses `traces.cwnd`, `traces.sequence` and `traces.events`. The cause is the first that applies: a loss recovery
-    (from a fast retransmit or the wait for a timeout, until the data then in flight are acknowledged), a full receiver
-    window, a full congestion window; otherwise a paced greedy flow waited for its pacer, and any other flow for data.
-    All are nan if the flow sent nothing.
+    Uses `traces.cwnd`, `traces.sequence` and `traces.events`. The cause is the first of the following that applies: a
+    loss recovery (from a fast retransmit, or from the start of the wait for a timeout, until the data in flight at that
+    time is acknowledged), a full receiver window, a full congestion window. Otherwise, a paced greedy flow waited for
+    its pacer, and any other flow waited for data. All shares are NaN if the flow sent nothing.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)
@@ -28,7 +28,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
     reached = rows["sequence_bytes"].where(is_ack, 0).cummax()
     furthest = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
-    # The state after all events at the same time.
+    # Only the state after the last of several events at the same time counts.
     states = pd.DataFrame({"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"]})
     states = states.groupby("time_s", sort=True).last()
     begins = states.index.to_numpy()

@@ -17,7 +17,7 @@ from longpipe.pictures.figure import Picture, as_written
 # Unit of windows and sequence numbers.
 Unit = Literal["bytes", "segments"]
 
-# Okabe and Ito's palette, which is distinguishable with colour vision deficiencies.
+# Okabe and Ito's palette, whose colours can be distinguished by people with colour vision deficiencies.
 BLUE: Final = "#0072b2"
 VERMILION: Final = "#d55e00"
 GREEN: Final = "#009e73"
@@ -28,17 +28,17 @@ GREY: Final = "0.55"
 # Colour of secondary items.
 ASH: Final = "#999999"
 PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4fa2")
-# Line styles for repeated colours.
+# Line styles, which distinguish lines if colours repeat.
 DASHES: Final = ("-", "--", ":", "-.")
-# Maximum number of vector items; more are rasterized, even in SVG and PDF.
+# Maximum number of items that are drawn as vectors; if there are more, they are rasterized, even in SVG and PDF.
 MOST_SHAPES: Final = 20_000
-# Maximum length of a line of a title.
+# Maximum length of a title's line [characters].
 MOST_LETTERS: Final = 90
-# Maximum number of columns of a legend.
+# Maximum number of a legend's columns.
 MOST_COLUMNS: Final = 5
 # Minimum size of a dot in a legend [points].
 DOT: Final = 7
-# Ratio by which a layout may still shrink the user's axes, and maximum share of their height for a legend.
+# Ratio by which a layout may shrink the user's axes later, and maximum share of the axes' height for a legend.
 SHRINKS: Final = 1.2
 MOST_ROOM: Final = 0.6
 # Maximum number of panels in a figure.
@@ -75,7 +75,7 @@ def wrapped(title: str) -> str:
 
 
 def titled(title: str, note: str) -> str:
-    """Sets a title with a note on what the picture omits."""
+    """Returns a title with a note on what the picture omits."""
     return f"{title}\n{note}" if note else title
 
 
@@ -88,31 +88,31 @@ def colour(number: int) -> str:
 
 
 def figure_of(height: float, width: float = 8) -> Picture:
-    """Returns a figure of this size [inch], or of the user's `figure.figsize`."""
+    """Returns a figure with this size [inches], or with the user's `figure.figsize` if it is set."""
     size = (width, height) if _unset("figure.figsize") else mpl.rcParams["figure.figsize"]
     return Picture(figsize=size, layout="constrained")
 
 
 def title_of(figure: Figure, title: str) -> None:
-    """Sets the title of a figure, in the user's `figure.titlesize` if it is set."""
+    """Sets the title of a figure, in the user's `figure.titlesize` if that is set."""
     figure.suptitle(wrapped(title), **({"fontsize": 11} if _unset("figure.titlesize") else {}))
 
 
 def title_in(ax: Axes, title: str) -> None:
-    """Sets the title of the user's axes, in the user's `axes.titlesize` if it is set."""
+    """Sets the title of the user's axes, in the user's `axes.titlesize` if that is set."""
     size: dict[str, Any] = {"fontsize": 11} if _unset("axes.titlesize") else {}
     ax.set_title(wrapped(title), **size)
     as_written(ax)
 
 
 def _unset(name: str) -> bool:
-    """Returns whether a setting of Matplotlib has its default."""
+    """Returns whether a setting of Matplotlib has its default value."""
     now, default = cast("dict[str, Any]", mpl.rcParams), cast("dict[str, Any]", mpl.rcParamsDefault)
     return bool(now[name] == default[name])
 
 
 def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """Sets a light grid behind the data and removes the frame except for two axes, unless the user set them."""
+    """Sets a light grid behind the data and removes the frame except for two axes, unless the user has set these."""
     if all(map(_unset, ("axes.grid", "grid.color", "grid.linestyle"))):
         axes.grid(axis=grid, color="0.92")
         axes.set_axisbelow(True)
@@ -121,7 +121,7 @@ def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
 
 
 def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str | None = None) -> None:
-    """Draws one legend below all panels, or in the given axes a legend of items that no other legend explains."""
+    """Draws one legend below all panels or, in the user's axes, a legend of those items that are not yet explained."""
     if ax is not None:
         shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
         entries = zip(*ax.get_legend_handles_labels(), strict=True)
@@ -165,7 +165,7 @@ def logarithmic(panel: Axes, direction: Literal["x", "y"]) -> None:
 
 
 def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> None:
-    """Draws a legend at the top of axes, and extends their vertical range so that it covers no data."""
+    """Draws a legend at the top of axes, and extends their vertical range so that the legend covers no data."""
     for columns in range(min(len(entries), MOST_COLUMNS), 0, -1):
         own = ax.legend(
             list(map(_visible, entries.values())), list(entries), title=title, loc="upper center", ncols=columns,
@@ -181,7 +181,7 @@ def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> 
 
 
 def _explained(panel: Axes) -> list[tuple[Any, str]]:
-    """Returns handles and labels that a panel's legend explains."""
+    """Returns the handles and labels in a panel's legend."""
     if (own := panel.get_legend()) is None:
         return []
     words = {text.get_text() for text in own.get_texts()}
@@ -189,7 +189,7 @@ def _explained(panel: Axes) -> list[tuple[Any, str]]:
 
 
 def _key(entry: tuple[Any, str]) -> tuple[str, str]:
-    """Returns label and colour of a legend's entry; a known label in another colour becomes a separate entry."""
+    """Returns the label and colour of a legend's entry; a known label with another colour is a separate entry."""
     handle, label = entry
     drawn = handle[0] if isinstance(handle, tuple | list) else handle
     read = getattr(drawn, "get_color", None) or getattr(drawn, "get_facecolor", None)
@@ -197,7 +197,7 @@ def _key(entry: tuple[Any, str]) -> tuple[str, str]:
 
 
 def unit_for(unit: Unit, largest: float, mss_bytes: int) -> tuple[float, str]:
-    """Returns the divisor and name of the requested unit; for bytes, with the prefix that suits the largest value."""
+    """Returns the divisor and name of the requested unit; bytes get the prefix that suits the largest value."""
     if unit not in get_args(Unit):
         raise ScenarioError(f"unit: {unit!r}; {nearest(str(unit), get_args(Unit))}")
     if unit == "segments":

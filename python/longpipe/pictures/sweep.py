@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 # Ratio of levels at and above which the axis is logarithmic.
 _WIDE: Final = 8
-# Measures between 0 and 1.
+# Measures whose values are between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
-# Distance between the marks of neighbouring lines, and maximum distance in total [points].
+# Horizontal distance [points] between the marks of neighbouring lines, and maximum total distance.
 _ASIDE, _ALL_ASIDE = 5.0, 30.0
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Levels of a factor on an axis: positions, common unit, and whether the axis is logarithmic."""
+    """A factor's levels on an axis: their positions, their common unit, and whether the axis is logarithmic."""
 
     at: dict[Any, float]
     unit: str
@@ -56,11 +56,11 @@ def sweep_means(
     """Returns the mean of a measure at each level of one factor, or of two.
 
     Columns are `x`, `by`, `runs`, `mean`, `low`, `high` and `undefined`, the number of runs without a value; if there
-    are any, the mean is nan. The interval has confidence `level` (0 to 1), and is nan for a single replication. The
-    default of `y` is efficiency, or throughput if there is none; it may be an expression or a function, as in
-    `Design.measures`. `where` selects runs, as in "rtt=10 ms". Over other varying factors each replication is averaged
-    first. Raises ScenarioError for an unknown factor or measure, a measure without values, and other factors whose
-    levels differ between means.
+    are any, the mean is NaN. The interval has the confidence level `level` (0 to 1), and is NaN for a single
+    replication. The default of `y` is efficiency, or throughput if there is none; it may be an expression or a
+    function, as in `Design.measures`. `where` selects runs, as in "rtt=10 ms". If other factors vary, each replication
+    is first averaged over them. Raises ScenarioError for an unknown factor or measure, a measure without values, and
+    other factors whose levels differ between means.
     """
     return _swept(study, x, y, by, level, where).means
 
@@ -103,7 +103,7 @@ def _swept(study: Study, x: str, y: Specification | None, by: str | None, level:
     _check_even(runs, heads, others)
     rows = []
     for levels, group in runs.groupby(heads, sort=False):
-        # Average over other factors first, because their levels are not replications.
+        # The average over other factors is taken first, because their levels are not replications.
         by_replication = group.groupby("replication")[column].apply(lambda values: np.mean(values.to_numpy()))
         found = estimate(by_replication, level=level)
         interval = {"mean": found.mean, "low": found.mean_low, "high": found.mean_high}
@@ -133,7 +133,7 @@ def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
 
 
 def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None:
-    """Raises ScenarioError unless each mean covers the same levels of all other factors."""
+    """Raises ScenarioError unless each mean covers the same levels of each other factor."""
     for name in others:
         counts = runs.pivot_table("seed", heads, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
         if counts.min() != counts.max():
@@ -145,7 +145,7 @@ def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None
 
 
 def numeric(levels: Iterable[Any]) -> bool:
-    """Returns the positions of levels if they are numbers with a common unit."""
+    """Returns whether levels are numbers with a common unit."""
     return _axis(levels).numeric
 
 
@@ -161,11 +161,11 @@ def sweep(
     log: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws a measure over the levels of a factor, with a line per level of `by` and confidence intervals.
+    """Draws a measure over the levels of a factor, with a line for each level of `by`, and with confidence intervals.
 
-    Arguments and errors are those of `sweep_means`. Without `from_zero` the vertical axis has the range of the data;
-    with `log` it is logarithmic, as for delays. An undefined mean is a cross at the top, with the number of runs
-    without a value.
+    Arguments and errors are those of `sweep_means`. Without `from_zero`, the vertical axis covers only the range of the
+    data; with `log`, it is logarithmic, which suits delays. An undefined mean is shown as a cross at the top, with the
+    number of runs without a value.
     """
     found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
     means, notes = found.means, list(found.notes)
@@ -185,7 +185,7 @@ def sweep(
             ordered["mean"] / shown.scale,
             yerr=np.nan_to_num(error).clip(min=0),
             color=own_colour,
-            # Levels without an order are not connected.
+            # Points at levels without an order are not connected.
             ls="-" if axis.numeric else "none",
             marker="o",
             ms=4 if axis.numeric else 6,
@@ -228,7 +228,7 @@ def heat(
     where: Iterable[str] = (),
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws the mean of a measure over two factors as colours and numbers; empty cells state the reason.
+    """Draws the mean of a measure over two factors as colours and numbers; empty cells show the reason.
 
     Arguments and errors are those of `sweep_means`; levels of `by` go from the top down. The argument order of earlier
     releases, x, by, y, is also accepted if only one of the last two is a factor.
@@ -272,13 +272,13 @@ def heat(
 
 
 def _within(values: pd.Series, shown: Readable) -> pd.Series:
-    """Returns the ends of intervals, clipped to the possible range of shares and indexes."""
+    """Returns the ends of intervals, clipped to the range that is possible for shares and indexes."""
     return values.clip(0, 1) if shown.unit == "share" or shown.column in _INDEXES else values
 
 
 def _aside_points(number: int, lines: int, axis: _Axis) -> float:
     """Returns the horizontal offset of a line between named levels, which keeps its intervals apart from others'."""
-    # On a numeric axis the position of a mark has a meaning.
+    # On a numeric axis, lines are not offset, because a mark's position has a meaning.
     step = 0.0 if axis.numeric else 2 * min(_ASIDE, _ALL_ASIDE / lines)
     return step * (number - (lines - 1) / 2)
 
@@ -309,7 +309,7 @@ def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
 
 
 def _decimals(values: np.ndarray) -> int:
-    """Returns the number of decimals for three significant digits of the largest value."""
+    """Returns the number of decimals with which the largest value has three significant digits."""
     largest = float(np.abs(values).max()) if values.size else 0.0
     return max(0, 2 - math.floor(math.log10(largest))) if largest > 0 else 0
 
@@ -335,7 +335,7 @@ def _levels(study: Study, factor: str) -> list[Any]:
 
 
 def _axis(levels: Iterable[Any]) -> _Axis:
-    """Returns positions: numeric levels with a common unit at their values, others equally spaced."""
+    """Returns the axis: numeric levels with a common unit are placed at their values, others are equally spaced."""
     levels = list(levels)
     matches = [_LEVEL.fullmatch(str(level)) for level in levels]
     units = {match[2] or "" for match in matches if match}

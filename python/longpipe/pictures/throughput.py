@@ -14,16 +14,16 @@ from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, legend, panel
 
 MOST_FLOWS = 8
 INTERVALS = 100
-# Headroom above the highest throughput.
+# Ratio to the highest throughput up to which the capacity is drawn.
 NEAR = 3
 
 
 def throughput_series(
     run: Run, flows: Sequence[str], interval_s: float, span_s: tuple[float, float] | None = None
 ) -> pd.DataFrame:
-    """Returns the rate of delivered data [bit/s] by flow, a column each; the index is the middle of each interval [s].
+    """Returns the rate of delivered data [bit/s] with a column per flow; the index is each interval's middle [s].
 
-    Each byte counts once, when it first arrives: before a gap is filled, and before an ACK reports it.
+    Each byte counts once, when it first arrives, even if data before it is still missing and no ACK has reported it.
     """
     arrivals = trace(run, "arrivals")
     begin_s, end_s = shown_s(run, span_s)
@@ -49,7 +49,7 @@ def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: flo
 
 
 class Rates(NamedTuple):
-    """Throughput of the flows shown and of the sum of all others [bit/s], by interval."""
+    """Throughput [bit/s], by interval, of the flows that are shown and of all others together."""
 
     names: list[str]
     others: list[str]
@@ -65,7 +65,7 @@ def rates(
     interval_s: float | None,
     most: int | None,
 ) -> Rates:
-    """Returns the throughput of the selected or `most` largest flows; default interval: a hundredth of the span."""
+    """Returns the throughput of the selected or the `most` largest flows; the default interval is 1 % of the span."""
     arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
     names, note = chosen(run, flows, most, arrived, "most data")
     others = [name for name in flow_names(run.scenario) if name not in names] if note else []
@@ -90,9 +90,9 @@ def throughput(
 ) -> Figure:
     """Draws the rate of delivered data by flow and in total, from `traces.arrivals`.
 
-    Without `flows`, shows the `most` flows that received most, the sum of all others, and the total; None shows all
-    flows. Each point averages over `interval_s`, by default a hundredth of the time shown. A dotted line is the
-    capacity of the link, which may vary over time. Outages and handovers are marked.
+    Without `flows`, it shows the `most` flows that received the most data, the sum of all others, and the total; None
+    shows all flows. Each point is an average over `interval_s`, by default a hundredth of the time shown. A dotted line
+    shows the capacity of the link, which may vary over time. Outages and handovers are marked.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     series /= 1e6

@@ -1,4 +1,4 @@
-"""Observed, fitted and changed flows over time: RTT and data in flight."""
+"""Picture of the RTT and the data in flight of observed, fitted and changed flows over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longpipe.pictures.style import GREY, PALETTE, panels, titled
 
 
 def whatif(found: WhatIf) -> Figure:
-    """Draws RTT and data in flight of the pair of runs of `WhatIf`, with the observed flow where a fit recorded it."""
+    """Draws the RTT and data in flight of `WhatIf`'s pair of runs, and of the observed flow if a fit recorded it."""
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     end = float(found.baseline.grid[-1])
     pair = "a pair of runs over the estimated path" if found.estimates else "first of the pairs of runs"

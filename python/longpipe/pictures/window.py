@@ -13,12 +13,12 @@ from longpipe.pictures.recorded import Run, as_steps, chosen, config_of, name_of
 from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, unit_for
 
 MOST_FLOWS = 5
-# Headroom above the largest window.
+# Headroom of the axis above the largest window, as a factor.
 NEAR = 1.12
 
 
 def window_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """Returns a flow's windows as steps: time_s, cwnd_bytes, ssthresh_bytes; an unlimited ssthresh is nan."""
+    """Returns a flow's windows as steps: time_s, cwnd_bytes, ssthresh_bytes; an unlimited ssthresh is NaN."""
     rows = of_flow(trace(run, "cwnd"), flow)[["time_s", "cwnd_bytes", "ssthresh_bytes"]]
     return as_steps(rows.replace({"ssthresh_bytes": {np.inf: np.nan}}), shown_s(run, span_s))
 
@@ -34,9 +34,9 @@ def window(
 ) -> Figure:
     """Draws cwnd and ssthresh, one panel per flow, from `traces.cwnd`; and the receiver's window if it is close.
 
-    Without `flows`, shows the `most` flows with the largest windows; None for all. Phases are shaded, and an end of
-    slow start without a loss is marked; so are losses, fast retransmits, timeouts, ECN reductions and undos if
-    `traces.events` is recorded too. `unit` is bytes or segments.
+    Without `flows`, it shows the `most` flows with the largest windows (None for all). Phases are shaded, and exits
+    from slow start without a loss are marked. Losses, fast retransmits, timeouts, ECN reductions and undos are also
+    marked if `traces.events` is recorded. `unit` is bytes or segments.
     """
     largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()
     names, note = chosen(run, flows, most, largest, "largest windows")

@@ -1,4 +1,4 @@
-"""Checks of orbit elements: SGP4 must have a position, and epochs should be near the requested times."""
+"""Checks of orbit elements: SGP4 must yield a position, and epochs should be near the requested times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OLD_DAYS: Final = 14
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 3
-# Texts of SGP4's error codes; 7 means that the position is not a number.
+# Texts for SGP4's error codes; 7 means that the position is not a number.
 _ERRORS: Final = {
     1: "a mean eccentricity that is not within 0 to 1",
     2: "a negative mean motion",
@@ -32,7 +32,7 @@ _ERRORS: Final = {
 
 
 def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Satrec, which sgp4 does not type
-    """Raises ScenarioError, naming `where`, unless SGP4 has a position at the epoch of the elements."""
+    """Raises a ScenarioError that names `where` unless SGP4 yields a position at the elements' epoch."""
     code, place, _ = satellite.sgp4(satellite.jdsatepoch, satellite.jdsatepochF)
     code = code or satellite.error or (0 if all(map(math.isfinite, place)) else 7)
     if code:
@@ -48,14 +48,14 @@ def error_codes(errors: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def doubts_of_errors(names: Sequence[str], codes: np.ndarray) -> Iterator[str]:
-    """Yields a line per kind of error; `codes` contains the first error of each satellite, 0 for none."""
+    """Yields a line per kind of error; `codes` contains each satellite's first error, or 0."""
     for code, count in sorted(Counter(codes[codes != 0].tolist()).items()):
         which = [names[i] for i in np.nonzero(codes == code)[0][:_SHOWN]]
         yield f"{count} of {len(names)} satellites left out: {_words(code)}, according to SGP4 ({_named(which, count)})"
 
 
 def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[str]:
-    """Yields a line if the epochs of elements differ from `begin` by more than OLD_DAYS."""
+    """Yields a line if the elements' epochs differ from `begin` by more than OLD_DAYS."""
     days = [abs((begin - one.epoch).total_seconds()) / _DAY_S for one in elements]
     old = sorted((i for i, distance in enumerate(days) if distance > OLD_DAYS), key=lambda i: -days[i])
     if old:

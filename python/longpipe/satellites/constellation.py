@@ -1,4 +1,4 @@
-"""A constellation: satellites with their elements, inter-satellite links, and the rule of visibility."""
+"""A constellation: satellites with their elements, inter-satellite links, and a visibility rule."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ DAY_S: Final = 86_400.0
 # SGP4's origin of time, 1949 December 31 00:00 UT, as a Julian date.
 SGP4_ORIGIN: Final = 2_433_281.5
 MINUTES_PER_DAY: Final = 1440.0
-# Eccentricity of shells, as in Hypatia: not exactly 0, because early SGP4 code could not handle circles.
+# Eccentricity of shells, as in Hypatia. It is not exactly 0, because early SGP4 code could not handle circular orbits.
 ECCENTRICITY: Final = 1e-7
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-# Default minimum elevation, as for Starlink's user terminals.
+# Default minimum elevation, which is that of Starlink's user terminals.
 LEAST_ELEVATION_DEG: Final = 25.0
 _NO_LINKS: Final = np.empty((0, 2), dtype=np.int64)
 
 
 def sgp4_api() -> ModuleType:
-    """Imports SGP4, an extra. Raises ScenarioError if it is not installed."""
+    """Imports SGP4, an optional dependency. Raises ScenarioError if it is not installed."""
     try:
         from sgp4 import api
     except ImportError:
@@ -47,11 +47,11 @@ def sgp4_api() -> ModuleType:
 
 @dataclass(frozen=True)
 class Constellation:
-    """Satellites in order; times count from `epoch`.
+    """Satellites in order; times are measured from `epoch`.
 
     A ground station sees satellites within `max_ground_link_m` or, if that is None, above `least_elevation_deg`.
-    Satellites have the fixed links `links` or, if `link_range_m` is not None, at each time those of
-    `links.links_within`.
+    Satellites have the fixed links `links` or, if `link_range_m` is not None, the links that `links.links_within`
+    returns at each time.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Constellation:
     least_elevation_deg: float
     max_ground_link_m: float | None = None
     link_range_m: float | None = None
-    # Warnings about elements that are old at the epoch, and about satellites without a position then.
+    # Warnings about elements that are old at the epoch, and about satellites without a position at that time.
     doubts: tuple[str, ...] = ()
 
     @cached_property
@@ -74,7 +74,7 @@ class Constellation:
 
     @classmethod
     def of_shell(cls, shell: Shell, epoch: datetime = EPOCH) -> Constellation:
-        """Creates the satellites of a shell, which start their orbits at `epoch`."""
+        """Creates the satellites of a shell, whose orbits start at `epoch`."""
         api = sgp4_api()
         days, fraction = _julian(epoch)
         motion = shell.mean_motion * 2 * math.pi / MINUTES_PER_DAY
@@ -88,7 +88,7 @@ class Constellation:
                 ]
                 inclination, anomaly, ascending = angles
                 since = days - SGP4_ORIGIN + fraction
-                # No drag; perigee at the ascending node.
+                # There is no drag, and the perigee is at the ascending node.
                 one.sgp4init(
                     api.WGS72, "i", len(satellites) + 1, since, 0.0, 0.0, 0.0, ECCENTRICITY, 0.0, inclination, anomaly,
                     motion, ascending,
@@ -114,12 +114,12 @@ class Constellation:
         least_elevation_deg: float = LEAST_ELEVATION_DEG,
         link_range_m: float | None = None,
     ) -> Constellation:
-        """Returns the satellites of a file of TLEs or OMMs, or of a folder of Hypatia.
+        """Returns the satellites of a file of TLEs or OMMs, or of one of Hypatia's folders.
 
-        Satellites of a file have no links between them unless `link_range_m` [m] is given; a folder defines its own
-        links. Times count from `epoch`, by default the last epoch of the elements. `doubts` contains warnings about
-        elements that are old at this time, and about satellites without a position. Raises ScenarioError if none has a
-        position, and for a range with a folder.
+        A file's satellites have no links between them unless `link_range_m` [m] is given; a folder defines its own
+        links. Times are measured from `epoch`, by default the last epoch of the elements. `doubts` contains warnings
+        about elements that are old at this time, and about satellites without a position. Raises ScenarioError if no
+        satellite has a position, and if a range is given with a folder.
         """
         sgp4_api()
         elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
@@ -137,7 +137,7 @@ class Constellation:
         return replace(found, doubts=doubts)
 
     def julian(self, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns Julian dates of times after the epoch, as days (with a half) and fraction."""
+        """Returns times after the epoch as Julian dates, each as the day (which ends in .5) and its fraction."""
         days, fraction = _julian(self.epoch)
         later = fraction + np.asarray(times_s, dtype=np.float64) / DAY_S
         whole = np.floor(later)
@@ -145,6 +145,6 @@ class Constellation:
 
 
 def _julian(instant: datetime) -> tuple[float, float]:
-    """Returns the Julian date of a time, as the date at its midnight and the fraction of the day."""
+    """Returns a time's Julian date as the date at midnight and the fraction of the day."""
     since = instant.astimezone(UTC) - datetime(2000, 1, 1, tzinfo=UTC)
     return 2_451_544.5 + since.days, (since.seconds + since.microseconds / 1e6) / DAY_S

@@ -18,9 +18,9 @@ _KVN: Final = re.compile(r"(?:COMMENT\b[^\n]*\n\s*)*[A-Z][A-Z0-9_]*[ \t]*=")
 
 
 def read_elements(path: Path) -> list[Elements]:
-    """Returns the satellites of a file. Raises ScenarioError with line or satellite, and field, of an error.
+    """Returns the satellites in a file. Raises a ScenarioError that names the line or satellite, and the field.
 
-    Elements without an SGP4 position at their own epoch are also errors.
+    Elements for which SGP4 yields no position at their own epoch also cause an error.
     """
     text = read_text(path, NEEDS, legacy=True)
     found = list(_reader(text)(str(path), text))

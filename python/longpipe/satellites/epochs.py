@@ -1,4 +1,4 @@
-"""Times of a calendar, in UTC."""
+"""Parses calendar dates and times, in UTC."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from longpipe.errors import ScenarioError, shown
 
 
 def utc(where: str, text: str) -> datetime:
-    """Returns the time of an ISO 8601 text in UTC, which is also the default for a text without a time zone.
+    """Returns the time, in UTC, that an ISO 8601 text states; a text without a time zone is in UTC.
 
-    For any other text, raises ScenarioError that names `where`.
+    For any other text, raises a ScenarioError that names `where`.
     """
     try:
         found = datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""Folders of Hypatia (Kassing et al., IMC 2020): satellites in tles.txt, links between them in isls.txt."""
+"""Reads Hypatia's folders (Kassing et al., IMC 2020): satellites are in tles.txt, links between them in isls.txt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEEDS: Final = "a line for each link, two numbers of satellites, as in 0 1"
 
 
 def read_folder(folder: Path) -> tuple[list[Elements], np.ndarray]:
-    """Returns the satellites of a folder, and the links between them as pairs of numbers (none without isls.txt)."""
+    """Returns a folder's satellites, and the links between them as pairs of numbers (none if isls.txt is missing)."""
     if not (folder / SATELLITES).exists():
         raise ScenarioError(
             f"{folder}: a folder without {SATELLITES}; needs a file of TLEs or OMMs, or a folder of Hypatia"

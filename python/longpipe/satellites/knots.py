@@ -1,4 +1,4 @@
-"""Delay of a satellite path as points: one per step, and two where the route changes."""
+"""Delay of a satellite path as points: one per step, or two if the route changes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from longpipe.satellites.stations import Station
 def knots(
     constellation: Constellation, stations: tuple[Station, Station], begin_s: float, step_s: float, count: int
 ) -> tuple[list[tuple[int, float]], list[tuple[int, int]]]:
-    """Returns the steps with their one-way delays [s], and the steps between which there is no route.
+    """Returns steps with their one-way delays [s], and the pairs of steps between which there is no route.
 
-    The route is computed at each step. At a change there are two points, of which the first has the delay of the
-    previous route. Raises ScenarioError if there is never a route.
+    The route is computed at each step. If the route changes, there are two points, the first of which has the previous
+    route's delay. Raises ScenarioError if there is never a route.
     """
     router = Router(constellation, stations)
     places = np.array([one.earth_fixed_m for one in stations])

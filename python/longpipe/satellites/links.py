@@ -10,29 +10,30 @@ from scipy.spatial import cKDTree
 from longpipe.errors import ScenarioError
 from longpipe.satellites.stations import RADIUS_M
 
-# Minimum height of a link above the equatorial radius, because of the atmosphere: 80 km, as in Hypatia's maximum
-# length.
+# Minimum height of a link above the equatorial radius, because of the atmosphere: 80 km, as assumed by Hypatia's
+# maximum link length.
 CLEARANCE_M: Final = 80_000.0
 MOST_LINKS: Final = 1_000_000
 
 
 def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
-    """Returns the pairs of satellites, by number (n rows of two), at most `range_m` apart with a line of sight.
+    """Returns the pairs of satellites (n rows of two numbers) that are within `range_m` and have a line of sight.
 
-    Positions are Earth-fixed or inertial [m]; satellites without a position (nan) have no links. Two satellites
-    have a line of sight if the line between them is at least `CLEARANCE_M` above a sphere of the equatorial radius.
-    Raises ScenarioError for more than `MOST_LINKS` pairs.
+    Positions are Earth-fixed or inertial [m]; satellites without a position (NaN) have no links. Two satellites have a
+    line of sight if the line between them is at least `CLEARANCE_M` above a sphere of the equatorial radius. Raises
+    ScenarioError if there are more than `MOST_LINKS` pairs.
     """
     known = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
     places = satellites_m[known]
     tree = cKDTree(places)
-    # Each pair counts twice, and each satellite once with itself.
+    # Each pair is counted twice, and each satellite is counted once with itself.
     if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MOST_LINKS:
         raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MOST_LINKS}")
     pairs = tree.query_pairs(range_m, output_type="ndarray")
     first, along = places[pairs[:, 0]], places[pairs[:, 1]] - places[pairs[:, 0]]
     squares = np.einsum("ij,ij->i", along, along)
-    # Point of the line, from 0 (first) to 1 (second), that is closest to the centre; 0 if the two positions are equal.
+    # Position on the line, from 0 (first) to 1 (second), of the point that is closest to the Earth's centre; 0 if the
+    # two positions are equal.
     part = -np.einsum("ij,ij->i", first, along) / np.where(squares > 0, squares, 1.0)
     closest = np.linalg.norm(first + np.clip(part, 0.0, 1.0)[:, None] * along, axis=1)
     found: np.ndarray = known[pairs[closest >= RADIUS_M + CLEARANCE_M]].reshape(-1, 2)

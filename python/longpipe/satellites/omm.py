@@ -29,9 +29,9 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "MEAN_MOTION_DOT": (-100, 100),
     "MEAN_MOTION_DDOT": (-100, 100),
 }
-# Optional fields, which SGP4 does not use.
+# Optional fields, which are set to 0 because SGP4 does not need them.
 _ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
-# Fields that occur once per message: a second one belongs to another satellite.
+# Fields that occur once per message; a second occurrence belongs to another satellite.
 _OF_ONE: Final = ("EPOCH", "MEAN_MOTION", "MEAN_ANOMALY")
 _ONLY: Final = {
     "CENTER_NAME": ("EARTH",),
@@ -44,7 +44,7 @@ _EPOCH: Final = re.compile(
 )
 # SGP4's origin of time.
 _ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
-# Maximum catalogue number that SGP4's library accepts; it is otherwise unused.
+# Maximum catalogue number that SGP4's library accepts; the number is otherwise unused.
 _LARGEST_NUMBER: Final = 339_999
 _MOST_DEPTH: Final = 32
 _LONGEST_LINE: Final = 4096
@@ -56,14 +56,14 @@ Fields = Mapping[str, Any]
 
 
 def read_csv(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of a table with one row each."""
+    """Yields the satellites in a table, which has one row per satellite."""
     table = table_of(file, split_lines(file, text, NEEDS), NEEDS)
     for line, cells in table:
         yield _elements(f"{file}:{line}", dict(zip(table.heads, cells, strict=True)))
 
 
 def read_json(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of one message or of a list of them."""
+    """Yields the satellite in a message, or the satellites in a list of messages."""
     read = parse_json(text.encode(), file, NEEDS)
     for number, fields in enumerate(read if isinstance(read, list) else [read], 1):
         where = f"{file}: satellite {number}"
@@ -73,7 +73,7 @@ def read_json(file: str, text: str) -> Iterator[Elements]:
 
 
 def read_kvn(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of messages in keyword = value notation, each starting with its version."""
+    """Yields the satellites in messages in keyword = value notation; each message starts with its version."""
     fields: dict[str, str] = {}
     begin = 0
     for number, line in enumerate(split_lines(file, text, NEEDS), 1):
@@ -97,13 +97,13 @@ def read_kvn(file: str, text: str) -> Iterator[Elements]:
 
 
 def read_xml(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of an XML document, one per `segment`."""
+    """Yields the satellites in an XML document, one per `segment`."""
     for line, fields in _Document(file).segments(text):
         yield _elements(f"{file}:{line}", fields)
 
 
 class _Document:
-    """Segments of an XML document, parsed without a tree: line, and innermost texts by element name."""
+    """Segments of an XML document, parsed without a tree: each has a line and the innermost texts by element name."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -118,7 +118,10 @@ class _Document:
         self._parser.EntityDeclHandler = lambda *_about: self._refuse("an entity declaration")
 
     def segments(self, text: str) -> list[tuple[int, dict[str, str]]]:
-        """Returns line and fields of each segment. Raises ScenarioError with the line of invalid XML."""
+        """Returns the line and the fields of each segment.
+
+        For invalid XML, raises a ScenarioError that names the line.
+        """
         try:
             self._parser.Parse(text.encode(), True)
         except expat.ExpatError as error:
@@ -147,7 +150,7 @@ class _Document:
 
 
 def _elements(where: str, fields: Fields) -> Elements:
-    """Returns the satellite of a message. Raises ScenarioError for a missing or invalid field."""
+    """Returns the satellite that a message describes. Raises ScenarioError for a missing or invalid field."""
     from sgp4.api import WGS72, Satrec
 
     for name, accepted in _ONLY.items():
@@ -208,7 +211,7 @@ def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
             else datetime.strptime(f"{year}-{ordinal}", "%Y-%j").replace(tzinfo=UTC)
         )
         clock = timedelta(hours=int(hour), minutes=int(minute), seconds=int(second))
-        # Second 60 is a leap second.
+        # Second 60 is accepted because it is a leap second.
         if int(hour) > 23 or int(minute) > 59 or int(second) > 60 or not 1957 <= midnight.year <= 2200:
             raise ValueError(text)
     except ValueError:

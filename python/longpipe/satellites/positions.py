@@ -1,4 +1,4 @@
-"""Positions of satellites in an Earth-fixed frame, by SGP4."""
+"""Computes positions of satellites in an Earth-fixed frame with SGP4."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DAYS_PER_CENTURY: Final = 36_525.0
 
 
 def earth_fixed_m(constellation: Constellation, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns Earth-fixed positions of all satellites [m], by time, satellite and x, y, z, and error codes.
+    """Returns the Earth-fixed positions [m] of all satellites, by time, satellite and x, y, z; and error codes.
 
-    `times_s` count from the constellation's epoch (UTC, with UT1 = UTC). Error codes, by time and satellite, are SGP4's
-    own, 7 for a position that is not a number, and 0 without error. Positions with an error are NaN.
+    `times_s` are measured from the constellation's epoch (UTC, with UT1 = UTC). Error codes, by time and satellite, are
+    SGP4's own, 7 if a position is not a number, and 0 if there is no error. Positions with an error are NaN.
     """
     days, fraction = constellation.julian(times_s)
     errors, kilometres, _ = constellation.array.sgp4(days, fraction)

@@ -18,19 +18,19 @@ from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
 LIGHT_M_PER_S: Final = 299_792_458.0
-# Number of times whose positions are computed at once.
+# Number of instants for which positions are computed in one call.
 AT_ONCE: Final = 50
 MOST_INSTANTS: Final = 10_000_000
-# Number of decimals of an RTT in a table [ns]; they give a resolution of 1 ps.
+# Number of decimals of an RTT [ns] in a table, which gives a resolution of 1 ps.
 DECIMALS: Final = 3
 
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """RTTs [s] by time and pair, infinite without a route, and numbers of links, 0 without a route.
+    """RTTs [s] and numbers of links by time and pair; infinite and 0, respectively, if there is no route.
 
-    `changes` contains a row for each pair's first route and for each change: time [s], pair, and satellites by number,
-    an empty tuple without a route.
+    `changes` contains a row for each pair's first route and for each change: the time [s], the pair, and the
+    satellites' numbers (an empty tuple if there is no route).
     """
 
     constellation: Constellation
@@ -41,7 +41,7 @@ class RoundTrips:
     rtt_s: np.ndarray
     hops: np.ndarray
     changes: Sequence[tuple[float, int, tuple[int, ...]]]
-    # Warnings about satellites without a position at some time.
+    # Warnings about satellites that have no position at some time.
     doubts: tuple[str, ...] = ()
 
     def label(self, pair: int) -> str:
@@ -50,12 +50,12 @@ class RoundTrips:
         return f"{self.stations[a].name} - {self.stations[b].name}"
 
     def route_at(self, pair: int, time_s: float) -> tuple[int, ...]:
-        """Returns the satellites of a pair's route at a time, by number; empty without a route."""
+        """Returns the satellites of a pair's route at a time, by number; an empty tuple if there is no route."""
         routes = [path for time, own, path in self.changes if own == pair and time <= time_s]
         return routes[-1] if routes else ()
 
     def table(self) -> pd.DataFrame:
-        """Returns a row per time and pair: `time_s`, `from`, `to`, `rtt_ns` (missing without a route), `links`."""
+        """Returns a row per time and pair: `time_s`, `from`, `to`, `rtt_ns` (missing if there is no route), `links`."""
         first = np.array([self.stations[a].name for a, _ in self.pairs], dtype=object)
         second = np.array([self.stations[b].name for _, b in self.pairs], dtype=object)
         count = len(self.times_s)
@@ -71,7 +71,7 @@ class RoundTrips:
         )
 
     def routes(self) -> pd.DataFrame:
-        """Returns a row per route change: `time_s`, `from`, `to`, `satellites` by number, joined with `-`."""
+        """Returns a row per route change: `time_s`, `from`, `to`, `satellites` as numbers joined with `-`."""
         rows = [
             (time, self.stations[self.pairs[pair][0]].name, self.stations[self.pairs[pair][1]].name, path)
             for time, pair, path in self.changes
@@ -82,13 +82,13 @@ class RoundTrips:
 
 
 def instants(duration_s: float, step_s: float) -> np.ndarray:
-    """Returns 0, step, two steps, ... below the duration [s]. Raises ScenarioError for none or too many."""
+    """Returns 0, step, two steps, ... below the duration [s]. Raises ScenarioError if there are none or too many."""
     if not (step_s > 0 and duration_s > 0 and duration_s / step_s <= MOST_INSTANTS):
         raise ScenarioError(
             f"--duration, --step: {duration_s:g} s, {step_s:g} s; needs both above 0, and at most {MOST_INSTANTS} steps"
         )
     count = int(np.ceil(duration_s / step_s - 1e-9))
-    # Multiply by the inverse: 0.1 is not a binary fraction, but its inverse is exact.
+    # The inverse is used, because 0.1 is not a binary fraction, but its inverse is exact.
     inverse = round(1 / step_s)
     exact = inverse > 0 and abs(1 / step_s - inverse) < 1e-9 * inverse
     return np.arange(count) / inverse if exact else np.arange(count) * step_s
@@ -104,10 +104,10 @@ def round_trips(
     begin_s: float = 0.0,
     told: Callable[[float], None] | None = None,
 ) -> RoundTrips:
-    """Computes RTTs every step, by default of all pairs; `begin_s` counts from the constellation's epoch.
+    """Computes RTTs at every step, by default for all pairs; `begin_s` is measured from the constellation's epoch.
 
     The shortest route by distance is computed at each time; an RTT is twice its length divided by the speed of light.
-    `told` is called with the completed fraction. Raises ScenarioError if a pair never has a route.
+    `told` is called with the fraction that is complete. Raises ScenarioError if a pair never has a route.
     """
     pairs = list(combinations(range(len(stations)), 2)) if pairs is None else list(pairs)
     if not pairs:
@@ -147,7 +147,7 @@ def round_trips(
 
 
 def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray) -> Iterator[np.ndarray]:
-    """Yields the positions of all satellites at each time, and stores errors of satellites in `codes`."""
+    """Yields the positions of all satellites at each time, and stores satellites' errors in `codes`."""
     for first in range(0, len(times_s), AT_ONCE):
         fixed, errors = earth_fixed_m(constellation, times_s[first : first + AT_ONCE])
         np.maximum(codes, errors.max(axis=0), out=codes)

@@ -1,4 +1,4 @@
-"""Shortest routes by distance between stations, over inter-satellite links; stations do not forward."""
+"""Finds the shortest routes between stations by distance, over inter-satellite links; stations do not forward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ NOTHING = -9999
 class Router:
     """Computes routes between stations at one time after another.
 
-    In the graph a station is two nodes, after those of the satellites: one only sends and one only receives.
+    In the graph, each station is two nodes, which follow the satellites' nodes: one that only sends and one that only
+    receives.
     """
 
     def __init__(self, constellation: Constellation, stations: Sequence[Station]) -> None:
@@ -59,7 +60,7 @@ class Router:
     def ways(self, before: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Returns the satellites of each route, padded with -1; `rows` are the rows of the sources in `before`."""
         here = before[rows, self.satellites + self.stations + targets]
-        # Follow predecessors from the last satellite to the first, whose predecessor is the sender.
+        # Predecessors are followed from the last satellite to the first, whose predecessor is the sender.
         steps = []
         while True:
             on = (here >= 0) & (here < self.satellites)

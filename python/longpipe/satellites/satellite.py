@@ -11,7 +11,7 @@ NEEDS: Final = "TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"
 
 @dataclass(frozen=True)
 class Elements:
-    """A satellite: name, SGP4 state, epoch of the elements, and place in the file."""
+    """A satellite: its name, its SGP4 state, its elements' epoch, and its place in the file."""
 
     name: str
     satellite: Any

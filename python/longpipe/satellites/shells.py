@@ -1,4 +1,4 @@
-"""Shells of satellites on circular orbits: those of constellations, and custom ones with five parameters."""
+"""Shells of satellites on circular orbits: those of known constellations, and custom ones given by five parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from longpipe.errors import ScenarioError, nearest
 
-# WGS 72, used by SGP4's elements: equatorial radius [m] and GM [m³/s²].
+# WGS 72, to which SGP4's elements refer: equatorial radius [m] and GM [m³/s²].
 EARTH_RADIUS_M: Final = 6_378_135.0
 EARTH_GM: Final = 398_600.8e9
 DAY_S: Final = 86_400.0
@@ -24,10 +24,10 @@ Phasing = Literal["half"] | int
 class Shell:
     """Evenly spaced orbits with evenly spaced satellites.
 
-    `phasing` is "half" if each odd orbit is shifted by half the distance between two satellites, or F in Walker's
-    notation i:T/P/F, where each orbit is shifted by F/T of a circle from the previous one. `spread_deg` is 360, or 180
-    for a Walker star, whose last orbit has no links to the first. Each satellite has links to the next one in its orbit
-    and to the one with the same number in the next orbit (+grid); `linked` is false if there are no links.
+    `phasing` is "half" if every odd orbit is shifted by half the distance between two satellites, or F in Walker's
+    notation i:T/P/F, where each orbit is shifted by F/T of a circle relative to the previous one. `spread_deg` is 360,
+    or 180 for a Walker star, whose last orbit has no links to the first. Each satellite has links to the next one in
+    its orbit and to the one with the same number in the next orbit (+grid); `linked` is false if there are no links.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Shell:
     altitude_km: float
     inclination_deg: float
     phasing: Phasing = "half"
-    # By default it follows from the altitude by Kepler's third law.
+    # By default, it is computed from the altitude by Kepler's third law.
     revolutions_per_day: float | None = None
     least_elevation_deg: float = 25.0
-    # Range of a satellite along flat ground [km], used instead of an elevation (Hypatia's rule).
+    # Range [km] of a satellite along flat ground, used instead of a minimum elevation (Hypatia's rule).
     cone_km: float | None = None
     spread_deg: float = 360.0
     linked: bool = True
@@ -66,7 +66,7 @@ class Shell:
 
     @property
     def mean_motion(self) -> float:
-        """Returns the revolutions per day."""
+        """Returns the number of revolutions per day."""
         if self.revolutions_per_day is not None:
             return self.revolutions_per_day
         radius = EARTH_RADIUS_M + 1e3 * self.altitude_km
@@ -74,11 +74,11 @@ class Shell:
 
     @property
     def max_ground_link_m(self) -> float | None:
-        """Returns the longest ground link [m]; None if the elevation limits it."""
+        """Returns the maximum length of a ground link [m]; None if the elevation is the limit instead."""
         return None if self.cone_km is None else math.hypot(1e3 * self.cone_km, 1e3 * self.altitude_km)
 
     def anomaly_deg(self, orbit: int, number: int) -> float:
-        """Returns the position of a satellite in its orbit at the epoch, from the ascending node [degree]."""
+        """Returns a satellite's position [degree] in its orbit at the epoch, counted from the ascending node."""
         slot = 360.0 / self.per_orbit
         shift = slot / 2 * (orbit % 2) if self.phasing == "half" else 360.0 * self.phasing * orbit / self.satellites
         return shift + number * slot
@@ -88,7 +88,7 @@ class Shell:
         if not self.linked:
             return []
         size, found = self.per_orbit, set()
-        # A shift of F/T of a circle per orbit adds up to F slots around the Earth.
+        # Shifts of F/T of a circle per orbit add up to F slots around the Earth.
         turned = self.phasing if isinstance(self.phasing, int) else 0
         for orbit in range(self.orbits):
             last = orbit == self.orbits - 1
@@ -127,14 +127,14 @@ SHELLS: Final[dict[str, Shell]] = {
 
 
 def shell(name: str) -> Shell:
-    """Returns a built-in shell. Raises ScenarioError with the nearest names."""
+    """Returns a built-in shell. For an unknown name, raises a ScenarioError that lists the nearest names."""
     if name not in SHELLS:
         raise ScenarioError(f"shell: {name!r}; {nearest(name, SHELLS)}, or ORBITSxSATELLITES:KM:DEGREES:PHASING")
     return SHELLS[name]
 
 
 def parse_shell(text: str) -> Shell:
-    """Returns a shell by name or parameters: "72x22:550:53:half", "6x11:780:86.4:2"."""
+    """Returns a shell given by name or by parameters, as in "72x22:550:53:half" or "6x11:780:86.4:2"."""
     parts = text.split(":")
     if len(parts) == 1:
         return shell(text)

@@ -1,4 +1,4 @@
-"""Ground stations: known cities, and places by latitude and longitude."""
+"""Ground stations: known cities, and places given by latitude and longitude."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_NEAREST: Final = 5
 
 @dataclass(frozen=True)
 class Station:
-    """A place on the ground: geodetic latitude and longitude on WGS 84 [degree], height above the ellipsoid [m].
+    """A place on the ground: geodetic latitude and longitude [degree] on WGS 84, and height [m] above the ellipsoid.
 
     `least_elevation_deg` overrides the constellation's minimum elevation.
     """
@@ -60,7 +60,7 @@ class Station:
 
 @cache
 def cities() -> dict[str, Station]:
-    """Returns all known cities, the largest first."""
+    """Returns all known cities, starting with the largest."""
     with files(__package__).joinpath("cities.csv").open(encoding="utf-8") as file:
         rows = csv.DictReader(file)
         return {
@@ -69,7 +69,7 @@ def cities() -> dict[str, Station]:
 
 
 def station(text: str) -> Station:
-    """Returns a city by name, or a place: "47.37,8.54", "Home=47.37,8.54". Raises ScenarioError with near names."""
+    """Returns a city by name, or a place: "47.37,8.54" or "Home=47.37,8.54". A ScenarioError lists similar names."""
     known = _by_plain_name()
     if found := known.get(_plain(text)):
         return found

@@ -1,4 +1,4 @@
-"""Two-line elements: NORAD's format, each field checked at its columns before SGP4 reads the lines."""
+"""Two-line elements (NORAD's format); each field is checked in its columns before SGP4 reads the lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longpipe.satellites.satellite import NEEDS, Elements
 # Length of a line with its checksum, which some tools omit.
 LINE: Final = 69
 _SATELLITE: Final = ("catalogue number", 2, 7, re.compile(r"[ 0-9A-HJ-NP-Z][ 0-9]{3}[0-9]"), "five digits")
-# Name, columns from 0, pattern and its description, for the fields that SGP4 uses.
+# Name, columns (counted from 0), pattern, and description of the pattern, for the fields that SGP4 uses.
 _FIELDS: Final = {
     "1": (
         _SATELLITE,
@@ -78,7 +78,7 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
 
 
 def _checked(where: str, line: str, number: str) -> str:
-    """Returns a line with its checksum. Raises ScenarioError with the field that is malformed."""
+    """Returns a line with its checksum. Raises a ScenarioError that names the malformed field."""
     if not line.startswith(f"{number} ") or len(line) not in (LINE - 1, LINE):
         raise ScenarioError(f"{where}: {line[:20]!r}; needs line {number} of a TLE, {LINE} characters")
     if other := next((letter for letter in line if not " " <= letter <= "~"), ""):

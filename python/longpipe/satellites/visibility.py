@@ -13,7 +13,7 @@ from longpipe.satellites.stations import Station
 
 @dataclass(frozen=True)
 class Sight:
-    """Rule of visibility of some stations: positions, and range or sine of the minimum elevation."""
+    """Visibility rule of some stations: their positions, and the range or the sine of the minimum elevation."""
 
     places_m: np.ndarray
     up: np.ndarray
@@ -37,7 +37,7 @@ class Sight:
         )
 
     def distances_m(self, satellites_m: np.ndarray) -> np.ndarray:
-        """Returns distances by station and satellite [m]; infinite if the satellite is not visible."""
+        """Returns distances [m] by station and satellite; infinite if the satellite is not visible."""
         away = satellites_m[None, :, :] - self.places_m[:, None, :]
         distance = np.sqrt(np.einsum("ijk,ijk->ij", away, away))
         height = np.einsum("ijk,ik->ij", away, self.up)

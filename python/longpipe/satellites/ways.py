@@ -17,7 +17,7 @@ from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
-# Time after a route's last use of a link for which the link's delay is computed, for packets in flight [s].
+# Time [s], after a route's last use of a link, for which the link's delay is still computed, for packets in flight.
 AFTERWARDS_S: Final = 2.0
 
 # Number of a satellite, or -1 - i for station i.
@@ -27,7 +27,7 @@ Hop = tuple[Node, Node]
 
 @dataclass(frozen=True)
 class Ways:
-    """The first route and the route changes of each pair as (step, satellites), with () for no route.
+    """Each pair's first route and route changes as (step, satellites), where () means that there is no route.
 
     `longest_s` is the longest one-way delay of each pair; `knots` contains the steps and delays [s] of each link. A
     link is named by the direction in which a pair first uses it, and has the same delay in both directions.
@@ -48,7 +48,7 @@ def ways(
 ) -> Ways:
     """Computes the shortest route by distance between each pair of stations, at `count` steps from `begin_s`.
 
-    `pairs` are indices of stations. Raises ScenarioError if a pair never has a route, or none at step 0.
+    `pairs` are indices of stations. Raises ScenarioError if a pair never has a route, or has none at step 0.
     """
     router = Router(constellation, stations)
     sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)
@@ -83,7 +83,7 @@ def ways(
 
 
 def hops(pair: tuple[int, int], route: tuple[int, ...]) -> list[Hop]:
-    """Returns the links of a pair's route; empty without a route."""
+    """Returns the links of a pair's route; an empty list if there is no route."""
     return list(pairwise((-1 - pair[0], *route, -1 - pair[1]))) if route else []
 
 

@@ -1,4 +1,4 @@
-"""Evaluation suites of documents. Each is a module with a list of designs, and an entry in IDS."""
+"""Evaluation suites that documents define. Each is a module with a list of designs, and an entry in IDS."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from longpipe.suites.suite import Suite
 
-# Ids in the order of the listing; the module of "rfc-7928" is `rfc_7928`.
+# Ids in the order in which they are listed; the module of "rfc-7928" is `rfc_7928`.
 IDS: Final = ("rfc-7928", "tcpeval", "rfc-9743", "rfc-8867", "bbr-draft")
 
 

@@ -1,4 +1,4 @@
-"""Test cases of the BBR draft, as far as packets show them, with longpipe's BBRv3 and that of noq (QUIC)."""
+"""Test cases of the BBR draft, as far as packets can show them, for longpipe's BBRv3 and noq's (QUIC)."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +23,8 @@ PROBE_RTT_CWND_GAIN: Final = 0.5
 PROBE_RTT_INTERVAL_S: Final = 5
 # Rounds without growth after which Startup and ProbeUP end.
 FULL_BW_ROUNDS: Final = 3
-# Permitted difference of a rate over a round trip from that of a gain: the sender changes its state within one.
+# Permitted difference between a rate, averaged over a round trip, and a gain's rate, because the sender may change its
+# state within the round trip.
 GAIN_WITHIN: Final = 0.15
 GOODPUT: Final = "goodput=flow:flow1.throughput"
 LOSS: Final = "loss=port:switch1->switch2.loss"
@@ -56,7 +57,7 @@ def _with_network(scenario: dict[str, Any], **fields: object) -> dict[str, Any]:
 
 
 def _within(column: str, expected: float, difference: float) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a measure that may differ from a value by at most `difference`."""
+    """Returns the margin of a measure that may differ from a value by at most `difference`."""
     return lambda rows, _others: difference - (rows[column] - expected).abs()
 
 
@@ -65,7 +66,8 @@ def _goodput(share: float, rate_mbits: float) -> Any:  # noqa: ANN401 - a margin
 
 
 def _probe_rtt(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
-    # Startup, Drain and the first packets without a queue may lower the RTT for three seconds.
+    # During the first three seconds, Startup, Drain and the first packets without a queue may still lower the minimum
+    # RTT.
     return PROBE_RTT_INTERVAL_S + 3 - rows["first_probe_rtt_s"]
 
 
@@ -78,16 +80,16 @@ def _from(begin_s: int, end_s: int) -> "Levels":
     return {f"{begin_s}-{end_s} s": {"warm_up": f"{begin_s} s", "duration": f"{end_s} s"}}
 
 
-# Longest times in round trips of the empty path. A round trip in Startup takes up to the pacing gain, since the queue
-# grows by the pacing gain less one BDP per round; in ProbeUP up to the gain of the window. A queue of ProbeUP drains at
-# the pacing gain of ProbeDOWN.
+# Longest permitted times, in round trips of the empty path. In Startup, a round trip takes up to the pacing gain times
+# as long, because the queue grows by the pacing gain minus one BDP per round; in ProbeUP, it takes up to the window
+# gain times as long. A queue that ProbeUP built drains at the pacing gain of ProbeDOWN.
 STARTUP_ROUNDS: Final = (FULL_BW_ROUNDS + 1) * STARTUP_PACING_GAIN + 1
 DRAIN_ROUNDS: Final = FULL_BW_ROUNDS * 2
 PROBE_ROUNDS: Final = FULL_BW_ROUNDS * PROBE_UP_CWND_GAIN + (PROBE_UP_CWND_GAIN - 1) / (1 - PROBE_DOWN_PACING_GAIN)
 
 
 def _parts() -> tuple[SuitePart, ...]:
-    """Returns the cases that packets show, by the draft's order."""
+    """Returns the cases that packets can show, in the draft's order."""
     controls = {CONTROL: CONTROLS}
     return (
         SuitePart(

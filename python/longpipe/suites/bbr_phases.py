@@ -1,7 +1,7 @@
-"""Phases of BBR as packets show them: rates of arrival at the bottleneck, and delays in its queue.
+"""Phases of BBR as packets show them: arrival rates at the bottleneck, and delays in its queue.
 
-A stack does not show its state, so these measures apply to any implementation. Rates are relative to the link's, and
-times in round trips of the path without queues.
+A stack does not expose its state, so these measures apply to any implementation. Rates are relative to the link's rate,
+and times are in round trips of the path without queues.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longpipe.result import Result
 
 _PORT: Final = "switch1->switch2"
-# Startup has ended, and the first probes for bandwidth follow, by this time [s].
+# Time [s] by which Startup has ended; the first probes for bandwidth follow.
 _STEADY_S: Final = 2.0
 # Shares of the link's rate above which a sender builds a queue, and below which it drains one.
 _ABOVE: Final = 1.06
@@ -37,7 +37,7 @@ class _Seen:
     round_trip_s: float
 
     def rates(self, window_s: float) -> tuple[Floats, Floats]:
-        """Returns the ends of intervals that begin every quarter of `window_s`, and the rates in them."""
+        """Returns the ends of intervals of `window_s`, one beginning every quarter of it, and the rate in each."""
         ends = np.arange(window_s, self.at[-1], window_s / 4)
         sent = np.concatenate([[0.0], np.cumsum(self.length)])
         counts = [np.searchsorted(self.at, times) for times in (ends, ends - window_s)]
@@ -72,19 +72,19 @@ def _drain(seen: _Seen) -> tuple[float, float, float]:
 
 
 def startup_rounds(result: "Result") -> float:
-    """Round trips from the first one in which the rate exceeds that of the link to the first one of Drain."""
+    """Returns the number of round trips from the first in which the rate exceeds the link's to the first of Drain."""
     seen = _observed(result)
     above, begin, _ = _drain(seen)
     return (begin - above) / seen.round_trip_s
 
 
 def drain_rate(result: "Result") -> float:
-    """Lowest rate over a round trip after Startup: the pacing gain of Drain, relative to the link."""
+    """Returns the lowest rate over a round trip after Startup, relative to the link's: Drain's pacing gain."""
     return _drain(_observed(result))[2]
 
 
 def drain_rounds(result: "Result") -> float:
-    """Round trips from the first one of Drain until a packet waits for at most a hundredth of the round trip."""
+    """Returns the round trips from the first one of Drain until a packet waits for at most 1 % of a round trip."""
     seen = _observed(result)
     _, begin, _ = _drain(seen)
     empty = seen.at[(seen.at > begin) & (seen.wait <= 0.01 * seen.round_trip_s)]
@@ -92,9 +92,9 @@ def drain_rounds(result: "Result") -> float:
 
 
 def _probes(seen: _Seen) -> list[tuple[float, float]]:
-    """Returns begin and end of the steady state's periods with packets that wait for more than a tenth of a round trip.
+    """Returns the begin and end of each steady-state period in which packets wait for over a tenth of a round trip.
 
-    Gaps of up to 5 round trips belong to a period.
+    Gaps of up to 5 round trips are part of a period.
     """
     waiting = seen.at[(seen.at > _STEADY_S) & (seen.wait > 0.1 * seen.round_trip_s)]
     parts = np.split(waiting, np.flatnonzero(np.diff(waiting) > 5 * seen.round_trip_s) + 1)
@@ -102,7 +102,7 @@ def _probes(seen: _Seen) -> list[tuple[float, float]]:
 
 
 def probes(result: "Result") -> float:
-    """Number of probes for bandwidth in the steady state, which build a queue."""
+    """Returns the number of probes for bandwidth in the steady state, recognised by the queue that they build."""
     return float(len(_probes(_observed(result))))
 
 
@@ -120,12 +120,12 @@ def _probe_rtts(seen: _Seen) -> Floats:
 
 
 def first_probe_rtt_s(result: "Result") -> float:
-    """Time of the first ProbeRTT: the rate over 200 ms falls below three quarters of the link's [s]."""
+    """Returns the time [s] of the first ProbeRTT: the rate over 200 ms falls below three quarters of the link's."""
     found = _probe_rtts(_observed(result))
     return float(found[0]) if found.size else np.nan
 
 
 def probe_rtt_rate(result: "Result") -> float:
-    """Lowest rate over 200 ms in the steady state, relative to the link: half a BDP is in flight in ProbeRTT."""
+    """Returns the lowest steady-state rate over 200 ms relative to the link's: ProbeRTT keeps half a BDP in flight."""
     ends, rates = _observed(result).rates(_PROBE_RTT_S)
     return float(rates[ends > _STEADY_S].min())

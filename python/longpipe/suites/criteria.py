@@ -1,4 +1,4 @@
-"""Pass conditions of a suite, judged from runs that may be paired with those of CUBIC, and their table: the card."""
+"""Pass conditions of a suite, judged from runs that may be paired with CUBIC's, and their table, the report card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longpipe.suites.outcome import PartOutcome
     from longpipe.suites.suite import Criterion
 
-# Factor whose levels are judged, and its reference level, if the suite has one.
+# Factor whose levels are judged, and its reference level if the suite has one.
 CONTROL: Final = "control"
 BASELINE: Final = "cubic"
 _WORST_FIRST: Final = ("fails", "undecided", "holds")
@@ -36,7 +36,7 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """Verdict, smallest margin and its point, in a few words."""
+        """Returns the verdict, the smallest margin and its point as a short text."""
         if self.margin != self.margin:
             return f"{self.verdict} (a run has no value)"
         where = f" at {self.point}" if self.point else ""
@@ -81,7 +81,10 @@ def _kind(mean: float, low: float, high: float) -> str:
 
 
 def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
-    """Returns the report card: a row per criterion, a column per control. `judgement` explains the conditions."""
+    """Returns the report card: with a row per criterion and a column per control.
+
+    `judgement` explains the conditions.
+    """
     rows: list[tuple[Cell, ...]] = []
     controls: list[str] = []
     for criterion, found in judged(outcomes):
@@ -96,7 +99,7 @@ def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
 
 
 def judged(outcomes: Sequence[PartOutcome]) -> Iterator[tuple[Criterion, list[Verdict]]]:
-    """Yields each criterion with its verdicts by control, the control under test first."""
+    """Yields each criterion with its verdicts by control, starting with the control under test."""
     for outcome in outcomes:
         for criterion in outcome.part.criteria:
             yield criterion, verdicts(criterion, outcome)
@@ -112,7 +115,7 @@ def compared(column: str, *, factor: float = 1.0, plus: float = 0.0, scale: floa
 
 
 def not_less(column: str, *, factor: float = 1.0, minus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
-    """Returns the margin of a measure that must be at least `factor` times CUBIC's - `minus`, in units of `scale`."""
+    """Returns the margin of a measure that must be at least `factor` * CUBIC's - `minus`, in units of `scale`."""
     return lambda rows, cubic: (rows[column] - factor * cubic[column] + minus) / scale
 
 

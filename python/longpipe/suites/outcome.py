@@ -1,4 +1,4 @@
-"""Results of a part of a suite."""
+"""Results of one part of a suite."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PartOutcome:
         return tuple(factor.name for factor in self.design.factors)
 
     def means(self) -> pd.DataFrame:
-        """Returns one row per point: factors, and each measure's mean in a readable unit with half of its interval.
+        """Returns a row per point: factors, and each measure's mean with its interval's half-width, in a readable unit.
 
         Shares are in percent, because shares of losses are small.
         """
@@ -57,7 +57,7 @@ class PartOutcome:
 
 
 def margin(row: Mapping[Any, Any], head: str) -> float:
-    """Returns the half-width of the interval of a measure, by the name of its column in `means`; NaN if it has none."""
+    """Returns the half-width of a measure's interval, given its column's name in `means`; NaN if it has none."""
     return float(row.get(f"± {head.partition(' [')[0]}", math.nan))
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from longpipe.study import Runner
     from longpipe.suites.suite import SuitePart
 
-# Factor whose levels are intervals of one run.
+# Factor whose levels are time intervals of a single run.
 PHASE: Final = "phase"
-# Interval of the rates, delays and losses (RFC 8867 section 3) [s].
+# Interval [s] over which rates, delays and losses are computed (RFC 8867 section 3).
 INTERVAL_S: Final = 0.2
 SEED: Final = 1
 _PORT: Final = "switch1->switch2"
@@ -30,7 +30,7 @@ _PORT: Final = "switch1->switch2"
 
 @dataclass(frozen=True)
 class OverTime:
-    """A figure of the run with seed 1: the levels of the factors, a text alternative, and SVG."""
+    """A figure of the run with seed 1: the factors' levels, a text alternative, and the SVG text."""
 
     levels: str
     alt: str
@@ -38,7 +38,7 @@ class OverTime:
 
 
 def figures(part: SuitePart, base: Scenario, runner: Runner) -> Iterator[OverTime]:
-    """Yields a figure of the whole run of `base` for each combination of levels, other than intervals and controls."""
+    """Yields a figure of the whole run of `base` for each combination of levels of factors except phase and control."""
     # Imported here because Matplotlib takes half a second to load.
     from longpipe.pictures.saving import describe, to_svg
 

@@ -1,4 +1,4 @@
-"""The report of a suite as one HTML page, with a section for each part: means, runs and scenario."""
+"""The report on a suite as one HTML page, with a section for each part: means, runs and scenario."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
 
 
 def _inline(svg: str) -> Markup:
-    """Returns the element of a figure, without what precedes it in a file."""
+    """Returns the `svg` element of a figure, without the declarations that precede it in a file."""
     return Markup(svg[svg.index("<svg") :])  # noqa: S704 - drawn here
 
 
 def _table(outcome: PartOutcome, name: str) -> Grid:
-    """Returns the means with half of their intervals in the same cell, which saves width on narrow screens."""
+    """Returns the means, each in one cell with its interval's half-width, which saves width on narrow screens."""
     means = outcome.means()
     heads = [head for head in map(str, means.columns) if not head.startswith("± ")]
     columns = tuple(Column(head.replace("_", " "), number=head not in outcome.factors) for head in heads)

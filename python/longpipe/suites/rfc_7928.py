@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from longpipe.suites.suite import Suite, SuitePart, over
 
-# RTT of 100 ms (section 3.1 leaves it open), of which 2 ms are access links.
+# Path with an RTT of 100 ms (section 3.1 leaves it open), of which the access links contribute 2 ms.
 LINK: Final[dict[str, Any]] = {
     "kind": "dumbbell",
     "access_rate": "1 Gbit/s",
@@ -13,13 +13,13 @@ LINK: Final[dict[str, Any]] = {
     "trunk_delay": "48 ms",
     "exit_delay": "1 ms",
 }
-# Number of packets in the trunk plus a buffer of 1 BDP.
+# Number of packets that the trunk and a buffer of 1 BDP can hold together.
 STORED: Final = 2 * 83
 QUEUES: Final = over(
     "switch.policy",
     {
         "tail-drop": "tail-drop",
-        # Floyd, Gummadi and Shenker 2001: 1 - exp(-1/C), for 833 packets a second.
+        # Floyd, Gummadi and Shenker 2001: 1 - exp(-1/C), for C = 833 packets per second.
         "adaptive red": {"kind": "red", "adaptive": True, "weight": 0.0012},
         "pie": "pie",
         "codel": "codel",
@@ -28,13 +28,13 @@ QUEUES: Final = over(
 )
 CONTROLS: Final = over("tcp.congestion", {"reno": "aimd", "cubic": "cubic"})
 PORT: Final = "port:switch1->switch2"
-# Measures of section 2: goodput, latency, loss.
+# Measures of section 2: latency and loss.
 QUEUE: Final = (f"delay={PORT}.queueing_mean", f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
 GOODPUT: Final = "goodput=flow:*.throughput"
 
 
 def scenario(name: str, *groups: dict[str, Any], network: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Returns a scenario with groups of flows over the link for 60 s; flows start within the first second."""
+    """Returns a 60 s scenario with groups of flows over the link; the flows start within the first second."""
     return {
         "name": f"RFC 7928 {name}",
         "framing": "ip",
@@ -52,7 +52,7 @@ def _reno(window: str) -> dict[str, Any]:
 
 
 def _pair(other_ms: float) -> dict[str, Any]:
-    """Returns two flows over one trunk with an RTT of 4 ms: one with a total RTT of 100 ms, one with the given RTT."""
+    """Returns a 4 ms trunk shared by two flows: one with a total RTT of 100 ms, the other with the given RTT."""
     ends = {"near": 0.25 * (100 - 4), "far": 0.25 * (other_ms - 4)}
     links = [
         {"between": [end, router], "rate": "1 Gbit/s", "delay": f"{delay:g} ms"}
@@ -69,7 +69,7 @@ def _pair(other_ms: float) -> dict[str, Any]:
 
 
 def _round_trip(other_ms: float) -> dict[str, Any]:
-    # The BDP for 100 ms, independent of the other flow's RTT.
+    # The BDP for an RTT of 100 ms, independent of the other flow's RTT.
     return {"network": _pair(other_ms), "switch.buffer": "83 packets"}
 
 
@@ -80,8 +80,8 @@ MIX: Final = (
     {"name": "cbr", "traffic": {"kind": "cbr", "rate": "500 kbit/s"}},
 )
 LATENCIES: Final = ("video=datagrams:video.p95", "cbr=datagrams:cbr.p95", "page=web.p95")
-# Morris 2000: N flows lose the share l = .76 N^2/S^2 if path and buffer together contain S packets; for l = .1, .5 and
-# 1 %.
+# Morris 2000: if the path and buffer together hold S packets, N flows lose the share l = 0.76 N^2/S^2; levels for l =
+# 0.1, 0.5 and 1 %.
 LEVELS: Final = {
     name: round((share / 0.76) ** 0.5 * STORED) for name, share in (("mild", 0.001), ("medium", 0.005), ("heavy", 0.01))
 }

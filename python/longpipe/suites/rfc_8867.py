@@ -12,7 +12,7 @@ from longpipe.suites.suite import Criterion, Suite, SuitePart
 if TYPE_CHECKING:
     from longpipe.suites.suite import Levels
 
-# Section 4: one-way delay, and the maximum queue, here at the reference rate of the case.
+# Section 4: the one-way delay, and the maximum queue, which here refers to the case's reference rate.
 ONE_WAY_MS: Final = 50
 QUEUE_S: Final = 0.3
 PORT: Final = "port:switch1->switch2"
@@ -20,12 +20,12 @@ P95: Final = f"p95={PORT}.queueing_p95"
 LOSS: Final = f"loss={PORT}.loss"
 MBITS: Final = 1e6
 LOWEST_BPS: Final = 150e3
-# Rate of the media: encoded video of at most 1.5 Mbit/s, and 20 kbit/s of audio.
+# Maximum rate [bit/s] of the media: 1.5 Mbit/s of encoded video and 20 kbit/s of audio.
 MOST_BPS: Final = 1.52e6
-# Share of the capacity that the goodput of the media must reach, and the maximum queueing delay (proposed).
+# Share of the capacity that the media's goodput must reach, and maximum queueing delay (both are proposals).
 CONVERGED: Final = 0.8
 SHORT_S: Final = 0.1
-# Time that is measured at the end of each phase.
+# Length [s] of the measured interval at the end of each phase.
 MEASURED_S: Final = 10
 MEDIA: Final[dict[str, Any]] = {"kind": "stack", "stack": "str0m"}
 # RFC 8868 section 4.5: the absolute value of a normal variable with a standard deviation of 5 ms, which preserves the
@@ -66,7 +66,7 @@ def _scenario(case: str, rate_bps: float, *flows: dict[str, Any], duration_s: in
 
 
 def _capacity(reference_bps: float, steps: dict[int, float]) -> dict[str, Any]:
-    """Returns a path whose capacity changes to a multiple of the reference rate at each given second."""
+    """Returns a path whose capacity changes, at each given time [s], to a multiple of the reference rate."""
     return {"rate": [[f"{at} s", f"{ratio * reference_bps:g} bit/s"] for at, ratio in steps.items()]}
 
 
@@ -75,7 +75,7 @@ def _from(begin_s: int, end_s: int) -> dict[str, object]:
 
 
 def _ends(reference_bps: float, steps: dict[int, float], end_s: int) -> "Levels":
-    """Returns levels that measure the last `MEASURED_S` before each change of the capacity, and before the end."""
+    """Returns levels for measuring the last `MEASURED_S` before each change in capacity, and before the run's end."""
     ends = [*list(steps)[1:], end_s]
     return {
         f"{end - MEASURED_S}-{end} s, {ratio * reference_bps / MBITS:g} Mbit/s": _from(end - MEASURED_S, end)
@@ -90,7 +90,7 @@ def _capacities(rows: pd.DataFrame) -> pd.Series:
 
 
 def _converges(flows: int) -> Any:  # noqa: ANN401 - a margin
-    """Returns the margin of a goodput that must reach a share of the capacity, or of the highest rate of the media."""
+    """Returns the margin of a goodput that must reach a share of the capacity or of the media's highest rate."""
 
     def margin(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
         reachable = _capacities(rows).clip(upper=flows * MOST_BPS)
@@ -137,7 +137,7 @@ def _parts() -> tuple[SuitePart, ...]:
             (GOODPUT, "fairness=flow:media*.fairness", P95, LOSS),
             criteria=(
                 Criterion("5.2", "The media converge to 80 % of the capacity or of their highest rates", _converges(2)),
-                # Fairness for rates of 1:3, the bound of RFC 8868 section 3.
+                # 0.8 is the fairness index for rates of 1:3, the bound in RFC 8868 section 3.
                 Criterion("5.2", "The rates are within a factor of 3 (fairness .8)", at_least("fairness", 0.8)),
                 _short("5.2"),
             ),
@@ -214,7 +214,7 @@ def _parts() -> tuple[SuitePart, ...]:
             (GOODPUT, "tcp=flow:tcp.throughput", P95, LOSS),
             note="TCP is Linux's Reno (RFC 5681).",
             criteria=(
-                # Minimum rate: the encoded video, without headers.
+                # The minimum rate is that of the encoded video, without headers.
                 Criterion(
                     "5.6", "The media keep at least their lowest rate", at_least("media", LOWEST_BPS / MBITS, of=MBITS)
                 ),
@@ -224,7 +224,7 @@ def _parts() -> tuple[SuitePart, ...]:
 
 
 def _within_three(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
-    """Returns the margin of the smallest rate over a third of the largest rate, in units of that third.
+    """Returns the margin by which the smallest rate exceeds a third of the largest rate, in units of that third.
 
     The ratio of the largest to the smallest rate would be infinite, and have no interval, if a flow had no goodput.
     """

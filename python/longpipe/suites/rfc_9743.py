@@ -1,6 +1,6 @@
 """RFC 9743 (BCP 133): specifying new congestion control algorithms.
 
-A control in competition with CUBIC, Reno and BBR.
+Tests a control in competition with CUBIC, Reno and BBR.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longpipe.suites.suite import Levels
 
 REFERENCES: Final[dict[str, Any]] = {BASELINE: "cubic", "reno": "linux-reno", "bbr": "bbr"}
-# 10 Mbit/s, 40 ms: a BDP of 33 packets.
+# 10 Mbit/s and 40 ms give a BDP of 33 packets.
 LINK: Final[dict[str, Any]] = {
     "kind": "dumbbell",
     "access_rate": "1 Gbit/s",
@@ -29,7 +29,7 @@ LINK: Final[dict[str, Any]] = {
     "exit_delay": "1 ms",
 }
 RATE_BPS: Final = 10e6
-# One packet of 1500 bytes per round trip of 40 ms.
+# Rate [bit/s] of one 1500-byte packet per round trip of 40 ms.
 PACKET_PER_RTT_BPS: Final = 1500 * 8 / 0.04
 PORT: Final = "port:switch1->switch2"
 GOODPUT: Final = "goodput=flow:*.throughput"
@@ -37,7 +37,7 @@ LOSS: Final = f"loss={PORT}.loss"
 UTILIZATION: Final = f"utilization={PORT}.utilization"
 P95: Final = f"p95={PORT}.queueing_p95"
 MBITS: Final = 1e6
-# Queues: drop-tail, AQMs, and AQMs that mark packets of ECN connections.
+# Queues: drop-tail, AQMs, and AQMs that mark the packets of ECN-capable connections.
 QUEUES: Final[dict[str, Any]] = {
     "tail-drop": "tail-drop",
     "pie": "pie",
@@ -106,7 +106,7 @@ def _many(counts: tuple[int, ...]) -> "Levels":
 
 
 def _persistent(probabilities: tuple[float, ...]) -> "Levels":
-    """Loss probabilities from 10 s on."""
+    """Returns levels with loss probabilities that apply from 10 s on."""
     return {
         f"{100 * p:g} %": {"network.trunk_loss": {"kind": "over-time", "steps": [["0 s", 0.0], ["10 s", p]]}}
         for p in probabilities
@@ -114,7 +114,7 @@ def _persistent(probabilities: tuple[float, ...]) -> "Levels":
 
 
 def _impairments() -> "Levels":
-    """Returns losses, jitter and duplication of a link."""
+    """Returns levels with losses, jitter and duplication on a link."""
     nothing: dict[str, object] = {"network.trunk_loss": {"kind": "none"}, "network.conditioners": []}
     losses: dict[str, dict[str, object]] = {
         f"loss of {100 * p:g} %": {"network.trunk_loss": {"kind": "bernoulli", "probability": p}}
@@ -139,7 +139,7 @@ def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
 
 
 def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
-    """Returns the parts that compare these controls."""
+    """Returns the suite's parts, which compare the given controls."""
     own, whole = _of_group(controls), over("tcp.congestion", controls)
     video = {"name": "video", "traffic": {"kind": "video", "rate": "1 Mbit/s"}}
     steps: dict[str, dict[str, Any]] = {
@@ -445,7 +445,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
 
 
 def of_control(text: str) -> Suite:
-    """Returns the suite for a control, in the format of `control_of`, in competition with CUBIC, Reno and BBR."""
+    """Returns the suite that tests a control (as in `control_of`) in competition with CUBIC, Reno and BBR."""
     name, value = control_of(text)
     tested = {} if value in REFERENCES.values() else {name: value}
     if name in REFERENCES and tested:

@@ -1,4 +1,4 @@
-"""Data types of a suite: parts with scenario, factors and measures."""
+"""Data types of a suite and of its parts, which have a scenario, factors and measures."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A proposed condition: a margin per run, computed from a control's runs and CUBIC's, must not be negative.
+    """A proposed condition: the margin of each run, computed from a control's runs and CUBIC's, must not be negative.
 
-    The rows of both frames belong together: the same point and the same seed. Without runs of CUBIC, both are runs of
-    the control.
+    The rows of both frames correspond: they have the same point and the same seed. If there are no runs of CUBIC, both
+    frames hold runs of the control.
     """
 
     section: str
@@ -48,7 +48,7 @@ class SuitePart:
     over_time: bool = False
 
     def design(self, seeds: int, changes: Mapping[str, Any]) -> Design:
-        """Returns the full factorial design with this many seeds and these changes in every run."""
+        """Returns the full factorial design with `seeds` seeds, and with `changes` in every run."""
         factors = [Factor(name, levels) for name, levels in self.factors.items()]
         base = Scenario.model_validate(self.base).with_(**changes)
         return Design.full_factorial(base, factors, replications=seeds, measures=self.measures)
@@ -64,13 +64,14 @@ class Suite:
     parts: tuple[SuitePart, ...]
     left_out: tuple[str, ...]
     seeds: int = 3
-    # Explanation of the conditions and of how they are judged, if there are any.
+    # Explanation of the conditions, if there are any, and of how they are judged.
     judgement: str = ""
-    # Function that returns the suite for another congestion control, by name or file, if the suite judges one.
+    # Function that returns the suite for another congestion control, given by name or file; None if the suite does not
+    # judge one.
     of_control: Callable[[str], Suite] | None = None
 
     def only(self, ids: list[str]) -> tuple[SuitePart, ...]:
-        """Returns the parts of these sections (all if none is given); raises ScenarioError for an unknown section."""
+        """Returns the parts for these sections (all if none is given); raises ScenarioError for an unknown section."""
         known = {part.id: part for part in self.parts}
         for one in ids:
             if one not in known:
@@ -79,5 +80,5 @@ class Suite:
 
 
 def over(field: str, levels: Mapping[str, object]) -> Levels:
-    """Returns levels of one field by name."""
+    """Returns named levels of a single field."""
     return {level: {field: value} for level, value in levels.items()}

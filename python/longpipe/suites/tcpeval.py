@@ -14,12 +14,12 @@ FAR: Final = {"n4": 2.0, "n5": 37.0, "n6": 75.0}
 # Delays of section 4.4.1, for the data center.
 NEAR_INSIDE: Final = {"n1": 0.01, "n2": 0.01, "n3": 0.1}
 FAR_INSIDE: Final = {"n4": 0.01, "n5": 0.1, "n6": 0.1}
-# Section 6.1: standard TCP (SACK without ECN), and two deployed congestion controls.
+# Section 6.1: standard TCP (SACK without ECN), and two other deployed congestion controls.
 CONTROLS: Final = over("tcp.congestion", {"reno": "aimd", "cubic": "cubic", "bbr": "bbr"})
-# Mean volume per cycle [bit]: five files of 117.5 KB of 1024 bytes, the mean of ATM Forum/98-0876 table 1.
+# Mean volume per cycle [bit]: five files with a mean of 117.5 KB (1 KB is 1024 bytes; ATM Forum/98-0876 table 1).
 CYCLE_BITS: Final = 5 * 117.5 * 1024 * 8
 PORT: Final = "port:r2->r1"
-# Share of section 4.5 for the direction with most of the traffic.
+# Measures of section 4.5 for the direction with most of the traffic.
 METRICS: Final = (f"used={PORT}.utilization", f"loss={PORT}.loss", f"delay={PORT}.queueing_mean")
 
 
@@ -35,7 +35,7 @@ ROUTERS: Final = [{"name": name, "kind": "switch"} for name in ("r1", "r2")]
 
 
 def _clients(load_bps: float, cycle_s: float, prefix: str = "") -> list[dict[str, Any]]:
-    """Returns groups of web clients on the nine paths that together request this rate, from right to left."""
+    """Returns groups of web clients on the nine paths; together they request `load_bps` from right to left."""
     paths = [(far, near) for near in NEAR for far in FAR]
     count = max(len(paths), round(load_bps * cycle_s / CYCLE_BITS))
     traffic = {"kind": "web", "cycle": f"{cycle_s:g} s"}
@@ -80,7 +80,7 @@ def _basic(
     cycle_s: float,
     **topology: Any,  # noqa: ANN401 - fields of any type
 ) -> SuitePart:
-    """Returns a basic scenario at the three loads of section 4.2."""
+    """Returns a part with a basic scenario at the three loads of section 4.2."""
 
     def at(load: float) -> dict[str, Any]:
         return _dumbbell(central, _clients(load * rate_bps, cycle_s), **topology)
@@ -152,7 +152,7 @@ TRANSIENTS: Final["Levels"] = {
 
 
 def _camps(load: float) -> dict[str, Any]:
-    """Returns two groups with a client on each of the nine paths, which together request this share of 10 Mbit/s."""
+    """Returns two groups, each with a client on each of nine paths; together they request a share of 10 Mbit/s."""
     cycle_s = 18 * CYCLE_BITS / (load * 10e6)
     a, b = (_clients(load * 5e6, cycle_s, f"{camp}-") for camp in ("a", "b"))
     standard = {"profile": "linux-6", "congestion": "aimd"}
@@ -161,7 +161,7 @@ def _camps(load: float) -> dict[str, Any]:
 
 
 def _two(one_ms: float, other_ms: float) -> dict[str, Any]:
-    """Returns two flows over 10 Mbit/s with these RTTs; the central link has a delay of 2 ms."""
+    """Returns two flows with the given RTTs over 10 Mbit/s; the central link has a delay of 2 ms."""
     central = _link("r1", "r2", "10 Mbit/s", 2)
     ends = {"one": one_ms, "other": other_ms}
     links = [
@@ -175,12 +175,12 @@ def _two(one_ms: float, other_ms: float) -> dict[str, Any]:
 
 
 RTTS: Final = (10, 20, 40, 80, 160)
-# Buffers in units of the BDP of a flow with 100 ms, 83 packets.
+# Buffers in units of 83 packets, the BDP of a flow with an RTT of 100 ms.
 BUFFERS: Final = over("switch.buffer", {f"{share} %": f"{round(0.83 * share)} packets" for share in (25, 50, 100, 200)})
 
 
 def _parking_lot(load: float) -> dict[str, Any]:
-    """Returns the network of figure 10: four sources over three links of 100 Mbit/s, each with an RTT of 60 ms."""
+    """Returns the network of figure 10: four sources over three 100 Mbit/s links, each source with an RTT of 60 ms."""
     delays = {"n1": 0, "n2": 10, "n3": 10, "n4": 10, "n5": 10, "n6": 10, "n7": 10, "n8": 0}
     at = {"n1": "r1", "n2": "r1", "n3": "r2", "n4": "r2", "n5": "r3", "n6": "r3", "n7": "r4", "n8": "r4"}
     links = [_link(f"r{k}", f"r{k + 1}", "100 Mbit/s", 10) for k in (1, 2, 3)]
