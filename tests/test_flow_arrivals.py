@@ -40,10 +40,19 @@ def _file(directory: Path, rows: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("traffic", "problem"),
     [
-        ("flow-arrivals", "traffic.load: absent; needs load, rate or file"),
+        (
+            "flow-arrivals",
+            "traffic.load: absent; needs load, rate or file\n"
+            "traffic.sizes: absent; needs fixed, pareto, web-search or file",
+        ),
+        (
+            {"sizes": "normal"},
+            "traffic.sizes: 'normal'; accepts fixed, pareto, web-search, file\n"
+            "traffic.load: absent; needs load, rate or file",
+        ),
         ({"load": 0.5}, "traffic.sizes: absent; needs fixed, pareto, web-search or file"),
         ({**PARETO, "rate": 3}, "traffic.rate: 3 together with load, 0.5; needs one of them"),
-        ({**PARETO, "file": "x"}, "traffic.load: set; not together with a file, which contains times and sizes"),
+        ({"load": 1, "file": "x"}, "traffic.load: set; not together with a file, which contains times and sizes"),
         ({"load": 0, "sizes": "pareto"}, "traffic.load: 0; needs more than 0.0"),
         ({"load": 0.5, "sizes": "normal"}, "traffic.sizes: 'normal'; accepts fixed, pareto, web-search, file"),
         ({"load": 0.5, "sizes": {"kind": "pareto", "shape": 1}}, "traffic.sizes.shape: 1; needs more than 1.0"),
@@ -69,12 +78,18 @@ def _file(directory: Path, rows: str) -> dict[str, Any]:
         ({**PARETO, "flows": 10**30}, "traffic.flows: 1000000000000000000000000000000; needs at most 1000000000"),
     ],
 )
-def test_bad_arrivals_are_rejected_in_one_line(traffic: object, problem: str) -> None:
+def test_bad_arrivals_are_rejected_in_one_line_per_field(traffic: object, problem: str) -> None:
     if isinstance(traffic, dict):
         traffic = {"kind": "flow-arrivals", **traffic}
     with pytest.raises(ScenarioError) as refused:
         _scenario(traffic).resolve()
     assert str(refused.value) == problem
+
+
+def test_absent_fields_are_reported_together_with_other_mistakes() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        _scenario({"kind": "flow-arrivals", "sizes": "pareto"}, switch={"buffer": "x"})
+    assert [line.partition(":")[0] for line in refused.value.problems] == ["switch.buffer", "traffic.load"]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Flows that arrive, transfer their data over their own connection, and leave."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, Self, cast
 
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import Model
 from longpipe.scenario.flow_sizes import LARGEST, Sizes
@@ -51,18 +52,43 @@ class FlowArrivals(Model):
         "ends",
     )
 
-    def problem(self) -> tuple[str, str] | None:
-        """Returns the field and the problem if a combination of fields is invalid."""
-        if self.file is not None:
-            name = next((name for name in ("load", "rate", "sizes") if getattr(self, name) is not None), None)
-            return None if name is None else (name, "set; not together with a file, which contains times and sizes")
-        if self.load is None and self.rate is None:
-            return "load", "absent; needs load, rate or file"
-        if self.load is not None and self.rate is not None:
-            return "rate", f"{self.rate:g} together with load, {self.load:g}; needs one of them"
-        if self.sizes is None:
-            return "sizes", "absent; needs fixed, pareto, web-search or file"
-        return None
+    @model_validator(mode="wrap")
+    @classmethod
+    def _complete(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - unvalidated input
+        """Reports absent and contradictory fields together with invalid ones."""
+        found, invalid = None, []
+        try:
+            found = handler(values)
+        except ValidationError as error:
+            invalid = [_details(one) for one in error.errors(include_url=False)]
+        given = vars(found) if found is not None else values if isinstance(values, Mapping) else None
+        for name, problem in () if given is None else _problems(given):
+            details = InitErrorDetails(type="value_error", loc=(name,), input=None, ctx={"error": ValueError(problem)})
+            invalid.append(details)
+        if found is None or invalid:
+            raise ValidationError.from_exception_data(cls.__name__, invalid)
+        return found
+
+
+def _details(error: ErrorDetails) -> InitErrorDetails:
+    return InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"], ctx=error.get("ctx", {}))
+
+
+def _problems(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields absent and contradictory fields, as (field, message)."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    if "file" in given:
+        for name in ("load", "rate", "sizes"):
+            if name in given:
+                yield name, "set; not together with a file, which contains times and sizes"
+        return
+    if "load" not in given and "rate" not in given:
+        yield "load", "absent; needs load, rate or file"
+    elif "load" in given and "rate" in given:
+        rate, load = (shown(given[name]).removesuffix(".0") for name in ("rate", "load"))
+        yield "rate", f"{rate} together with load, {load}; needs one of them"
+    if "sizes" not in given:
+        yield "sizes", "absent; needs fixed, pareto, web-search or file"
 
 
 def core_flow_arrivals(
@@ -70,18 +96,16 @@ def core_flow_arrivals(
 ) -> dict[str, Any]:
     """Converts arriving flows of connections with `tcp` for the core; `slowest_bps` is the rate of the slowest link.
 
-    Raises ScenarioError for fields that exclude each other, an invalid file, and a rate outside its range.
+    Raises ScenarioError for an invalid file, and for a rate outside its range.
     """
-    if (problem := arrivals.problem()) is not None:
-        raise ScenarioError(f"{field}.{': '.join(problem)}")
     common = {"kind": arrivals.kind, "most_active": arrivals.most_active, "most_flows": arrivals.flows}
     if arrivals.file is not None:
         flows = times_and_sizes(arrivals.file, LARGEST, "at least 1")
         return {**common, "arrivals": {"kind": "list", "flows_ps": flows}}
-    # `problem` has already rejected flows without a rate or without sizes.
+    # The model has already rejected flows without a rate or without sizes.
     sizes = cast("Sizes", arrivals.sizes)
     name = "load" if arrivals.rate is None else "rate"
-    rate = shown = cast("float", getattr(arrivals, name))
+    rate = written = cast("float", getattr(arrivals, name))
     if name == "load":
         if (length := wire_bytes(sizes, tcp)) == 0:
             raise ScenarioError(f"{field}.sizes: 0 bytes for every flow; needs a larger size, or rate in place of load")
@@ -92,7 +116,7 @@ def core_flow_arrivals(
     if not max(1, least_gap_ps) <= gap_ps <= _LONGEST_GAP_PS:
         least, gap_s = TIME.format(max(1, least_gap_ps)), exact_ps / 1e12
         raise ScenarioError(
-            f"{field}.{name}: {shown:g}, a flow every {gap_s:.3g} s; needs one every {least}, a billionth of the "
+            f"{field}.{name}: {written:g}, a flow every {gap_s:.3g} s; needs one every {least}, a billionth of the "
             "duration, to 100000 s"
         )
     return {**common, "arrivals": {"kind": "poisson", "gap_ps": gap_ps, "sizes": sizes.core()}}
