@@ -1,4 +1,4 @@
-"""Time of an analysis of variation of 4 x 3 x 2 levels with 1000 replications, against statsmodels' formula route.
+"""Measures the time of an analysis of variation (4 x 3 x 2 levels, 1000 replications) against statsmodels' formulas.
 
 Run with: .venv/bin/python benches/anova.py
 """
@@ -23,7 +23,7 @@ FACTORS = ["tcp", "buffer", "policy"]
 
 
 def runs(replications: int) -> pd.DataFrame:
-    """Returns normal responses with effects of two of the three factors and of the seed."""
+    """Returns runs with normally distributed responses, on which two of the three factors and the seed have effects."""
     rng = np.random.default_rng(1)
     points = product(["vanilla", "reno", "newreno", "sack"], [0.5, 1.0, 2.0], ["epd", "selective-drop"])
     frame = pd.DataFrame(list(points), columns=FACTORS).merge(pd.Series(range(replications), name="seed"), how="cross")
@@ -44,7 +44,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def rival(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns statsmodels' table of the same data."""
+    """Returns statsmodels' table for the same data."""
     return pd.DataFrame(anova_lm(smf.ols("y ~ C(tcp, Sum) * C(buffer, Sum) * C(policy, Sum)", frame).fit(), typ=3))
 
 

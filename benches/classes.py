@@ -1,4 +1,4 @@
-"""Measures the speed of a congestion control in Python: ACKs per second of CPU time of the whole run.
+"""Measures the speed of a congestion control in Python: ACKs per second of the whole run's CPU time.
 
 Run with: .venv/bin/python benches/classes.py
 """
@@ -26,7 +26,7 @@ class Plain(Control):
     """Reno that counts bytes."""
 
     def on_ack(self, ack: Ack) -> Grant | None:
-        """Increases the window by one segment per round trip."""
+        """Increases the window by one segment per RTT."""
         if not ack.grows:
             return None
         if ack.window < ack.ssthresh:
@@ -35,7 +35,7 @@ class Plain(Control):
 
 
 class Counting(Plain):
-    """A controller as `Plain` that counts its ACKs."""
+    """A controller that behaves like `Plain` and counts its ACKs."""
 
     def on_ack(self, ack: Ack) -> Grant | None:
         """Counts the ACK, and increases the window as `Plain` does."""
@@ -45,7 +45,7 @@ class Counting(Plain):
 
 
 class Compiled(Control):
-    """Reno that counts bytes, compiled by Numba."""
+    """Reno with byte counting, compiled by Numba."""
 
     @compiled
     def on_ack(state: Any, ack: Ack, grant: Any) -> None:  # noqa: ANN401, N805 - compiled
@@ -55,15 +55,15 @@ class Compiled(Control):
 
 
 def seconds(scenario: Scenario) -> float:
-    """Returns the CPU time of a run."""
+    """Returns the CPU time [s] of a run."""
     began = time.process_time()
     simulate(scenario)
     return time.process_time() - began
 
 
 def main() -> None:
-    """Prints medians over interleaved runs."""
-    # Classes run in this process, whose processor time is measured.
+    """Prints medians over interleaved runs of all controllers."""
+    # The classes run in this process, because its processor time is measured.
     isolation.load_here()
     path = Scenario.from_toml(PATH)
     simulate(path.with_(**{"tcp.congestion": Counting}))

@@ -1,9 +1,9 @@
-"""Measures the overhead of executors: two worker processes against one, and Dask's overhead per run.
+"""Measures the overhead of executors: two worker processes compared with one, and Dask's overhead per run.
 
-    python benches/executors.py [--rounds 5] [--runs 32] [--duration "60 s"] [--short-runs 2000]
+python benches/executors.py [--rounds 5] [--runs 32] [--duration "60 s"] [--short-runs 2000]
 
-The first measurement needs two idle cores. CPU times, which do not depend on the load of the machine, are also printed:
-those of the parent and of the cluster's scheduler, per run.
+The first measurement needs two idle cores. The CPU times per run of the parent and of the cluster's scheduler are also
+printed, because they do not depend on the machine's load.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def processes(scenario: Scenario, runs: int, rounds: int) -> None:
-    """Compares one worker process with two."""
+    """Compares the speed of one worker process with that of two."""
     jobs = [(scenario, seed) for seed in range(runs)]
     sweep(jobs[:2], 2)  # Starts the fork server.
     taken: dict[int, list[Taken]] = {1: [], 2: []}
@@ -67,7 +67,7 @@ def processes(scenario: Scenario, runs: int, rounds: int) -> None:
 
 
 def overheads(runs: int, rounds: int) -> None:
-    """Measures the overhead of a short run: on two processes; on Dask in batches, and with one run per task."""
+    """Measures the overhead of a short run: in two processes; on Dask in batches; and on Dask with one run per task."""
     jobs = [(SHORT, seed) for seed in range(runs)]
     with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster:
         ways: dict[str, tuple[Executor, int]] = {
@@ -93,7 +93,7 @@ def overheads(runs: int, rounds: int) -> None:
 
 @dataclass(frozen=True)
 class Taken:
-    """Returns wall-clock time, CPU time of this process, and time that workers spent simulating [s]."""
+    """Wall-clock time, CPU time of this process, and time that workers spent simulating [s]."""
 
     wall_s: float
     cpu_s: float
@@ -102,7 +102,7 @@ class Taken:
 
 
 def sweep(jobs: list[tuple[Scenario, int]], workers: int) -> Taken:
-    """Runs a study into a new store."""
+    """Runs a study, and stores its runs in a new store."""
     with tempfile.TemporaryDirectory() as folder, closing(Store(Path(folder) / "runs.sqlite")) as store:
         wall_s, cpu_s = time.perf_counter(), time.process_time()
         complete_study(jobs, store, workers=workers)

@@ -1,4 +1,4 @@
-"""Measures how CPU time outside of the run grows with the number of flows, and with the number of a study's runs.
+"""Measures how CPU time outside of simulation grows with the number of flows, and with a study's number of runs.
 
 Run with: .venv/bin/python benches/growth.py [FLOWS ...]
 """
@@ -14,16 +14,16 @@ from typing import Final
 
 FLOWS: Final = (1_000, 10_000, 50_000)
 RUNS: Final = 1_000
-# Rate of the trunk, or of each host of a star, per flow.
+# Rate per flow, of the trunk or of each host of a star.
 SHARE: Final = "200 kbit/s"
 DURATION: Final = "10 s"
 COLUMNS: Final = ("build", "check", "set up", "run", "summary", "total but for run")
-# Maximum CPU time of one row.
+# Maximum CPU time [s] of one row.
 LIMIT_S: Final = 300
 
 
 def dumbbell(flows: int) -> dict[str, object]:
-    """Returns a dumbbell of three groups over one trunk."""
+    """Returns a dumbbell with three groups of flows over one trunk."""
     counts = (flows - 2 * (flows // 3), flows // 3, flows // 3)
     recoveries = ("sack", "newreno", "rack")
     named = zip("abc", counts, recoveries, strict=True)
@@ -91,7 +91,7 @@ def steps(kind: str, flows: int) -> Iterator[tuple[str, float]]:
 
 
 def row(kind: str, flows: int) -> None:
-    """Prints a row, column by column, as each is measured."""
+    """Prints a row, each column as soon as it is measured."""
     print(f"{kind:<10}{flows:>8}", end="", flush=True)  # noqa: T201
     beside = 0.0
     for name, seconds in steps(kind, flows):

@@ -1,4 +1,4 @@
-"""Measures the speed of the environments for reinforcement learning: steps of 10 ms per CPU second and core.
+"""Measures the speed of the environments for reinforcement learning: number of 10 ms steps per CPU second on one core.
 
 Run with: .venv/bin/python benches/gym.py
 """
@@ -20,7 +20,7 @@ network = {kind = "dumbbell", sources = 1, trunk_rate = "12 Mbit/s", trunk_delay
 """
 ENVIRONMENTS: Final = 256
 STEPS: Final = 300
-# Rates below and above that of the link (above it the queue overflows), and a window of the path's BDP.
+# Targets: rates below and above the link's rate (above it, the queue overflows), and a window of one BDP of the path.
 AIMS: Final = {
     "rate of 11 Mbit/s": ("rate", "rate_bps", 11e6),
     "rate of 12.5 Mbit/s, with losses": ("rate", "rate_bps", 12.5e6),
@@ -29,7 +29,7 @@ AIMS: Final = {
 
 
 def main() -> None:
-    """Prints steps per second of CPU time of one thread, for each target."""
+    """Prints, for each target, the steps per second of CPU time on one thread."""
     for name, (action, field, aim) in AIMS.items():
         env = LinkVectorEnv(
             ENVIRONMENTS, Scenario.from_toml(PATH), action=action, step="10 ms", most_steps=10**6, threads=1, copy=False

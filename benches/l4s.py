@@ -1,8 +1,8 @@
-"""Shares of Prague and CUBIC over DualPI2 compared with the coupled law, as a table in Markdown.
+"""Compares Prague's and CUBIC's shares over DualPI2 with the coupling law, and prints a Markdown table.
 
-Usage: python benches/l4s.py [SEED]. Columns after the ratio of the measured to the predicted share: share of packets
-marked by the step of the low-latency queue; squared ratio of Prague's coupled marks (k p') to CUBIC's drops (p'²),
-which is 1 for a constant p'; and the share that both responses predict for the measured marks and drops.
+Usage: python benches/l4s.py [SEED]. The columns after the ratio of the measured to the predicted share are: the share
+of packets marked by the step of the low-latency queue; the squared ratio of Prague's coupled marks (k p') to CUBIC's
+drops (p'²), which is 1 for a constant p'; and the share that both responses predict for the measured marks and drops.
 """
 
 import sys
@@ -17,7 +17,7 @@ RTTS_MS: Final = (5, 10, 20, 50, 100)
 SEVERAL: Final = ((10, 200, 10), (10, 200, 20), (5, 100, 50), (10, 200, 50), (10, 200, 100))
 PACKET_BITS: Final = 12_000
 BEGIN_S, END_S = 50, 200
-# Threshold of the low-latency queue [s].
+# Step threshold [s] of the low-latency queue.
 STEP_S: Final = 0.001
 TRUNK: Final = "switch1->switch2"
 

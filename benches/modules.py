@@ -1,4 +1,4 @@
-"""Compares the speed of CUBIC as a module of Linux with longpipe's own: packets per second of CPU time.
+"""Compares the speed of Linux's CUBIC module with that of longpipe's own CUBIC, in packets per second of CPU time.
 
 Run with: .venv/bin/python benches/modules.py tcp_cubic.c
 """
@@ -28,7 +28,7 @@ def packets(result: Result) -> int:
 
 
 def rate(scenario: Scenario, seed: int) -> float:
-    """Returns the packets per second of CPU time."""
+    """Returns the number of packets per second of CPU time."""
     began = time.process_time()
     result = simulate(scenario, seed)
     return packets(result) / (time.process_time() - began)
@@ -37,7 +37,7 @@ def rate(scenario: Scenario, seed: int) -> float:
 def main() -> None:
     """Prints medians of both rates and of their ratio, over interleaved runs."""
     file = sys.argv[1]
-    # Modules run in this process, whose processor time is measured.
+    # The modules run in this process, because its processor time is measured.
     isolation.load_here()
     path = Scenario.from_toml(PATH)
     own = path.with_(**{"tcp.congestion": {"kind": "cubic", "rules": "linux"}})

@@ -1,7 +1,7 @@
-"""Processor time of starts: `longpipe --help`, `longpipe run` of a small scenario, and `import numpy` for comparison.
+"""Measures processor time of starts: `longpipe --help`, a small `longpipe run`, and `import numpy` for comparison.
 
 Usage: python benches/startup.py [ROUNDS]. The commands of a round run one after another, so that other work on the
-machine affects all of them equally. Each number is the median over all rounds [s of user and system time].
+machine affects all of them equally. Each number is the median over all rounds of the user plus system time [s].
 """
 
 import resource
@@ -23,7 +23,7 @@ COMMANDS = {
 
 
 def cpu_seconds(command: list[str], folder: Path) -> float:
-    """Returns the processor time of a process."""
+    """Returns the processor time [s] of a process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     _run(command, folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -35,7 +35,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def main(rounds: int) -> None:
-    """Prints the median of each command, and its ratio to that of `import numpy`."""
+    """Prints the median of each command, and the ratio of this median to that of `import numpy`."""
     found: dict[str, list[float]] = {name: [] for name in COMMANDS}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

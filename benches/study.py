@@ -65,7 +65,7 @@ def overhead(runs: int, directory: Path) -> None:
 
 
 def filled(directory: Path) -> Store:
-    """Creates a store with a study of 100 000 invented runs."""
+    """Creates a store with a study of 100 000 synthetic runs."""
     buffers = [f"{cells} cells" for cells in range(100, 150)]
     factors = [
         Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),

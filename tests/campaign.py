@@ -17,15 +17,15 @@ RUNS = 300
 
 
 def run(path: str | Path, workers: int) -> None:
-    """Executes all runs that the store lacks, in threads or in worker processes."""
+    """Executes all runs that are not in the store yet, in threads or in worker processes."""
     with closing(Store(path)) as store, ThreadPoolExecutor(2) as threads:
         Study(DESIGN, store).run(None if workers else threads, workers=workers or 2)
 
 
 def begin_again_and_again() -> None:
-    """Runs the campaign in a new process for every two lines of input; writes its process number and its exit status.
+    """Runs the campaign in a new process for every two lines of input; writes its process ID and its exit status.
 
-    Between these two lines the process is not reaped, so that its number stays reserved even if it has ended.
+    Between these two lines, the process is not reaped, so that its ID remains reserved even if it has ended.
     """
     for scenario in DESIGN.scenarios:
         scenario.digest()

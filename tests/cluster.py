@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 @dataclass
 class Cluster:
-    """The address for `executor`, and the processes of the cluster."""
+    """The address to pass as `executor`, and the cluster's processes."""
 
     address: str
     file: Path
@@ -51,7 +51,7 @@ def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
 
 def _start(module: str, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
-    # Jobs may contain classes that the tests define.
+    # Workers need the path of the tests, because jobs may contain classes that the tests define.
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
 

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from longpipe.cli import main
 
-# Output without colours, in lines of 80 columns.
+# Environment for output without colours, in lines of 80 columns.
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 

@@ -16,14 +16,14 @@ from live_programs import IDLE, refused
 from longpipe.__main__ import COLLECT_AFTER
 from postgresql import server
 
-# Files whose tests compile code, which takes longest.
+# Files whose tests take the longest, because they compile code.
 LONGEST = {"test_wheel.py", "test_how_to.py"}
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 
 
-# The threshold of `longpipe` makes collections rare, because each searches the millions of objects of all tests' libraries.
+# Garbage collections are rare with longpipe's threshold; each one searches millions of objects of all tests' libraries.
 gc.set_threshold(COLLECT_AFTER)
 
 

@@ -1,4 +1,4 @@
-"""Single damaged bytes of a store: each way to read it returns the stored data, or one line that reports the damage.
+"""Tests stores with one damaged byte: each way to read one returns the stored data, or one line about the damage.
 
 `python tests/flips.py [--count 3000] [--seed 1]` prints the outcome of each read. `make fuzz` runs 3000 flips.
 """
@@ -64,13 +64,13 @@ READS: Final[dict[str, Callable[[Store], str]]] = {
 
 
 def read(path: Path | str, names: tuple[str, ...] = tuple(READS)) -> dict[str, str]:
-    """Returns the output of each way to read a store, or the line of its error.
+    """Returns, for each way to read a store, its output or its one-line error.
 
-    Raises if the store cannot be opened.
+    Raises an error if the store cannot be opened.
     """
     told = {}
     for name in names:
-        # Create a new object each time, because data that one way has verified are not verified again.
+        # A new object is created each time, because data that one way has verified is not verified again.
         with closing(Store(path, readonly=True)) as store:
             try:
                 told[name] = READS[name](store)
@@ -123,7 +123,7 @@ def check_flips(base: Path, count: int, seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Runs the command line; the exit status is 1 if wrong data were read."""
+    """Runs the command line; the exit status is 1 if wrong data was read."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)

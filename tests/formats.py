@@ -1,4 +1,4 @@
-"""Every file format that longpipe reads: some example files, and the function that reads and checks a file."""
+"""Every file format that longpipe reads, with example files and the function that reads and checks a file."""
 
 import gzip
 import json
@@ -46,7 +46,7 @@ OMM: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """A format by name: example files, suffix, and reader. A reader that returns text determines the outcome itself."""
+    """A format by name: example files, suffix, and reader. If a reader returns text, this is the outcome."""
 
     name: str
     seeds: tuple[bytes, ...]
@@ -126,7 +126,7 @@ def _replayed(file: Path) -> None:
 
 
 def _recorded() -> bytes:
-    """Returns a record of a live run: three packets and its end."""
+    """Returns a record of a live run: three packets and the end of the run."""
     with tempfile.TemporaryDirectory() as folder:
         entries = arrival(0) + arrival(10**9, circuit=1) + arrival(10**10) + end(10**11, 3)
         return record(Path(folder) / "a.live", entries).read_bytes()
@@ -141,7 +141,7 @@ def _captured() -> bytes:
 
 
 def _round_trips() -> bytes:
-    """Returns three round trips as irtt writes them, the last one lost."""
+    """Returns three RTTs in irtt's format; the last probe is lost."""
     trips = [
         {
             "seqno": k, "lost": rtt is None, "delay": {} if rtt is None else {"receive": rtt // 2, "rtt": rtt, "send": rtt // 2},
@@ -174,7 +174,7 @@ def _jitter(file: Path) -> None:
 
 
 def _links_of_satellites(file: Path) -> None:
-    # The name of the file is then part of the name of the folder.
+    # The folder's name contains the file's name, so that errors name the file.
     folder = Path(f"{file}-folder")
     folder.mkdir(exist_ok=True)
     (folder / SATELLITES).write_bytes(b"3 1\n" + TLE * 3)

@@ -1,7 +1,7 @@
-"""Mutated files of every format: each is read, or rejected with a one-line error, within 5 s of CPU time.
+"""Mutated files of every format: each is read, or is rejected with a one-line error, within 5 s of CPU time.
 
 `python tests/fuzz.py [--cases 10000] [--seed 1] [FORMAT ...]`: prints a line for each format, and each failure with the
-file that caused it, kept in fuzz-failures/. `make fuzz` runs 10 000 cases of each.
+file that caused it, kept in fuzz-failures/. `make fuzz` runs 10 000 cases of each format.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from longpipe.errors import RunError, ScenarioError
 from mutations import mutated
 
 CPU_S: Final = 5.0
-# The limit is long enough for the information that a reader needs, and short enough for a terminal.
+# The maximum length of an error is large enough for what a reader needs to know, and small enough for a terminal.
 LONGEST: Final = 700
 KEPT: Final = Path("fuzz-failures")
 # The pattern includes keys of TOML that are not fields, as in "tcp.m-ss: unknown field".
@@ -39,7 +39,7 @@ class TooSlow(BaseException):
 
 @dataclass
 class Tally:
-    """Outcomes of the cases of a format."""
+    """Outcomes of a format's cases."""
 
     read: int = 0
     refused: int = 0
@@ -74,7 +74,7 @@ def limited(seconds: float) -> Iterator[None]:
 def wrong(line: str, file: Path) -> str | None:
     """Returns the defect of an error line.
 
-    None if the error names the file or a field in one line of bounded length.
+    It is None if the error names the file or a field in one line of bounded length.
     """
     if "\n" in line or not line.strip():
         return "not one line"

@@ -1,4 +1,4 @@
-"""Jobs for executors with their expected results, and a scenario that kills its worker."""
+"""Jobs for executors and their expected results, and a scenario that kills its worker."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ SPARED = os.environ.setdefault("LONGPIPE_TESTS_SPARED", str(os.getpid()))
 
 
 class Fatal(Scenario):
-    """Kills the process in which its run begins, unless it is the process of the tests."""
+    """A scenario that kills the process in which its run begins, unless that is the process of the tests."""
 
     def resolved_json(self) -> str:
         if str(os.getpid()) != SPARED:

@@ -1,4 +1,4 @@
-"""Measures of a run of one flow, computed at the times at which Linux was sampled."""
+"""Measures of a run with one flow, computed at the times at which Linux was sampled."""
 
 import numpy as np
 import numpy.typing as npt

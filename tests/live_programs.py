@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# A path with 10 ms in each direction, without other traffic.
+# A path with a delay of 10 ms in each direction and without other traffic.
 IDLE = """
 duration = "1 s"
 framing = "ip"
@@ -48,7 +48,7 @@ for n in range(int(sys.argv[3])):
 
 @cache
 def refused() -> str | None:
-    """Returns the reason if namespaces cannot be created here, otherwise None."""
+    """Returns the reason why namespaces cannot be created here; None if they can."""
     code = "from longpipe.live import calls; calls.unshare(calls.NEW_USER | calls.NEW_NETWORK)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]

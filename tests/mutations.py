@@ -1,4 +1,4 @@
-"""Mutations of files: of single bytes, numbers, lines, the encoding, and the compression."""
+"""Mutates files: single bytes, numbers, lines, the encoding, and the compression."""
 
 import gzip
 import random

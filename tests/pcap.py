@@ -1,4 +1,4 @@
-"""Reads captures with tshark, with tcptrace, and by parsing their blocks."""
+"""Reads captures with tshark, with tcptrace, and with a parser of pcapng blocks."""
 
 import io
 import re
@@ -33,9 +33,9 @@ ANALYSIS: Final = (
 
 
 def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve: str = "") -> pd.DataFrame:
-    """Returns a row per packet with these fields as text; absent fields are NaN.
+    """Returns a row per packet with the given fields as text; absent fields are NaN.
 
-    `resolve` is the value of tshark -N.
+    `resolve` is the argument of tshark's option -N.
     """
     naming = ["-N", resolve] if resolve else ["-n"]
     command = ["tshark", *naming, "-r", str(path), "-T", "fields", "-E", "separator=;"]
@@ -78,7 +78,7 @@ def packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
 
 
 def with_payload(path: Path, to: Path) -> Path:
-    """Returns the packets, with zeros as payload, as a classic pcap file of IP packets."""
+    """Writes the packets, with zeros as payload, to a classic pcap file of IP packets, and returns its path."""
     with to.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 101))
         for at, captured, length in packets(path):

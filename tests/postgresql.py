@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# The server does not run as root.
+# PostgreSQL refuses to run as root.
 _USER = "nobody" if os.geteuid() == 0 else None
 
 
@@ -20,7 +20,7 @@ def server() -> Iterator[Path]:
     binaries = _binaries()
     if binaries is None:
         pytest.skip("needs PostgreSQL: Debian's package postgresql")
-    # The length of a socket's path is limited.
+    # The directory is near the root, because the length of a socket's path is limited.
     home = Path(tempfile.mkdtemp(prefix="longpipe-pg-"))
     if _USER is not None:
         shutil.chown(home, _USER)

@@ -1,4 +1,4 @@
-"""Shared code of tests of reproductions: frr-96 with runs of 60 ms, lbd-01, and the files of every output folder."""
+"""Code shared by tests of reproductions: frr-96 with 60 ms runs, lbd-01, and the files of every output folder."""
 
 import os
 import shutil
@@ -79,7 +79,7 @@ def whole_lbd_01(factory: pytest.TempPathFactory) -> Path:
 
 
 def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Returns a folder that the first process of a test session creates while others wait for it."""
+    """Returns a folder that the test session's first process creates; other processes wait for it."""
     own = factory.getbasetemp()
     base = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder, partial = base / f"made-{name}", base / f"making-{name}"

@@ -1,5 +1,4 @@
-"""Tables of runs of 20 choices between 12 to 20 alternatives, with which `tests/test_advise_tables.py` tests the
-selection.
+"""Tables of runs for 20 choices among 12 to 20 alternatives, for `tests/test_advise_tables.py`.
 
 `python tests/selection_tables.py FOLDER [LINK...]` simulates the tables that are missing in a folder, in two minutes of
 processor time. The tables are stored in `tests/data/selection`.
@@ -20,7 +19,7 @@ from longpipe import Factor, Scenario, simulate
 from longpipe.advise.question import Question
 
 DATA: Final = Path(__file__).parent / "data" / "selection"
-# Seeds from which the true values are computed, and seeds from which repetitions are drawn.
+# Seeds from which the true values are computed, and seeds from which the repetitions are drawn.
 TRUTH: Final = 150
 DRAWN: Final = 150
 
@@ -41,7 +40,7 @@ CONTROLS: Final = ["cubic", "linux-reno", "bbr", "vegas", "westwood"]
 
 @dataclass(frozen=True)
 class Table:
-    """Runs of a problem: `values` for the true means and for the repetitions, shape (alternatives, seeds, measures)."""
+    """Runs of a problem: values for the true means and for repetitions, with shape (alternatives, seeds, measures)."""
 
     name: str
     truth: NDArray[np.float64]
@@ -84,7 +83,7 @@ def _delay_ms(link: Mapping[str, Any]) -> int:
 
 
 def simulated(questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-    """Runs all seeds of the alternatives that these questions share.
+    """Runs all seeds of the alternatives that the given questions share.
 
     Each array has the shape (alternatives, seeds, measures).
     """

@@ -39,7 +39,7 @@ CODEL = {
     "arithmetic": st.sampled_from(["exact", "linux", "ns-3"]),
     **ECN,
 }
-# Policies that only routers support.
+# Policies that are only available in routers.
 aqm = kinds(
     {
         "kind": st.just("red"),
@@ -233,7 +233,8 @@ fields = st.fixed_dictionaries(
             {
                 "kind": st.just("stream"),
                 "rate": times("100 kbit/s", "3 Mbit/s", "1 Gbit/s"),
-                # A write at the lowest rate takes less time than a burst and the pause after it.
+                # The sizes ensure that even at the lowest rate, a write takes less time than a burst and the pause
+                # after it.
                 "write": times("1000 B", "2 KB"),
                 "bursts": st.just({"on": "5 ms", "off": "170 ms"}),
             },
@@ -310,7 +311,7 @@ ip_switches = st.fixed_dictionaries(
 
 @st.composite
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
-    """Returns a strategy for the same networks with IP packets, without VBR, and with buffers in packets or bytes."""
+    """Returns a strategy for networks like `graphs`', but with IP packets, no VBR, and buffers in packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
     congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
@@ -364,12 +365,12 @@ ups_and_downs = st.one_of(
 )
 
 
-# Most packets that the applications of a mix write, so that a run takes seconds.
+# Maximum number of packets that the applications of a mix write, so that a run takes only seconds.
 MOST_PACKETS = 1_000_000
 
 
 def packets_per_second(group: dict[str, Any]) -> float:
-    """Returns the packets that the applications of a group write per second; greedy ones wait for the trunk."""
+    """Returns how many packets per second a group's applications write; greedy ones are limited by the trunk."""
     traffic = group["traffic"]
     if "rate" not in traffic:
         return 0.0

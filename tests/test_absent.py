@@ -1,4 +1,4 @@
-"""Answers to well-known names of features that longpipe does not have, or that have another name in longpipe."""
+"""Tests the answers to well-known names of features that longpipe lacks, or for which it uses another name."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_a_mistyped_name_is_still_set_right() -> None:
 
 def test_nothing_that_is_accepted_is_called_absent() -> None:
     described = Scenario.model_json_schema()
-    # Linux as an end of a flow has its own controls, some of which are modules in other contexts.
+    # Linux as an end of a flow has its own controls, some of which are available elsewhere only as modules.
     assert "'cdg'" in str(described["$defs"].pop("Stack"))
     schema = str(described)
     assert not [name for name in NAMES if f"'{name}'" in schema]

@@ -29,7 +29,7 @@ LINK: Final = Scenario(name="link", duration="10 s").with_(
         "tcp.ecn": "accurate",
     }
 )
-# Position of the flags AE, CWR and ECE in the header, and modulus and initial value of the counter.
+# Position of the flags AE, CWR and ECE in the header, and the modulus and initial value of the counter that they form.
 FLAGS_SHIFT, CYCLE, FIRST = 6, 8, 5
 SYN, CE, ECT = 0x002, 3, (2, 1)
 
@@ -58,7 +58,7 @@ def test_rfc_9768_every_ack_of_a_capture_counts_the_marked_packets_before_it(
     marks = (packets["ip.dsfield.ecn"].astype(int) == CE).cumsum()
     counted = (marks + FIRST) % CYCLE
     assert (ace(packets)[~data] == counted[~data]).all()
-    # Packets in the direction of the sender cannot be marked.
+    # Packets towards the sender cannot be marked.
     assert (ace(packets)[data] == FIRST).all()
 
 
@@ -99,8 +99,8 @@ def test_rfc_9768_section_3_2_3_every_ack_of_a_capture_counts_the_bytes_before_i
     told = packets[acks][counters].astype(float)
     assert (told[counters[1]] == marked[acks]).all()
     assert (told[own] == (unmarked[acks] + 1) % 2**24).all()
-    # The counter of the unused codepoint keeps its initial value, and is omitted if two SACK blocks leave no space for
-    # it.
+    # The counter of the unused codepoint keeps its initial value, and the option omits it if two SACK blocks leave no
+    # space.
     room = packets[acks]["tcp.options.sack.count"].fillna("0").astype(int) < 2
     if "tcp.timer.timestamps" in changes:
         assert (told[other] == 1).all()
@@ -134,7 +134,7 @@ def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
 
 
 def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
-    """With one ACK per packet, either feedback reports for each packet whether it was marked."""
+    """If there is one ACK per packet, both kinds of feedback report for each packet whether it was marked."""
     step = {"kind": "step-marking", "threshold": 20}
     changes = {"duration": "30 s", "tcp.congestion": "dctcp", "tcp.ack": "immediate", "switch.policy": step}
     shares = [
@@ -147,7 +147,7 @@ def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
 def test_acks_that_a_filter_thins_are_soon_not_taken_for_marks() -> None:
     """No packet is marked, but an ACK that covers many packets may hide an overflow of the counter.
 
-    The sender assumes an overflow until it knows the mean number of packets per ACK.
+    The sender assumes such an overflow until it knows the mean number of packets per ACK.
     """
     scenario = LINK.with_(
         **{

@@ -1,4 +1,4 @@
-"""Adaptive video: chunks of a ladder, requested one after another by a player."""
+"""Adaptive video: a player requests chunks from a bitrate ladder, one after another."""
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ RATE_BPS, DELAY_S, MSS, REQUEST = 10e6, 20e-3, 1000, 100
 
 
 def video(duration: str = "20 s", rate: str = "10 Mbit/s", **traffic: object) -> Scenario:
-    """Returns a player over three links of equal rate, the second of which has the delay; no window limits it."""
+    """Returns a player over three links with equal rates, the second of which has the delay; no window limits it."""
     return Scenario().with_(
         framing="ip",
         duration=duration,
@@ -38,9 +38,10 @@ def video(duration: str = "20 s", rate: str = "10 Mbit/s", **traffic: object) ->
 
 
 def chunk_s(bits: float, rate_bps: float = RATE_BPS, *, follows: bool = False) -> float:
-    """Returns the time from a request to the last byte of a chunk of whole segments: three links in each direction.
+    """Returns the time from request to last byte of a chunk of whole segments, over three links in each direction.
 
-    The ACK of the request precedes the chunk. A request that `follows` a chunk at once waits for the chunk's last ACK.
+    The ACK of the request precedes the chunk. A request that directly `follows` a chunk waits for that chunk's last
+    ACK.
     """
     packet_s, ack_s = 8 * (MSS + HEADERS) / rate_bps, 8 * HEADERS / rate_bps
     request_s = 3 * 8 * (REQUEST + HEADERS) / rate_bps + DELAY_S
@@ -53,7 +54,7 @@ def test_chunks_over_an_idle_path_arrive_when_arithmetic_says(engine: str) -> No
     rule = {"kind": "throughput", "safety": 0.6}
     scenario = video(ladder=ladder, buffer="8 s", rule=rule).with_(engine=engine)
     result = simulate(scenario)
-    # The first chunk takes .25 s, so that its throughput is 8 Mbit/s, .6 of which is above the highest bitrate.
+    # The first chunk takes 0.25 s, so that its throughput is 8 Mbit/s; 0.6 of this is above the highest bitrate.
     assert 0.6 * 2e6 / chunk_s(2e6) > 4e6
     now, buffered, wait = 0.0, 0.0, 1.0
     expected: list[tuple[float, float, float]] = []
@@ -83,7 +84,7 @@ def test_chunks_over_an_idle_path_arrive_when_arithmetic_says(engine: str) -> No
 
 def test_a_bitrate_above_the_link_s_rate_stalls_at_each_chunk() -> None:
     result = simulate(video(rate="3 Mbit/s", ladder=["4 Mbit/s"], duration="30 s"))
-    # 8 Mbit with their headers take 2.8 s to transmit, for 2 s of video.
+    # 8 Mbit plus headers take 2.8 s to transmit, but contain 2 s of video.
     first, took = chunk_s(8e6, 3e6), chunk_s(8e6, 3e6, follows=True)
     received = 1 + math.floor((30 - first) / took)
     rest = 30 - first - (received - 1) * took

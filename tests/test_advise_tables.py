@@ -1,6 +1,6 @@
-"""The selection on tables of stored runs: how often it is correct, and how many runs it needs.
+"""Tests on tables of stored runs how often the selection is correct, and how many runs it needs.
 
-The true means come from separate seeds; repetitions draw replications, common to all alternatives, from the other
+The true means come from separate seeds; the repetitions draw replications, which all alternatives share, from the other
 seeds. `make validate` repeats each of the 20 problems 100 times.
 """
 
@@ -25,7 +25,7 @@ REPETITIONS: Final = examples(20, 100)
 
 
 def oriented(question: Question, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns objectives, of which the largest is the best, and margins of the limits."""
+    """Returns the objectives, oriented so that the largest is the best, and the limits' margins."""
     columns = [values[..., 0] if question.maximise else -values[..., 0]]
     for i, limit in enumerate(question.bounds):
         columns.append((limit.limit - values[..., 1 + i]) * (1 if limit.sign[0] == "<" else -1))
@@ -44,7 +44,7 @@ def right(truth: NDArray[np.float64], given: Allowances) -> set[int]:
     correct.
     """
     means = truth.mean(axis=1)
-    # An alternative without a value in some run violates its limit.
+    # An alternative that has no value in some run counts as violating its limit.
     means[~np.isfinite(means).all(axis=1)] = -np.inf
     margins = means[:, 1:] / np.array([*given.tolerances, 1.0])[: means.shape[1] - 1]
     clear = (margins >= 1).all(axis=1)
@@ -66,7 +66,7 @@ def selected(drawn: NDArray[np.float64], given: Allowances, rng: np.random.Gener
 
 
 def judged(table: Table, repetitions: int) -> tuple[int, int, int]:
-    """Returns the numbers of correct choices, of runs, and of runs with equal allocation."""
+    """Returns the numbers of correct choices, of runs, and of runs that equal allocation would need."""
     question = problems()[table.name]
     truth, drawn = oriented(question, table.truth), oriented(question, table.drawn)
     given = allowances(question, float(np.nanmax(truth.mean(axis=1)[:, 0])))
@@ -97,7 +97,7 @@ def test_the_choice_is_right_as_often_as_stated(judgements: dict[str, tuple[int,
 def test_the_selection_takes_at_most_half_of_the_runs_of_equal_allocation(
     judgements: dict[str, tuple[int, int, int]],
 ) -> None:
-    """With equal allocation, all alternatives are repeated as often as the last decision needs."""
+    """With equal allocation, every alternative would have as many replications as the last decision needs."""
     assert sum(runs for _, runs, _ in judgements.values()) <= 0.5 * sum(equal for _, _, equal in judgements.values())
 
 
@@ -109,7 +109,7 @@ def test_the_truth_of_a_table_is_known_to_a_quarter_of_the_zone(path: Path) -> N
     given = allowances(question, float(np.nanmax(truth.mean(axis=1)[:, 0])))
     means = truth.mean(axis=1)[:, 0]
     best = np.nanargmax(means)
-    # If all others are worse by many zones, the best alternative is certain.
+    # The alternatives that are worse by more zones than this are certain not to be selected.
     close = means > means[best] - 3 * given.zone
     differences = truth[close, :, 0] - truth[best, :, 0]
     assert (differences.std(axis=1, ddof=1) / math.sqrt(truth.shape[1])).max() <= given.zone / 4

@@ -1,4 +1,4 @@
-"""Link aggregation compared with its closed form and with ns-3's recorded throughput of 802.11n, and in both engines."""
+"""Link aggregation compared with closed forms, with ns-3's recorded 802.11n throughput, and between both engines."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LENGTH = 1000
 
 
 def batched(aggregation: dict[str, Any], rate: str = "100 Mbit/s", **changes: object) -> Scenario:
-    """Returns datagrams of 1000 bytes, including headers, over a trunk of 50 Mbit/s that sends in batches."""
+    """Returns 1000-byte datagrams (including headers) over a 50 Mbit/s trunk that sends in batches."""
     fields: dict[str, Any] = {
         "framing": "ip",
         "duration": "4 s",
@@ -36,7 +36,7 @@ def batched(aggregation: dict[str, Any], rate: str = "100 Mbit/s", **changes: ob
 @pytest.mark.parametrize(
     ("aggregation", "packets", "cycle_us"),
     [
-        # The time is the overhead plus n (L + h) 8 / R, if the line is free.
+        # If the line is free, the time is the overhead plus n (L + h) 8 / R.
         ({"overhead": "200 us"}, 64, 200 + 64 * 160),
         ({"overhead": "1 ms", "packet_overhead": "250 B", "max_size": "20 KB"}, 16, 1000 + 16 * 200),
         ({"max_packets": 3, "max_duration": "400 us"}, 2, 2 * 160),
@@ -57,7 +57,7 @@ def test_a_saturated_link_sends_full_batches(aggregation: dict[str, Any], packet
     assert simulate(scenario.with_(engine="reference")).state_hash == result.state_hash
     port = result.ports.set_index("port").loc["switch1->switch2"]
     assert port["packets_out"] == pytest.approx(packets * 4e6 / cycle_us, abs=3 * packets)
-    # The exit link of 10 Gbit/s spreads a batch: .8 us per packet.
+    # The 10 Gbit/s exit link spreads a batch by 0.8 us per packet.
     times = result.traces["arrivals"]["time_s"].to_numpy()
     begins = np.flatnonzero(np.diff(times) > 2e-6) + 1
     # The rate is measured after the queue has filled.
@@ -84,9 +84,9 @@ def _packets_out(result: Result) -> int:
 def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
     """ns-3's examples/wireless/wifi-aggregation.cc asserts 58.5 to 59.5 Mbit/s of payload: HT MCS 7 at 65 Mbit/s.
 
-    UDP payloads of 1472 bytes, A-MPDUs up to 65 535 bytes and 5.484 ms with a preamble of 36 us (IEEE 802.11-2016 table
-    19-25), 44 bytes per MPDU (QoS header 26, LLC/SNAP 8, FCS 4, delimiter 4, padding 2). Overhead: AIFS[BE] 43 us, mean
-    backoff 7.5 slots of 9 us, preamble 36 us, SIFS 16 us, BlockAck at 24 Mbit/s 32 us.
+    The parameters are: UDP payloads of 1472 bytes, A-MPDUs of up to 65 535 bytes and 5.484 ms with a preamble of 36 us
+    (IEEE 802.11-2016 table 19-25), 44 bytes per MPDU (QoS header 26, LLC/SNAP 8, FCS 4, delimiter 4, padding 2).
+    Overhead: AIFS[BE] 43 us, mean backoff 7.5 slots of 9 us, preamble 36 us, SIFS 16 us, BlockAck at 24 Mbit/s 32 us.
     """
     aggregation = {
         "overhead": "194.5 us",
@@ -98,7 +98,7 @@ def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
     result = simulate(batched(aggregation, **changes))
     goodput = _packets_out(result) * 1472 * 8 / 4e6
     assert goodput == pytest.approx(59.0, rel=0.05)
-    # Network B of this example, without aggregation, has 30 to 31 Mbit/s with an ACK of 28 us.
+    # Without aggregation, in network B of this example, the throughput is 30 to 31 Mbit/s, with an ACK of 28 us.
     alone = {"overhead": "190.5 us", "packet_overhead": "38 B", "max_packets": 1}
     result = simulate(batched(alone, **changes))
     goodput = _packets_out(result) * 1472 * 8 / 4e6

@@ -1,4 +1,7 @@
-"""Worked examples of R. Jain 1991 and D. C. Montgomery, output of R 4.2.2, and independent computations."""
+"""Compares with worked examples of R.
+
+Jain 1991 and D. C. Montgomery, output of R 4.2.2, and independent computations.
+"""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +34,7 @@ def column(found: Anova, name: str) -> dict[str, float]:
 
 
 def plus(found: Anova, order: int = 9) -> dict[str, float]:
-    """Returns the effects at the highest levels, q of a two-level design."""
+    """Returns the effects at the highest levels, which are the q of a two-level design."""
     effects = found.effects(order=order).groupby("component", sort=False).last()["effect"]
     return {str(component): float(value) for component, value in effects.items()}
 
@@ -59,7 +62,7 @@ def test_two_by_two_with_replications() -> None:
         [27204, 20172, 5547, 1083, 300, 102]
     )
     assert (found.error_df, round(found.standard_error, 2)) == (8, 3.57)
-    # Example 18.3 has 90 % intervals with t(.95; 8) = 1.86.
+    # Example 18.3 uses 90 % intervals with t(0.95; 8) = 1.86.
     high = found.effects(0.9, order=2).groupby("component", sort=False).last()
     printed = [(19.58, 23.41), (7.58, 11.41), (3.08, 6.91)]
     assert [(row.low, row.high) for row in high.itertuples()] == [pytest.approx(ends, abs=0.011) for ends in printed]
@@ -129,7 +132,7 @@ def test_blocks_take_their_variation_out_of_the_error(pressures: list[str]) -> N
     if len(pressures) == 1:
         assert float(table["f"]["pressure"]) == pytest.approx(8.10708, abs=5e-6)
         assert float(table["p_value"]["pressure"]) == pytest.approx(0.0019163, abs=5e-8)
-    # With random blocks, the interval of the mean equals that of the six batch means.
+    # If blocks are random, the mean's interval equals that of the six batch means.
     of_batches = GRAFTS.groupby("batch")["y"].mean()
     margin = stats.t.ppf(0.95, 5) * stats.sem(of_batches)
     assert found.mean_interval(0.9) == pytest.approx((of_batches.mean() - margin, of_batches.mean() + margin))

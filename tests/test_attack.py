@@ -84,7 +84,7 @@ def attacked(workers: int = 1, budget: str = "200 runs", store: Store | None = N
 def test_a_field_changes_by_a_range_by_levels_or_by_ranges_in_a_table() -> None:
     rate, levels, jitter = map(varied_of, ("network.trunk_rate=2..50 Mbit/s", "switch.policy=pie,codel", JITTER))
     assert [one.size for one in (rate, levels, jitter)] == [1, 1, 2]
-    # Below UNCHANGED, the first coordinate leaves the field unchanged; values above it cover the range.
+    # If the coordinate is below UNCHANGED, the field is unchanged; values above UNCHANGED cover the range.
     assert rate.numbers([UNCHANGED - 0.01]) is None
     assert rate.changes(rate.numbers([UNCHANGED]) or ()) == {"network.trunk_rate": "2 Mbit/s"}
     assert rate.changes(rate.numbers([(1 + UNCHANGED) / 2]) or ()) == {"network.trunk_rate": "10 Mbit/s"}
@@ -118,7 +118,7 @@ def test_a_defect_compares_measures_of_two_runs_with_units() -> None:
     assert Defect.parse("reference(throughput) < 3 Mbit/s").values(slow, fast)[1] == 3e6
     names = [f"reference(flow:flow{1 + i}.throughput)" for i in range(11)]
     assert Defect.parse(f"{' + '.join(names)} < 1 Mbit/s").left.text == " + ".join(names)
-    # There is no value, and no ratio.
+    # Without a value, there is no ratio either.
     assert (found.excess(math.nan, 1.0), found.holds(math.nan, 1.0)) == (-MOST_EXCESS, False)
     assert Defect.parse("timeouts > 5").excess(0.0, 5.0) == -MOST_EXCESS
 
@@ -300,7 +300,7 @@ def test_a_stack_keeps_the_settings_of_the_base_scenarios_stack() -> None:
 
 
 class _Chance(Trials):
-    """Candidates whose defect shows only with the first `shown` seeds; the seeds are recorded."""
+    """Trials in which a defect occurs only with the first `shown` seeds; the seeds are recorded."""
 
     def __init__(self, shown: int) -> None:
         self.shown, self.seeds = shown, list[int]()
@@ -324,13 +324,13 @@ def test_a_file_has_only_what_was_written_or_changed() -> None:
     text = short_toml(base.with_(**changed), written, changed)
     assert len(text.splitlines()) < 22
     assert Scenario.from_toml(text).digest() == base.with_(**changed).digest()
-    # This is a field of a part that is written as the name of its kind.
+    # The changed field belongs to a part that is written as the name of its kind.
     queue = {**written, "switch": {"buffer": "100 ms", "policy": "pie"}}
     scenario = Scenario.model_validate(queue).with_(**{"switch.policy.target": "30 ms"})
     assert (
         Scenario.from_toml(short_toml(scenario, queue, {"switch.policy.target": "30 ms"})).digest() == scenario.digest()
     )
-    # This is a field of a table in such a part.
+    # The changed field belongs to a table within such a part.
     kind = {"framing": "ip", "network": "dumbbell"}
     loss = {"network.trunk_loss.kind": "none"}
     scenario = Scenario.model_validate(kind).with_(**loss)

@@ -1,4 +1,4 @@
-"""The suite of the BBR draft: phases seen in packets are those that the sender reports, and a case by command."""
+"""Tests the BBR draft's suite: phases seen in packets are those that the sender reports; a command runs one case."""
 
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ def run() -> Result:
 
 
 def stages(result: Result) -> list[tuple[float, str]]:
-    """Returns the times at which the sender entered states, and the states."""
+    """Returns the states that the sender entered, each with its time."""
     rows = result.traces["control"]
     changed = rows[rows.stage.ne(rows.stage.shift())]
     return [(float(at), str(stage)) for at, stage in zip(changed.time_s, changed.stage, strict=True)]
@@ -39,7 +39,7 @@ def test_drain_begins_when_the_sender_enters_it() -> None:
     rates = bbr_phases._observed(result)
     _, begin, lowest = bbr_phases._drain(rates)
     (drain_s,) = entered(result, "drain")
-    # Rates are those of round trips, of which most must be in Drain.
+    # Rates are averages over round trips, and most of such a round trip must lie in Drain.
     assert drain_s < begin < drain_s + 2 * ROUND_TRIP_S
     assert lowest == pytest.approx(0.5, abs=0.05)
     assert 0 < bbr_phases.startup_rounds(result) < STARTUP_ROUNDS

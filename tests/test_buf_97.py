@@ -132,7 +132,7 @@ def test_a_knee_is_where_a_curve_first_has_95_percent_of_its_best() -> None:
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a directory with the report on such runs, and on the extension with invented runs."""
+    """Returns a directory with the report on such runs, and on an extension with synthetic runs."""
     directory = tmp_path_factory.mktemp("buf-97")
     replicated = concluded()
     single = replicated[(replicated["seed"] == 1) & replicated["table"].notna()].assign(replicated=False)

@@ -36,7 +36,7 @@ def exported(store: Path) -> Path:
 
 
 def changed(exported: Path, path: Path, name: str, content: bytes) -> Path:
-    """Copies a bundle with other content of one file."""
+    """Copies a bundle, with the content of one file replaced."""
     with zipfile.ZipFile(exported) as source, zipfile.ZipFile(path, "w") as copy:
         for one in source.namelist():
             copy.writestr(one, content if one == name else source.read(one))
@@ -56,7 +56,7 @@ def test_a_bundle_has_scenarios_seeds_engine_results_and_environment(exported: P
     assert {run["seed"] for run in index["runs"]} == {1, 2}
     assert {"longpipe", "numpy"} <= index["software"].keys()
     assert index["machine"]["cores"] >= 1
-    # Each point can be run from its TOML file alone, and equals the one that the core ran.
+    # Each point can be run from its TOML file alone, and is equal to the point that the core ran.
     first = Scenario.from_toml(files["points/1.toml"])
     assert f"resolved/{first.digest()}.json" in files
     assert len(files["results.csv"].splitlines()) == 5
@@ -126,7 +126,7 @@ def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
 
 def test_a_damaged_archive_is_one_line(exported: Path, tmp_path: Path) -> None:
     content, damaged = exported.read_bytes(), tmp_path / "damaged.zip"
-    # These are bytes of the first file's compressed text, and bytes of the central directory after the files.
+    # The damaged bytes are in the first file's compressed text, and in the central directory after the files.
     refused: list[str] = []
     for at in (*range(40, 400, 9), *range(len(content) - 200, len(content))):
         damaged.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])

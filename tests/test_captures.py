@@ -68,7 +68,7 @@ def port_of(result: Result, name: str) -> dict[str, Any]:
 
 
 def fast_by_tshark(trace: pd.DataFrame) -> int:
-    """Counts segments retransmitted after the latest ACK, within 20 ms of its second or a later duplicate."""
+    """Counts the segments retransmitted within 20 ms of the second or a later duplicate of the latest ACK."""
     found, latest, duplicates, at_s = 0, -1, 0, 0.0
     rows = trace[(trace["flow"] == "flow1") & (trace["event"] < 2)]
     columns = (rows[name].tolist() for name in ("time_s", "event", "sequence_bytes", "retransmission"))
@@ -98,7 +98,8 @@ def test_tshark_counts_at_the_sender_what_we_count(
     assert found["duplicate_ack"] == flow["duplicate_acks"]
     fast = fast_by_tshark(result.traces["sequence"])
     assert found["fast_retransmission"] == fast
-    # RACK detects losses by time, and RFC 6675 by received data, with fewer duplicate ACKs than tshark requires.
+    # RACK detects losses by time, and RFC 6675 by received data, so that fewer duplicate ACKs suffice than tshark
+    # requires.
     assert recovery in ("rack", "rfc6675") or fast >= flow["fast_retransmits"]
     if recovery in ("tahoe", "reno", "newreno"):
         assert found["fast_retransmission"] == flow["fast_retransmits"]
@@ -251,7 +252,7 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
     seen = tshark(paths[0], "ip.src", "tcp.len", "tcp.ack", *marks)
     from_server, flow = seen["ip.src"] == "10.0.0.1", flow_of(result)
     assert seen.loc[from_server, marks[:2]].notna().any(axis=1).sum() == flow["retransmitted_segments"] > 0
-    # tshark classifies an ACK with the number of a preceding request as a duplicate; to the server it is new.
+    # tshark classifies an ACK that has the number of a preceding request as a duplicate, but it is new to the server.
     acks = seen[~from_server & (seen["tcp.len"] == "0")]
     news = acks["tcp.ack"].astype(int) > acks["tcp.ack"].astype(int).cummax().shift(fill_value=0)
     duplicate = acks[marks[2]].notna()
@@ -294,8 +295,8 @@ def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:
     cell, slow = 53 * 8 / 155.52e6, 53 * 8 / 10e6
     assert first[0] == 0
     assert first[1] == int(12 * cell * 1e9)
-    # The time includes half a cell for the switch's slots; the last cell starts after the access link's propagation
-    # delay.
+    # The time includes half a cell's time for the switch's slots; the last cell starts after the access link's
+    # propagation delay.
     assert 12 * slow + 5e-6 < first[2] / 1e9 < 14 * slow + 5e-6
     assert first[3] - first[2] == pytest.approx(20e6 + 5e3 + 1.5e9 * cell, abs=1e9 * cell)
 

@@ -1,4 +1,4 @@
-"""Warnings before runs that cannot show what the user seems to test, and after runs with equal results."""
+"""Warnings before runs that cannot show what the user seems to test, and after runs whose results are all equal."""
 
 from pathlib import Path
 

@@ -25,7 +25,7 @@ from longpipe.store import Store
 
 FILE = Path(__file__).parent / "data" / "classes" / "aimd.py"
 
-# The path has 10 Mbit/s, 100 ms and 100 packets, so that a loss occurs after 1.2 s.
+# On this path (10 Mbit/s, 100 ms, a buffer of 100 packets), a loss occurs after 1.2 s.
 PATH = Scenario.from_toml("""
 duration = "5 s"
 framing = "ip"
@@ -89,7 +89,7 @@ class Defaults(Control):
 
 
 class Spelled(Defaults):
-    """Calls the defaults, which the core implements in Rust for classes that omit them."""
+    """Calls the default hooks explicitly; if a class omits a hook, the core uses its own implementation in Rust."""
 
     def on_loss(self, event: Event) -> Grant | None:
         return super().on_loss(event)
@@ -133,7 +133,7 @@ class Recording(Control):
         assert interval.delivery_rate == pytest.approx(8 * interval.delivered / interval.duration)
         self.acked = 0.0
         self.sent += interval.sent
-        # All data sent were counted, except data sent after the latest ACK.
+        # All data that was sent was counted, except data sent after the latest ACK.
         assert self.sent >= self.seen
 
 
@@ -151,7 +151,7 @@ class InOrder(Defaults):
 
 def test_acks_report_reordering_and_losses_are_none() -> None:
     assert simulate(with_class(InOrder, LOSSY)).flows["retransmitted_segments"].sum() > 0
-    # 1 % of the packets skip a delay of 20 ms, so that they overtake those of the last 20 ms.
+    # 1 % of the packets skip a delay of 20 ms, so that they overtake those sent in the last 20 ms.
     overtaking = [{"kind": "jitter", "delay": "20 ms", "jitter": "0 s"}, {"kind": "reordering", "probability": 0.01}]
     path = PATH.with_(**{"network.conditioners": overtaking})
     with pytest.raises(RunError, match="reordered=True"):
@@ -172,7 +172,7 @@ def test_a_class_that_paces_sets_the_rate_and_fills_the_line() -> None:
     result = simulate(with_class(f"{FILE}:Paced"))
     # The window grows by at most a half per round trip, and 20 round trips take 2 s.
     assert result.efficiency > 0.5
-    # The window is at most twice the BDP, 10 Mbit/s * .0915 s.
+    # The window is at most twice the BDP of 10 Mbit/s * 0.0915 s.
     assert result.traces["cwnd"]["cwnd_bytes"].max() <= 2 * 10.5e6 / 8 * 0.094
     with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):
         simulate(with_class(f"{FILE}:Paced", PATH.with_(**{"tcp.recovery": "sack"})))
@@ -188,13 +188,13 @@ class Drawing(Control):
 def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
     scenario = with_class(Drawing, LOSSY)
     assert simulate(scenario, 1).state_hash == simulate(scenario, 1).state_hash
-    # Without losses on the path, runs with two seeds differ only in the random numbers of the class.
+    # Without losses on the path, runs with different seeds differ only in the class's random numbers.
     still = with_class(Drawing)
     assert simulate(still, 1).state_hash != simulate(still, 2).state_hash
 
 
 class OverCubic(Control):
-    """CUBIC with a different reduction: a loss leaves `beta` of the window if `beta` is not 0."""
+    """CUBIC with a different reduction: after a loss, the window is multiplied by `beta` if `beta` is not 0."""
 
     base = "cubic"
 
@@ -215,7 +215,7 @@ def test_a_base_acts_where_hooks_return_nothing() -> None:
     assert simulate(with_class(OverBbr, with_bbr)).state_hash == simulate(with_bbr).state_hash
     changed = simulate(with_class(OverCubic, beta=0.9)).traces["cwnd"]
     window, threshold = changed["cwnd_bytes"].to_numpy(), changed["ssthresh_bytes"].to_numpy()
-    # HyStart sets the threshold to the window itself.
+    # Reductions by HyStart are excluded, because it sets the threshold to the window itself.
     falls = np.flatnonzero((threshold[1:] != threshold[:-1]) & (threshold[1:] < 0.99 * window[:-1]))
     assert threshold[falls[0] + 1] / window[falls[0]] == pytest.approx(0.9, abs=0.01)
 
@@ -345,7 +345,7 @@ def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkey
         simulate(with_class(f"{FILE}:Aimd"))
     with pytest.raises(RunError, match=r"aimd\.py"):
         simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))
-    # No other code ends the processes in the list that this test has set.
+    # The test ends these processes itself, because nothing else ends the processes in its list.
     isolation._end_all()
 
 
@@ -361,7 +361,7 @@ def test_an_error_is_one_line_with_the_file_and_line_of_the_class() -> None:
 
 
 class Returning(Control):
-    """Returns the value that its parameter selects."""
+    """A controller whose hook returns the value that its parameter selects."""
 
     def __init__(self, what: str = "none", window: float = 0.0) -> None:
         self.what, self.window = what, window

@@ -115,7 +115,7 @@ def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> No
     assert "switch.policy.threshold (of epd) [fraction of the buffer]" in policy
     every = run("fields").stdout.split("\n\n")
     assert len(every) > 100
-    # The name contains the option as a whole word; "packet" and "sack" do not contain it.
+    # Each name contains the argument as a whole word; "packet" and "sack" do not count.
     names = [field.split()[0] for field in run("fields", "ack").stdout.split("\n\n")]
     assert {"tcp.ack", "tcp.duplicate_ack_threshold"} <= set(names)
     assert all("ack" in re.split(r"[._]", name) for name in names), names
@@ -230,7 +230,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(lan: Path, tmp_path: Path) 
     full = subprocess.run(
         [*LONGPIPE, "run", lan, "--no-store", "--set", "duration=2 s", "--csv", tmp_path / "csv", "--trace", "sequence"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
-        # Python does not detect compiled modules that the limit has truncated.
+        # Compiled modules are not written, because Python would not detect those that the size limit has truncated.
         capture_output=True, text=True, env={**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
     )  # fmt: skip
     assert (full.returncode, full.stderr) == (1, f"error: {tmp_path / 'csv' / 'sequence.csv'}: file too large\n")
@@ -262,9 +262,9 @@ def test_ctrl_c_while_longpipe_loads_is_no_traceback(loading: str, tmp_path: Pat
 
 
 def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
-    """Returns exit status and errors of a command that is interrupted once it is ready.
+    """Returns the exit status and the errors of a command that is interrupted as soon as it is ready.
 
-    A traceback shows where it hangs.
+    If the command hangs, a traceback shows where.
     """
     environment = {**ENVIRONMENT, "PYTHONFAULTHANDLER": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:

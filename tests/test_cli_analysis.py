@@ -229,7 +229,7 @@ def test_tables_have_names_and_none_clears_a_field() -> None:
         "split": {"at": "switch1", "buffer": "4 MB"},
         "large": {"buffer": "8 MB", "tcp": {"mss": "536 B"}},
     }
-    # A kind with the name `none` is unchanged.
+    # A kind that is itself named `none` is kept.
     kinds = parse_factor("network.trunk_loss=none,rare={kind = 'bernoulli', probability = 0.001}")
     assert kinds.levels["none"] == {"network.trunk_loss": "none"}
     proxied = Scenario.example("geo-pep")

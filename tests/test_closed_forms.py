@@ -20,7 +20,7 @@ TRUNK = "switch1->switch2"
 
 
 def link(rate: str, rtt_ms: float, duration: str, **fields: object) -> Scenario:
-    """Returns one flow over a link whose hosts add neither delay nor, practically, transmission time."""
+    """Returns one flow over a link whose hosts add no delay and practically no transmission time."""
     network = {
         "kind": "dumbbell", "sources": 1, "access_rate": "100 Gbit/s", "trunk_rate": rate, "trunk_delay": f"{rtt_ms / 2} ms",
         "access_delay": "0 s", "exit_delay": "0 s",
@@ -63,13 +63,13 @@ def test_poisson_datagrams_wait_as_in_m_d_1(load: float) -> None:
     payload = 1250 - HEADERS
     traffic = {"kind": "poisson", "rate": f"{10 * load} Mbit/s", "payload": f"{payload} B"}
     result = simulate(link("10 Mbit/s", 0, "300 s", traffic=traffic))
-    # The transmission of a packet takes 1 ms.
+    # The transmission of a packet takes 1 ms, which is not part of the wait.
     wait_s = result.measure("datagrams:flow1.delay") - 0.001
     assert wait_s == pytest.approx(md1_wait_s(load, 0.001), rel=0.02)
 
 
 def dctcp(threshold: int, flows: int) -> Result:
-    """Returns DCTCP flows over 1 Gbit/s and 4 ms: 333 packets of 1500 bytes."""
+    """Runs DCTCP flows over a 1 Gbit/s path with an RTT of 4 ms, which holds 333 packets of 1500 bytes."""
     step = {"kind": "step-marking", "threshold": threshold}
     marking = {"switch.policy": step, "tcp.congestion": "dctcp", "tcp.ecn": "dctcp", "network.sources": flows}
     return simulate(link("1 Gbit/s", 4, "3 s", warm_up="1 s", **marking, **{"traces.vc_queue": True}))
@@ -84,12 +84,12 @@ def test_the_queue_of_dctcp_is_the_sawtooth_of_alizadeh_and_others(flows: int) -
     )
     assert held.max() == pytest.approx(expected.largest, abs=2)
     if flows == 1:
-        # Two flows are not always synchronized.
+        # Even two flows are not always synchronized.
         assert held.min() == pytest.approx(expected.smallest, abs=4)
 
 
 def test_dctcp_fills_the_link_with_a_threshold_above_a_seventh_of_the_pipe() -> None:
-    """C RTT / 7 are 48 packets."""
+    """C RTT / 7 is 48 packets."""
     assert dctcp(60, 1).efficiency > 0.9999
     assert dctcp(10, 1).efficiency < 0.995
 

@@ -1,4 +1,4 @@
-"""Adaptive coding: the table, steps compared with an automaton that is evaluated at every picosecond, and errors."""
+"""Adaptive coding: its table, its steps compared with an automaton evaluated at every picosecond, and errors."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -21,7 +21,7 @@ CODES = ("1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "3/4", "4/5", "5/6", "8/9", "
 BITS_OF_CODES = (16_008, 21_408, 25_728, 32_208, 38_688, 43_040, 48_408, 51_648, 53_840, 57_472, 58_192)
 PAYLOAD = dict(zip(CODES, BITS_OF_CODES, strict=True))
 BITS = {"QPSK": 2, "8PSK": 3, "16APSK": 4, "32APSK": 5}
-# Es/N0 of the table as published elsewhere [dB].
+# Es/N0 values [dB] of the table, as published elsewhere.
 ANCHORS = {"QPSK 1/4": -2.35, "QPSK 3/4": 4.03, "8PSK 3/4": 7.91, "16APSK 3/4": 10.21, "32APSK 9/10": 16.05}
 
 
@@ -49,7 +49,7 @@ def test_each_efficiency_is_that_of_a_normal_frame() -> None:
     assert len(rows) == 28
     for name, _, efficiency in rows:
         modulation, rate = name.split()
-        # The frame has a header of 90 symbols, another one of 80 bits in the payload, and no pilots.
+        # A frame has a header of 90 symbols, a second header of 80 bits within the payload, and no pilots.
         symbols = 64_800 // BITS[modulation] + 90
         assert abs(Fraction(efficiency) - Fraction(PAYLOAD[rate] - 80, symbols)) < Fraction(6, 10**7), name
     assert {name: float(level) for name, level, _ in rows if name in ANCHORS} == ANCHORS
@@ -130,8 +130,8 @@ def test_a_fade_is_a_rate_in_steps_for_packets_and_for_cells() -> None:
     # 16APSK 4/5 needs 11.03 dB plus .5 dB, and carries 3.165623 bits per symbol.
     assert steps[0] == [0, 31_656_230]
     assert min(rate for _, rate in steps) == int(10**7 * Fraction("0.789412"))
-    # The threshold is .97 dB below 12 dB, minus the margin; Es/N0 falls linearly by 5.5 dB per second. The time is the
-    # first picosecond below the threshold.
+    # From 12 dB, Es/N0 falls linearly by 5.5 dB per second. The step down is at the first picosecond below the
+    # threshold, which is 0.97 dB lower minus the margin of 0.5 dB.
     assert steps[1][0] == 8 * 10**12 + (Fraction("0.47") / Fraction("5.5") * 10**12).__floor__() + 1
     for scenario in (packets, cells):
         result = simulate(scenario, seed=1)

@@ -1,4 +1,4 @@
-"""Conditioners of IP ports: policers and shapers compared with the arithmetic of token buckets."""
+"""Conditioners of IP ports: policers and shapers compared with token bucket arithmetic."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ HEADERS = 28
 
 
 def policed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
-    """Returns datagrams of 1000 bytes, including headers, at 20 Mbit/s over a fast trunk."""
+    """Returns 1000-byte datagrams (including headers) at 20 Mbit/s over a fast trunk."""
     fields: dict[str, Any] = {
         "framing": "ip",
         "duration": "10 s",
@@ -33,16 +33,16 @@ def policed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
 def trunk(scenario: Scenario) -> pd.Series:
     result = simulate(scenario)
     assert simulate(scenario.with_(engine="reference")).state_hash == result.state_hash
-    # Differences of unsigned counters would overflow.
+    # Converted to floats, because differences of unsigned counters would overflow.
     numbers = result.ports.set_index("port").select_dtypes("number").astype(float)
     return numbers.T["switch1->switch2"]
 
 
 @pytest.mark.parametrize(("rate_mbps", "burst"), [(8, 10_000), (10, 125_000), (1, 2000), (16, 3000)])
 def test_a_policer_passes_the_burst_and_the_rate_and_no_more(rate_mbps: int, burst: int) -> None:
-    """A token bucket (Cruz 1991) passes at most the burst plus the rate times the duration.
+    """A token bucket (Cruz 1991) passes at most the burst plus the product of rate and duration.
 
-    The difference is less than a packet.
+    The amount that passes is less than a packet below this bound.
     """
     port = trunk(policed({"kind": "policer", "rate": f"{rate_mbps} Mbit/s", "burst": f"{burst} B"}))
     allowed = burst + rate_mbps * 1e6 / 8 * 10

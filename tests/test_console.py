@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(store: Path, *arguments: str, columns: int | None) -> list[str]:
-    # An empty COLUMNS has no effect.
+    # If COLUMNS is empty, it has no effect.
     environment = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": str(columns or "")}
     done = run(*arguments, "--store", store, environment=environment)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Satellite routes as a graph: routes, delays and packet arrivals agree with `longpipe satellites`."""
+"""Satellite routes as a graph: the routes, delays and packet arrivals agree with `longpipe satellites`."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -61,7 +61,7 @@ def test_routes_are_those_of_the_satellites_command(found: RoundTrips) -> None:
     assert [(time, satellites(names)) for time, names in routes(scenario)] == expected
     back = [(time, satellites(names)[::-1]) for time, names in routes(scenario, way="return_route")]
     assert back == expected
-    # The station and the last satellite have transmitters, and there are nodes for all routes that are used.
+    # The station and the last satellite have transmitters, and all routes that are used have nodes.
     first = routes(scenario)[0][1]
     assert first[:4] == ["source1", "switch1", "switch1-up", "sat-184"]
     assert first[-4:] == ["sat-217", "sat-217-down", "switch2", "sink1"]
@@ -72,14 +72,14 @@ def test_routes_are_those_of_the_satellites_command(found: RoundTrips) -> None:
 
 def test_the_delays_of_a_route_s_links_sum_up_to_its_round_trip(found: RoundTrips) -> None:
     table = path_series(over(MANILA_DALIAN))["flow1"]
-    # If two rows have one time, the second one belongs to the new route.
+    # If two rows have the same time, the second one belongs to the new route.
     sums = table.drop_duplicates("time_s", keep="last").set_index("time_s")["delay_s"]
     delays = np.interp(found.times_s, sums.index, sums)
     assert np.abs(2 * delays - found.rtt_s[:, 0]).max() < 1e-8
 
 
 def probe(path: dict[str, Any], duration: str, **changes: object) -> Result:
-    """Returns a scenario with datagrams of 125 bytes, one per second from .5 s on, over very fast links."""
+    """Returns a scenario with datagrams of 125 bytes, one per second from 0.5 s on, over very fast links."""
     fast = {
         "network.trunk_rate": "10 Tbit/s",
         "network.access_rate": "10 Tbit/s",
@@ -94,8 +94,8 @@ def test_at_rates_without_end_a_graph_is_the_one_link() -> None:
     link = probe({**MANILA_DALIAN, "as": "link", **held}, "60 s").datagrams.iloc[0]
     graph = probe({**MANILA_DALIAN, **held}, "60 s").datagrams.iloc[0]
     assert (link["received"], graph["received"]) == (60, 60)
-    # Delays of up to six links are each rounded to a nanosecond; 1000 bits take 100 ps on each of up to ten links, and
-    # on three more links.
+    # The delays of up to six links are each rounded to a nanosecond; the transmission of 1000 bits takes 100 ps on each
+    # of up to ten links, and on three further links.
     for name in ("min_delay_s", "mean_delay_s", "max_delay_s"):
         assert 0 <= graph[name] - link[name] - 3e-10 < 6 * 0.5e-9 + 1e-9
 
@@ -143,7 +143,7 @@ def test_two_pairs_meet_between_satellites() -> None:
     ports = together.ports.set_index("port")
     used, lost = ports["utilization"].to_dict(), ports["packets_lost_overflow"].to_dict()
     assert used["sat-184->sat-183"] > 0.99
-    # The excess is 6 Mbit/s for 5 s, minus the packets that fit into the queue.
+    # The lost packets are an excess of 6 Mbit/s over 5 s, minus the packets that fit into the queue.
     assert lost["sat-184->sat-183"] == pytest.approx(5 * 600 - 101, abs=10)
     assert sum(lost.values()) == lost["sat-184->sat-183"]
 

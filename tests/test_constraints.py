@@ -1,4 +1,4 @@
-"""Constraints across fields: for each, an example violates it in Python and in the core."""
+"""Constraints between fields: for each one, an example violates it, in Python and in the core."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from longpipe.scenario.variant import MODELS
 
 RED = {"kind": "red", "unit": "packets"}
 POLICER = {"kind": "policer", "rate": "2 Mbit/s", "burst": "3 KB"}
-# Changes of an IP scenario by model and field, with one example of each message.
+# Changes to an IP scenario, by model and field, with one example of each message.
 EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ("Tcp", "receiver_window"): [
         ({"tcp.receiver_window": "500 B"}, "tcp.receiver_window: 500 B; needs at least one segment (512 B)")

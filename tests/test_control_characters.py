@@ -1,4 +1,4 @@
-"""Names with control characters, or with Rich's markup: both are displayed as text."""
+"""Names that contain control characters or Rich's markup are displayed as text."""
 
 import re
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def test_a_title_in_axes_of_a_caller_is_no_formula() -> None:
     pictures.window(simulate(SCENARIO.with_(**{"traces.cwnd": True})), flows=["flow1"], ax=ax)
     figure.canvas.draw()
     assert ax.get_title().startswith(f"$\\frac{{$ {plain(chr(27))}[31m")
-    # Numbers of an axis remain formulas if Matplotlib formats them as formulas.
+    # An axis's numbers remain formulas if Matplotlib formats them as formulas.
     ax.set_yscale("log")
     figure.canvas.draw()
     plt.close(figure)

@@ -116,7 +116,7 @@ def test_a_parameter_of_the_example_sets_what_a_loss_leaves(in_c: Path) -> None:
 
 
 def losses(result: Result) -> list[tuple[float, float]]:
-    """Returns time [s] and window [segments] at each reduction after the first ten seconds."""
+    """Returns the time [s] and the window [segments] of each reduction after the first ten seconds."""
     trace = result.traces["cwnd"].query("time_s > 10")
     window, threshold = trace["cwnd_bytes"].to_numpy(), trace["ssthresh_bytes"].to_numpy()
     found = np.flatnonzero(threshold[1:] != threshold[:-1])
@@ -165,7 +165,7 @@ def test_an_object_that_breaks_its_contract_is_rejected_or_reported(
     assert "\n" not in line
 
 
-# Objects and modules that fail
+# Objects and modules that fail.
 
 
 @pytest.fixture(scope="module", params=[None, WASM32], ids=["object", "wasm"])
@@ -182,7 +182,7 @@ def test_nonsense_is_replaced_and_reported(misbehaving: Path) -> None:
 def test_a_crash_loses_one_run_and_names_the_file(misbehaving: Path) -> None:
     """The cases are abort(), infinite recursion, and a panic of Rust.
 
-    A shared object terminates its process, a WebAssembly module only the run.
+    A shared object terminates its process, but a WebAssembly module only terminates the run.
     """
     ends = {3: "SIGABRT", 5: "SIGSEGV", 6: "SIGABRT"}
     for which, number in ends.items():

@@ -1,4 +1,4 @@
-"""Convergence times compared with arithmetic, and as a measure of runs."""
+"""Convergence times, compared with values computed by hand, and used as a measure of runs."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
 
 
 def _trace(rates: list[tuple[int, float, float, int]]) -> dict[str, Any]:
-    """Returns arrivals of flows: number, beginning and end [s], and bytes each millisecond."""
+    """Returns a trace of arrivals; each flow is given by number, begin [s], end [s], and bytes per millisecond."""
     rows = [(t, flow, size) for flow, begin, end, size in rates for t in np.arange(begin + 0.001, end, 0.001)]
     time, flow, size = zip(*sorted(rows), strict=True)
     return {"time_s": np.array(time), "flow": np.array(flow), "bytes": np.array(size)}
@@ -32,7 +32,8 @@ def test_a_late_flow_converges_when_its_average_reaches_nine_tenths_of_the_fair_
     trace = _trace([(0, 0, 20, 1000), (1, 2, 5, 500), (1, 5, 20, 1000)])
     first, late = by_flow(resolved, trace, flows)
     assert first == pytest.approx(over_s)
-    # The value is for a share f of the interval after 5 s: .5 + .5 f is .9 of the mean of itself and 1 at f = 7/11.
+    # Let f be the share of the interval that lies after 5 s: 0.5 + 0.5 f is 0.9 times the mean of itself and 1 if f =
+    # 7/11.
     assert late == pytest.approx(3 + 7 / 11 * over_s, abs=over_s / 20 + 0.002)
     never = by_flow(resolved, _trace([(0, 0, 20, 1000), (1, 2, 20, 800)]), flows)
     assert np.isnan(never[1])

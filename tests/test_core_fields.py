@@ -1,4 +1,4 @@
-"""The name of a field in the core follows from the type of the field."""
+"""The name of a field in the core is determined by the field's type."""
 
 from typing import Annotated, Literal
 

@@ -83,7 +83,7 @@ def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp
         def kill_one(now: Progress) -> None:
             if now.done and not killed_at:
                 killed_at.append(now)
-                # Delays results of other runs, so that they are lost before they are read.
+                # This delays the results of other runs, so that the results are lost before they are read.
                 time.sleep(0.5)
                 started.workers[0].send_signal(signal.SIGKILL)
                 started.workers[0].wait()
@@ -172,7 +172,7 @@ def test_ctrl_c_stores_what_came_back_and_takes_the_rest_from_the_cluster(two_wo
             complete_study(
                 [(LONG, seed) for seed in range(5000)], store, executor=two_workers.address, progress=interrupt
             )
-        # The interrupt may come after a run is stored and before it is reported.
+        # The interrupt may arrive after a run was stored but before it was reported.
         assert store.count() - told[-1].done in (0, 1)
     assert 5 <= told[-1].done < 5000
     with Client(two_workers.address.replace("dask", "tcp"), set_as_default=False) as client:

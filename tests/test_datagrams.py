@@ -1,4 +1,4 @@
-"""Datagram flows in competition with TCP: output, errors, and the properties of each kind."""
+"""Datagram flows in competition with TCP: output, errors, and the properties of each kind of traffic."""
 
 import ipaddress
 import json
@@ -49,7 +49,7 @@ def test_voice_with_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None:
     assert call["sent"] == heard["sent"] == 251
     assert call["received"] + call["lost"] <= 251
     assert call["received_bytes"] == 172 * call["received"]
-    # The return direction carries only ACKs and 60-byte packets.
+    # The return direction carries only ACKs and 60-byte packets, so that there is no queue.
     assert heard["mean_delay_s"] == pytest.approx(0.03 + 60 * 8 / 1e7 + 2 * 60 * 8 / 1e9, abs=5e-4)
     assert call["mean_delay_s"] > heard["mean_delay_s"]
     assert call["jitter_s"] > 0
@@ -153,7 +153,7 @@ def test_voice_travels_as_cells_with_bulk_in_either_engine(tmp_path: Path) -> No
     )
     assert fast.state_hash == plain.state_hash
     row = fast.datagrams.iloc[0]
-    # G.711 packets have 200 bytes, which take 5 cells with LLC/SNAP and the AAL5 trailer.
+    # A G.711 packet has 200 bytes; with LLC/SNAP and the AAL5 trailer, it takes 5 cells.
     assert row["sent"] - 2 <= row["received"] + row["lost"] <= row["sent"]
     assert row["received"] > 20
     assert plain.captures[0].packets > row["received"]
@@ -180,7 +180,7 @@ def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
     for line in lines:
         ip_status, checksum, length, total, *ends = line.split("\t")
         assert (ip_status, int(total)) == ("1", int(length) + 20)
-        # The checksum covers pseudo-header and header; the payload is all zeros (RFC 768).
+        # The checksum covers the pseudo-header and the header; the payload is all zeros (RFC 768).
         addresses = b"".join(ipaddress.ip_address(address).packed for address in ends[:2])
         words = [*struct.unpack("!4H", addresses), 17, int(length), *map(int, ends[2:]), int(length), int(checksum, 16)]
         assert sum(words) % 0xFFFF == 0

@@ -1,4 +1,4 @@
-"""A defect of the core is reported in one line, and does not affect other runs."""
+"""A defect in the core is reported in one line, and does not affect other runs."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -70,7 +70,7 @@ def test_one_factor_at_a_time_shares_the_first_point() -> None:
     )
 
 
-# Jain 1991, section 19.3: in the 2^(4-1) design with D = ABC every effect has one alias.
+# Jain 1991, section 19.3: in the 2^(4-1) design with D = ABC, every effect has exactly one alias.
 def test_alias_structure_of_a_half_fraction() -> None:
     half = Fraction(tuple("abcd"), ("d = a*b*c",))
     assert half.resolution == 4
@@ -213,7 +213,7 @@ def test_a_study_whose_margin_is_reached_gets_no_more_runs_by_the_same_command()
     design = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["reno"], "tcp")])
     with closing(Store()) as store:
         first = run_until(Study(design, store, "a"), "y", "±5", measure=drawn, workers=1)
-        # 20 replications suffice, and 10 % more confirm the result.
+        # 20 replications are sufficient, and 10 % more confirm the result.
         assert first.design.replications == 22
         again = run_until(Study.open("a", store), "y", "±5", measure=drawn, workers=1)
         assert again.design.replications == 22
@@ -274,7 +274,7 @@ def test_the_margin_is_the_longer_side_of_willinks_interval() -> None:
     count, g = len(skewed), skewness_of(skewed)
     # scipy.stats.skew(skewed, bias=False)
     assert g == pytest.approx(1.7586374)
-    # The mean lies further above the sample mean than below if values are skewed to the right.
+    # If values are skewed to the right, the true mean may lie further above the sample mean than below it.
     side = -half * math.sqrt(count) / skewed.std(ddof=1)
     hall = side + g * side**2 / (3 * math.sqrt(count)) + g**2 * side**3 / (27 * count) + g / (6 * math.sqrt(count))
     assert hall == pytest.approx(-2.3646243)

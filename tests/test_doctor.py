@@ -38,7 +38,8 @@ def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
     done = command("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     lines, words = done.stdout.splitlines(), done.stdout.split()
-    # Paths are not wrapped, so that they can be copied: the path of Python, and the path of the store if there is one.
+    # Paths are not wrapped, so that they can be copied: that of the Python interpreter, and that of the store if there
+    # is one.
     begin = next(line.index(sys.executable) for line in lines if sys.executable in line)
     assert max(map(len, lines)) <= max(80, begin + max(map(len, words)))
     assert engine_version() in words

@@ -1,4 +1,4 @@
-"""The trace `drops` contains every lost packet once, with port, flow, first byte of data and cause."""
+"""The trace `drops` contains every lost packet exactly once, with its port, flow, first byte of data and cause."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ OUTAGES: dict[str, Any] = {
 
 
 def transfer(**changes: object) -> Result:
-    """Returns one flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run.
+    """Runs one transfer of 400 segments over a 10 Mbit/s trunk; it ends long before the run does.
 
     ACKs are sent immediately.
     """
@@ -48,7 +48,7 @@ def transfer(**changes: object) -> Result:
 
 
 def balance(result: Result) -> tuple[int, int]:
-    """Returns the number of segments sent, and that of segments lost or individually acknowledged, if all ACKs arrive."""
+    """Returns the number of segments sent, and the number lost or individually acknowledged, if all ACKs arrive."""
     rows = result.traces["sequence"]
     lost = result.traces["drops"]["sequence_bytes"].notna().sum()
     return int((rows["event"] == 0).sum()), int(lost + (rows["event"] == 1).sum())

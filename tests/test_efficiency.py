@@ -1,4 +1,4 @@
-"""Efficiency is at most 1 for every mix of traffic, and equals values computed by hand."""
+"""Efficiency is at most 1 for every mix of traffic, and equals values that are computed by hand."""
 
 import math
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> N
     # 50 bytes on the wire carry 40 bytes of payload, and the other 50 carry half of that.
     assert attainable_bytes(100, [small, large]) == pytest.approx(40 + 25)
     assert attainable_bytes(25, [small, large]) == pytest.approx(20)
-    # Capacity in excess of the packets that were sent is used with the highest efficiency.
+    # Capacity beyond the packets that were sent is assumed to be used with the highest efficiency.
     assert attainable_bytes(100, [large]) == pytest.approx(80)
     assert attainable_bytes(0, [large]) == attainable_bytes(7, []) == 0
 
@@ -43,7 +43,7 @@ def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> N
 def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
     result = over_ip("20 s", [call("20 Mbit/s", "1472 B")], trunk_delay="50 ms")
     assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
-    # The difference to 1 is due to data in transmission at the end, and to the delay of the first packet.
+    # The difference from 1 is due to data in transit at the end, and to the delay of the first packet.
     assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
 
 
@@ -52,11 +52,11 @@ def test_datagrams_with_tcp_count_as_far_as_they_were_sent() -> None:
     result = over_ip("10 s", groups)
     sent = 8 * dict(zip(*(result.part("flows")[name] for name in ("flow", "sent_bytes")), strict=True))["call"] / 10
     mss = int(result.scenario.tcp.mss.split()[0])
-    # Datagrams have less overhead: they count first, and segments fill the remaining capacity.
+    # Datagrams have less overhead: so they are counted first, and segments fill the remaining capacity.
     assert mss / (mss + 40) < 1400 / 1428
     assert result.attainable_bps == pytest.approx(sent + (1e7 - sent * 1428 / 1400) * mss / (mss + 40))
     assert result.efficiency == pytest.approx(at_trunk(result, "utilization"), abs=0.005)
-    # Datagrams with more overhead leave the trunk to segments.
+    # If datagrams have more overhead, segments fill the whole trunk.
     assert over_ip("1 s", [{"name": "bulk"}, call("1 Mbit/s", "20 B")]).attainable_bps == pytest.approx(
         1e7 * mss / (mss + 40)
     )
@@ -67,7 +67,7 @@ def test_what_vbr_did_not_get_is_left_to_others() -> None:
     changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}
     result = simulate(Scenario().with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}}))
     classes = result.classes.set_index(["port", "class"])["cells_out"]["switch1->switch2"]
-    # Half of the slots are guaranteed to UBR, although VBR would use 90 % of them.
+    # UBR is guaranteed half of the slots, although VBR would use 90 % of them.
     assert classes["vbr"] * 424 / 10 == pytest.approx(5e6, rel=0.05)
     assert result.attainable_bps == pytest.approx(SEGMENT * (1e7 - 424 * classes["vbr"] / 10))
     assert 0.95 < result.efficiency <= 1
@@ -81,8 +81,8 @@ def test_a_trunk_that_flows_use_back_alone_carries_nothing_forth() -> None:
 
 
 def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
-    # 472 bytes plus 56 bytes of headers and trailers take 11 cells; a full segment of 500 leaves 20 bytes of its 12
-    # cells empty.
+    # 472 bytes plus 56 bytes of headers and trailers take 11 cells; a full segment of 500 bytes leaves 20 bytes of its
+    # 12 cells empty.
     network = {"kind": "dumbbell", "sources": 60, "trunk_rate": "100 kbit/s", "access_rate": "100 Mbit/s"}
     fields = {
         "framing": "aal5",

@@ -1,4 +1,4 @@
-"""Orbital elements in files: every form of TLE and OMM, errors and warnings."""
+"""Orbital elements in files: every format of TLE and OMM, and errors and warnings."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ def written(folder: Path, text: str | bytes, name: str = "v.tle") -> Path:
 
 
 def place(file: Path, number: int = 0) -> np.ndarray:
-    """Returns SGP4's position of a file's satellite at BEGIN [km]."""
+    """Returns the position [km] that SGP4 computes for a file's satellite at BEGIN."""
     one = read_elements(file)[number]
     code, found, _ = one.satellite.sgp4(*BEGIN)
     assert code == 0
@@ -182,7 +182,7 @@ def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
     )
 
 
-# The satellite has a low orbit with strong drag, so it decays within weeks according to SGP4.
+# A satellite in a low orbit with strong drag: according to SGP4, it decays within weeks.
 FALLING = {**FIELDS, "OBJECT_NAME": "FALLING", "MEAN_MOTION": 16.3, "BSTAR": 0.01}
 
 
@@ -221,7 +221,7 @@ def test_the_command_warns_of_old_elements(tmp_path: Path) -> None:
 
 def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Path) -> None:
     second = TLE.replace("25544", "25545").replace("ISS (ZARYA)", "second")
-    # The sum of the digits of 25545 is larger by one.
+    # The sum of the digits of 25545 is larger by one, so the checksum is wrong.
     lines = [
         line[:-1] + str((int(line[-1]) + 1) % 10) if line[:2] in ("1 ", "2 ") else line for line in second.splitlines()
     ]

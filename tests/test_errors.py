@@ -84,7 +84,7 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
             "1 BDP",
             "switch.buffer: 1 BDP (11 cells); needs at least one full packet (12 cells at MSS 512)",
         ),
-        # Units of the other framing.
+        # Units that belong to the other framing.
         (
             "switch.buffer",
             "30 KB",

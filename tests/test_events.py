@@ -231,13 +231,13 @@ def test_ecn_reductions_are_marked() -> None:
     assert (events["event"] == "ECN reduction").sum() == marks > 3
     assert "ECN reduction" in _legend(pictures.window(result))
     states = result.traces["events"].query("kind == 'state'")["event_cause"]
-    # A mark that arrives at the end of a reduction keeps the sender in CWR.
+    # If a mark arrives at the end of a reduction, the sender remains in CWR.
     assert 3 < (states == "cwr").sum() <= marks
     assert result.limits["limited_by"][0] in ("link", "marks")
 
 
 def test_a_spurious_timeout_is_undone_and_marked() -> None:
-    # All packets are delayed by 3 s, so that the timer expires although only the earlier overflow lost packets.
+    # All packets are delayed by 3 s, so that the timer expires although packets were lost only in the earlier overflow.
     fields: dict[str, object] = {
         "framing": "ip",
         "duration": "20 s",
@@ -264,7 +264,7 @@ def test_recording_events_changes_nothing(path: str) -> None:
     assert "events" not in plain.scenario.resolve()["traces"]
 
 
-# HyStart++ first slows growth, and a loss occurs before it would leave slow start.
+# HyStart++ first slows growth, and a loss occurs before the flow would leave slow start.
 @pytest.mark.parametrize(("hystart", "exits"), [("linux", 1), ("plus-plus", 0), ("none", 0)])
 def test_hystart_leaves_slow_start_without_a_loss(hystart: str, exits: int) -> None:
     result = by_records("cubic", 0.0, hystart)

@@ -105,7 +105,7 @@ def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
     assert from_json(to_json(found.design)).measures == found.design.measures == asked
     with pytest.raises(ScenarioError, match="'c' is not a measure; accepts a, b,"):
         parse_all([*asked, "c/a"])
-    # Measures, expressions and functions requested from a study that was run without them.
+    # Measures, expressions and functions can be requested from a study that was run without them.
     by_text = sweep_means(found, "tcp", "1 - share")
     assert by_text["mean"].tolist() == pytest.approx((1 - sweep_means(found, "tcp", "share")["mean"]).tolist())
     plain = study()
@@ -134,7 +134,7 @@ def test_a_quantile_over_replications_has_an_interval_where_there_are_enough() -
     assert [ranks(n, 0.5) for n in (5, 6)] == [None, (1, 6)]
     values = np.random.default_rng(2).exponential(size=(400, 20))
     inside = [low <= math.log(2) <= high for _, low, high in (quantile_interval("x", one) for one in values)]
-    # The exact coverage is .9586; three standard deviations for 400 trials are .03.
+    # The exact coverage is 0.9586; for 400 trials, three standard deviations are 0.03.
     assert abs(np.mean(inside) - 0.9586) < 0.03
     few = study()
     with pytest.raises(ScenarioError, match=r"^throughput_bps: 2 replications are too few .*; needs at least 6$"):

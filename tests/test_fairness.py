@@ -1,4 +1,4 @@
-"""Fairness of flows with equal and with different demands."""
+"""Fairness among flows with equal or different demands."""
 
 import math
 
@@ -13,8 +13,8 @@ from longpipe.scenario.topology import as_graph
 
 
 def test_max_min_shares_over_several_links() -> None:
-    # Three users of one link get a third each; a flow over two links gets the smaller share, and leaves the rest to
-    # others.
+    # Three flows on one link get a third each; a flow over two links gets the smaller of two shares, and leaves the
+    # rest to others.
     routes = [(0, 1, 2), (1, 2), (2,), (0,)]
     assert max_min_shares([math.inf] * 4, [1, 1, 1], routes) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 2 / 3])
     assert max_min_shares([math.inf] * 3, [10, 4], [(0, 1), (0,), (1,)]) == pytest.approx([2, 8, 2])

@@ -1,4 +1,4 @@
-"""Output files are created only by this process, and never replace an input."""
+"""A process writes only output files that it has created, and never replaces an input."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`longpipe fit` of files without packets; all are of one path: 2 Mbit/s, 40 ms, a buffer of 12 packets."""
+"""Tests `longpipe fit` with files without packets, all from one path with 2 Mbit/s, 40 ms and a 12-packet buffer."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ def test_qlog_gives_the_rate_but_not_the_control() -> None:
 
 
 def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
-    """iperf3's first intervals fill the socket's buffer and would give 3.7 Mbit/s."""
+    """In iperf3's first intervals, the application fills the socket's buffer, which would give a rate of 3.7 Mbit/s."""
     found = fit_recorded(read(DATA / "iperf3.json.gz"))
     rate, base = found.estimates["rate"], found.estimates["base RTT"]
     assert rate["high"] is None

@@ -1,4 +1,4 @@
-"""`longpipe fit` over a path whose rate varies: the steps are those of the scenario whose capture is fitted."""
+"""Tests `longpipe fit` on a path with a time-varying rate: it finds the steps of the captured scenario."""
 
 import json
 from pathlib import Path
@@ -137,7 +137,7 @@ def test_noise_of_single_intervals_is_no_step() -> None:
 
 
 def test_a_rate_that_lasts_less_than_a_round_trip_is_no_step() -> None:
-    """ACKs that a machine held back for some milliseconds arrive in a burst afterwards."""
+    """ACKs that the machine delays for some milliseconds arrive in a burst afterwards."""
     constant = (1.6e7 * np.exp(np.random.default_rng(3).normal(0, 0.002, 4000))).tolist()
     burst = [*constant[:2000], *[rate * 1.1 for rate in constant[2000:2024]], *constant[2024:]]
     # 24 packets take 18 ms.

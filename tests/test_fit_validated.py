@@ -1,4 +1,4 @@
-"""`longpipe validate fit`: its random paths, files and verdicts."""
+"""`longpipe validate fit`: the random paths, the files and the verdicts."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def test_every_control_is_captured_on_the_first_paths_only() -> None:
     assert [run for run in SMALL.runs("path", 1) if run[1] == 0] == [("cubic", 0), ("bbr", 0), ("reno", 0)]
     assert SMALL.case("path", 0, "bbr")[0].capture
     assert not SMALL.case("path", 1, "bbr")[0].capture
-    # Further draws lose different packets.
+    # In further draws, different packets are lost.
     lossy = next(n for n in range(40) if len(Campaign().case("path", n)[0].lose) > 50)
     first, second = (Campaign().case("path", lossy, "bbr", one)[0].lose for one in (0, 1))
     assert first != second
@@ -87,7 +87,7 @@ def test_a_folder_of_another_seed_is_rejected(tmp_path: Path, monkeypatch: pytes
 
 
 def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 - the columns' types vary
-    """Returns a path of 15.14 Mbit/s, 100 ms and 50 packets with a perfect fit, and predictions; with changes."""
+    """Returns a path (15.14 Mbit/s, 100 ms, 50 packets), and a perfect fit with predictions, changed by `changes`."""
     path = {
         "kind": "path", "number": 0, "draw": 0, "rate": "15140000 bit/s", "round_trip": "100 ms", "buffer": 50,
         "discipline": "pfifo", "duration": "30 s", "loss": 0.0, "drops": 9, "windows": "10 20",
@@ -183,7 +183,7 @@ def test_a_maximum_that_is_no_time_is_rejected(most: str, said: str, tmp_path: P
 
 
 def with_losses(linux: list[float], **changes: Any) -> dict[str, FitCriterion]:  # noqa: ANN401 - the types vary
-    """Returns the verdicts on a path with random losses, where each of Linux's runs has one of these goodputs."""
+    """Returns the verdicts on a path with random losses, where Linux's runs have these goodputs."""
     runs, fits = rows(loss=0.001, loss_low=0.0005, loss_high=0.002, **changes)
     draws = [runs.assign(draw=draw, goodput_mbps=goodput) for draw, goodput in enumerate(linux)]
     found = judged(pd.concat(draws, ignore_index=True), fits)
@@ -203,9 +203,9 @@ def test_means_over_random_losses_need_several_runs_of_linux() -> None:
         # The predicted mean is 14.
         ([13.5, 13.6, 13.4], 0.1, (1, 0)),
         ([13.5, 13.6, 13.4], 0.6, (1, 1)),
-        # 8 % off; the interval of Linux's mean has 1 %.
+        # The prediction is 8 % off, and the interval of Linux's mean is 1 % wide.
         ([12.9, 13.0, 12.9, 13.0], 0.1, (0, 0)),
-        # Few runs that differ are no evidence against the prediction.
+        # A few runs that differ are no evidence against the prediction.
         ([12.0, 14.0], 0.1, (1, 1)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Flows that arrive and leave: resolved fields, errors, completion times, slowdowns, tables, pictures and stores."""
+"""Flows that arrive and leave: resolved fields, errors, completion times, slowdowns, tables, pictures, and storage."""
 
 from contextlib import closing
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_a_bad_file_of_sizes_is_rejected_with_its_line(tmp_path: Path) -> None:
 
 def test_means_of_sizes_agree_with_sums_and_integrals() -> None:
     assert FixedSizes(size="1001 B").means(500) == (1001, 3)
-    # The mean is the sum of trapezoids of DCTCP's figure.
+    # The mean is the sum of the trapezoids under the distribution in DCTCP's figure.
     size, segments = WebSearchSizes().means(1)
     assert size == pytest.approx(1_711_250)
     assert segments == pytest.approx(1_711_250.5)
@@ -156,12 +156,12 @@ def test_means_of_sizes_agree_with_sums_and_integrals() -> None:
 
 def test_a_load_is_the_share_of_the_slowest_link_with_headers() -> None:
     traffic = _scenario({"kind": "flow-arrivals", "load": 0.25, "sizes": {"kind": "fixed", "size": "1024 B"}})
-    # Two packets of 552 bytes every gap.
+    # Two packets of 552 bytes are sent per gap.
     assert traffic.resolve()["flows"][0]["traffic"]["arrivals"]["gap_ps"] == 2 * 552 * 8 * 10**12 // 2_500_000
 
 
 def test_lone_flows_have_a_slowdown_of_one(tmp_path: Path) -> None:
-    """All packets of each flow leave at once; each link may or may not be the slowest one so far."""
+    """All packets of a flow leave at once; any link may be the slowest one so far."""
     rates = {"access_rate": "100 Mbit/s", "trunk_rate": "10 Mbit/s", "trunk_delay": "3 ms", "return_rate": "1 Gbit/s"}
     sizes = (1, 511, 512, 513, 5120, 200_000)
     traffic = _file(tmp_path, "".join(f"{k},{size}\n" for k, size in enumerate(sizes)))
@@ -174,7 +174,7 @@ def test_lone_flows_have_a_slowdown_of_one(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def crowd() -> Result:
-    """Returns flows of two groups in competition with a greedy one."""
+    """Runs the flows of two groups in competition with a greedy flow."""
     fixed = {"kind": "flow-arrivals", "load": 0.1, "sizes": {"kind": "fixed", "size": "2 KB"}, "most_active": 2}
     group = [{"name": "bulk"}, {"name": "web", "traffic": {**PARETO, "load": 0.3}}, {"name": "small", "traffic": fixed}]
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": group}

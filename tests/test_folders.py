@@ -1,4 +1,4 @@
-"""Output folders of reproductions that several processes write simultaneously."""
+"""Output folders of reproductions, written simultaneously by several processes."""
 
 import json
 import signal
@@ -123,7 +123,7 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", script, str(lock), str(tmp_path / "in")])
     while not (tmp_path / "in").exists():
         time.sleep(0.01)
-    # A stopped process still holds the lock, a killed one does not.
+    # A stopped process still holds the lock, but a killed one does not.
     holder.send_signal(signal.SIGSTOP)
     assert taken(lock) is None
     holder.kill()

@@ -1,4 +1,4 @@
-"""Mutated files of every format, a sample of `make fuzz`: no reader hangs, and each error is one line."""
+"""Mutated files of every format (a sample of `make fuzz`): no reader hangs, and each error is one line long."""
 
 import random
 from pathlib import Path
@@ -12,7 +12,7 @@ from mutations import ALL, mutated
 from thorough import examples
 
 CASES = examples(50, 200)
-# The seed differs from that of `make fuzz`, to cover more files.
+# The seed differs from that of `make fuzz`, so that more files are covered.
 SEED = 2
 
 

@@ -22,12 +22,12 @@ EXPERIMENTS = [e for e in PAPER.experiments() if e.table]
 PUBLISHED = {
     tuple(row[name] for name in ("table", *PAPER.factors)): row for row in PAPER.published().to_dict("records")
 }
-# Ratio of the attainable payload with the actual segments to that with segments of 512 bytes.
+# Ratio of the attainable payload with the segments actually used to that with 512-byte segments.
 TAXES = (9180 / 193) / (512 / 12)
 
 
 class Given:
-    """Returns a study whose measurements equal the published numbers, with a little noise."""
+    """A study whose measurements equal the published numbers, plus a little noise."""
 
     def __init__(self) -> None:
         self.noise = np.random.default_rng(1)
@@ -50,7 +50,7 @@ class Given:
     def reproduction(self) -> Reproduction:
         plan = [(seed, e) for seed in (0, 1, 2, 3) for e in EXPERIMENTS]
         runs = pd.DataFrame([self.run(e, seed, replicated=seed > 0) for seed, e in plan])
-        # The other claims require runs without a published table.
+        # The other claims require runs for which no table was published.
         claims = [claim for claim in PAPER.claims if claim.published]
         judged = (judge(claim, runs[runs["replicated"]], PAPER.published().assign(seed=0)) for claim in claims)
         return Reproduction(PAPER, "reference", 3, 1.0, runs, table_rows(PAPER, runs), tuple(judged))

@@ -1,4 +1,4 @@
-"""Dumbbells with different flows, and links whose directions differ."""
+"""Dumbbells with groups of different flows, and links whose two directions differ."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_directions_of_a_trunk_have_their_own_rate_delay_and_buffer() -> None:
     there, back = links[8:10]
     assert (there["rate_bps"], back["rate_bps"]) == (50_000_000, 5_000_000)
     assert (there["delay_ps"], back["delay_ps"]) == (290 * 10**9, 300 * 10**9)
-    # Half of 50 Mbit/s times 590.02 ms, in packets of 552 bytes.
+    # The buffer is half of 50 Mbit/s times 590.02 ms, in packets of 552 bytes.
     assert (there["buffer"]["limit"], back["buffer"]["limit"]) == (3340, 50)
 
 

@@ -21,7 +21,7 @@ from longpipe.scenario.topology import MOST_PROBLEMS, Topology, as_graph
 from longpipe.store import Store, StoreError, checksums
 from longpipe.study import Study
 
-# Four times the size takes four times as long; with a search for each flow it would take sixteen times as long.
+# Four times the size takes four times as long; if each flow required a search, it would take sixteen times as long.
 TIMES = 4
 MOST_RATIO = 9.0
 FEW = 400
@@ -66,7 +66,7 @@ MEASURED = 3
 
 @dataclass
 class Times:
-    """CPU times by what was done."""
+    """CPU times by the name of the work."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class Times:
 
 
 def ratios(work: Callable[[int, Times], object]) -> dict[str, float]:
-    """Returns the CPU time of each part of the work for `TIMES * FEW` over that for `FEW`."""
+    """Returns, for each part of the work, the ratio of the CPU time for `TIMES * FEW` to that for `FEW`."""
     few, many = Times(), Times()
     for _ in range(MEASURED):
         work(FEW, few)
@@ -195,8 +195,8 @@ def with_outages(every: str) -> Scenario:
 
 
 def test_an_outage_takes_little_memory() -> None:
-    # As lists in a list, these took 144 bytes each, several times; now they take 16 bytes, and the text of about 24
-    # bytes exists three times.
+    # As nested lists, these rows would take 144 bytes each, several times over; they take 16 bytes each, and the text
+    # of about 24 bytes per row exists three times.
     def peak(every: str) -> tuple[int, int]:
         tracemalloc.start()
         found = with_outages(every)

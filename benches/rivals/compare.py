@@ -1,4 +1,4 @@
-"""Runs equal works in every simulator, interleaved."""
+"""Runs the same works in every simulator, interleaved."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ LOADED = {"longpipe": "Python and its libraries", "ns-2": "Tcl and its scripts",
 
 @dataclass(frozen=True)
 class Task:
-    """A work, in one mode of one simulator."""
+    """A work to run in one mode of one simulator."""
 
     simulator: str
     work: Work
@@ -32,7 +32,7 @@ def tasks(
     ns3_share: float,
     modes: Mapping[str, tuple[Mode, ...]] = MODES,
 ) -> list[Task]:
-    """Returns the tasks: every mode of every simulator on every work; ns-3 simulates a fraction of the time."""
+    """Returns the tasks: every work in every mode of every simulator; ns-3 simulates only a fraction of the time."""
     chosen = [WORKS[name] if duration_s is None else WORKS[name].lasting(duration_s) for name in works]
     share = {"ns-3": ns3_share}
     return [
@@ -44,7 +44,7 @@ def tasks(
 
 
 def interleaved(todo: list[Task], runs: int, told: Callable[[Task], None]) -> dict[Task, list[Run]]:
-    """Runs each task `runs` times, one after another, in reverse order every other round."""
+    """Runs all tasks in `runs` rounds, one after another; every other round is in reverse order."""
     done: dict[Task, list[Run]] = {task: [] for task in todo}
     for number in range(runs):
         for task in todo if number % 2 == 0 else reversed(todo):
@@ -54,7 +54,7 @@ def interleaved(todo: list[Task], runs: int, told: Callable[[Task], None]) -> di
 
 
 def records(done: Mapping[Task, list[Run]]) -> list[dict[str, Any]]:
-    """Returns a record per task with medians: seconds are user CPU, ratios are to longpipe in the same mode."""
+    """Returns a record of medians per task; seconds are user CPU time, and ratios are to longpipe in the same mode."""
     counts = {(task.work, task.mode): runs[0].delivered_packets for task, runs in done.items() if _ours(task)}
     written = []
     for task, runs in done.items():
@@ -91,7 +91,7 @@ def _ours(task: Task) -> bool:
 
 
 def show(found: list[dict[str, Any]], console: Console) -> None:
-    """Prints a table per work, the cost of cells, and what the numbers exclude."""
+    """Prints a table per work, the cost of cells, and a note on what the numbers exclude."""
     ours = {(row["work"], row["mode"]): row for row in found if row["simulator"] == "longpipe"}
     for name in dict.fromkeys(row["work"] for row in found):
         rows = [row for row in found if row["work"] == name]

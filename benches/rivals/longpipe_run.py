@@ -21,7 +21,7 @@ CLASSIC: dict[str, Any] = {
     "recovery": "sack",
     "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
 }
-# Policies of the trunk's queue and senders that differ from the defaults.
+# Policies of the trunk's queue, and senders, that differ from the defaults.
 POLICIES: dict[str, Any] = {
     "cells": "epd",
     "step-marking": {"kind": "step-marking", "threshold": 20},
@@ -35,7 +35,7 @@ Done = TypeVar("Done")
 
 
 def scenario(work: Work, mode: str) -> Scenario:
-    """Returns the work as a scenario of IP packets, with a queue or a control of that name, or of ATM cells.
+    """Returns the work as a scenario of IP packets, with the queue or control that the mode names, or of ATM cells.
 
     ATM cells use Early Packet Discard, which drops whole packets as a router does.
     """
@@ -112,7 +112,7 @@ def main() -> None:
     loaded_s, loaded_bytes = _user_s(), _peak_bytes()
     result, whole_s = _timed(lambda: simulate(scenario(work, mode)))
     peak_bytes = _peak_bytes()
-    # This only measures building and destroying the network, but a start must precede the end.
+    # This run measures only the time to build and destroy the network, but flows must start before the end.
     empty = scenario(work, mode).with_(start={"kind": "fixed"}, duration="1 us")
     _, read_s = _timed(lambda: scenario(work, mode))
     _, laid_s = _timed(lambda: simulate(empty))

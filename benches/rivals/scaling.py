@@ -1,4 +1,4 @@
-"""Measures packets per CPU second over the number of flows, the rate of the trunk and its delay."""
+"""Measures packets per CPU second as a function of the number of flows, and of the trunk's rate and delay."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def _work(flows: int, trunk_bps: int, delay_s: float) -> Work:
 
 
 def sweeps() -> tuple[Sweep, ...]:
-    """Returns the sweeps: column, label of the axis, and works."""
+    """Returns the sweeps: each has a column name, an axis label, and works."""
     flows = tuple((n, _work(n, 10_000_000_000, 0.01)) for n in (1, 15, 100, 1000, 10_000))
     rates = tuple((10**n, _work(20, 10**n, 0.01)) for n in range(7, 12))
     delays = tuple((delay, _work(20, 1_000_000_000, delay)) for delay in (0.0001, 0.001, 0.01, 0.1, 0.3))
@@ -66,8 +66,8 @@ def sweeps() -> tuple[Sweep, ...]:
 def measure(runs: int, told: Callable[[str], None]) -> pd.DataFrame:
     """Returns a row per point: sweep, value, simulator, mode, and medians.
 
-    packets_per_cpu_second counts the simulation only; layout_cpu_seconds is the time to build the network;
-    bytes_per_packet is the growth of memory per packet of the capacity of path and buffer.
+    packets_per_cpu_second covers only the simulation; layout_cpu_seconds is the time to build the network;
+    bytes_per_packet is the growth in memory per packet that the path and the buffer can hold.
     """
     names = [name for name in ("longpipe", "ns-2") if simulators.missing(name) is None]
     rows = []

@@ -1,4 +1,4 @@
-"""The simulators: requirements, and one run of a work."""
+"""The simulators: what they require, and how one run of a work is performed."""
 
 import json
 import os
@@ -19,7 +19,7 @@ NS3_MODULES: Final = (
 )  # fmt: skip
 PACKAGES: Final = ("ns2", "libns3-dev", "g++")
 LONGEST_S: Final = 3600
-# Minimum simulation time, because of the resolution of a program's user CPU time.
+# Resolution [s] of a program's user CPU time, which is the minimum time that a simulation counts as.
 RESOLUTION_S: Final = {"longpipe": 1e-4, "ns-2": 1e-2, "ns-3": 1e-4}
 
 Mode = str
@@ -32,7 +32,7 @@ KINDS: Final[dict[str, tuple[Mode, ...]]] = {
 
 
 class RivalError(Exception):
-    """Error of a simulator that cannot be run; the text is one line."""
+    """One-line error for a simulator that cannot be run."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Works that every simulator runs: flows over a dumbbell of drop-tail routers, unless a kind specifies otherwise."""
+"""Works that every simulator runs: flows over a dumbbell of drop-tail routers, unless a kind says otherwise."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,7 +25,7 @@ class Work:
 
     @property
     def window_packets(self) -> int:
-        """Receiver window: twice the capacity of path and buffer, so that it never limits."""
+        """Receiver window: twice the capacity of the path and the buffer, so that it is never the limit."""
         return 4 * max(self.buffer_packets, self.pipe_packets)
 
     @property
@@ -44,7 +44,7 @@ class Work:
         return replace(self, buffer_packets=10 * self.buffer_packets) if kind == "bbr" else self
 
     def lasting(self, duration_s: float) -> "Work":
-        """Returns the work with a different simulated time."""
+        """Returns the work with another simulated duration."""
         return replace(self, duration_s=duration_s)
 
     def arguments(self) -> list[str]:

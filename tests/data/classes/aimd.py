@@ -29,7 +29,7 @@ class Aimd(Control):
 
 
 class CompiledAimd(Control):
-    """AIMD in the form that Numba accepts."""
+    """AIMD in the form that Numba can compile."""
 
     state_fields = ("beta",)
 
