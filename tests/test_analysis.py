@@ -83,8 +83,7 @@ def test_checks_as_in_r() -> None:
 
 
 def test_checks_of_an_unreplicated_design_are_calibrated() -> None:
-    """In unreplicated designs, Breusch and Pagan's statistic exceeds the chi-squared quantile five times too often.
-    """
+    """In unreplicated designs, Breusch and Pagan's statistic exceeds the chi-squared quantile five times too often."""
     index = pd.MultiIndex.from_product([range(4), range(3), range(2)], names=["a", "b", "c"])
     rejected = 0
     for seed in range(100):
