@@ -90,7 +90,7 @@ def test_a_newer_store_is_rejected_with_both_versions(tmp_path: Path, *, readonl
     with pytest.raises(ScenarioError) as refused:
         Store(path, readonly=readonly)
     assert str(refused.value) == (
-        f"store: {path}: version 10, of longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 9"
+        f"store: {path}: version 10, by longpipe 4.2.0; this is longpipe {_core.__version__}, which reads versions 1 to 9"
     )
 
 

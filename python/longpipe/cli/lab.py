@@ -20,6 +20,7 @@ def lab(
     The page is a single file that can be copied anywhere; --print shows where it is. A scenario with a part that the
     page does not have, such as a time-varying path, is rejected.
     """
+    from longpipe.cli.safe import echo
     from longpipe.lab import address
     from longpipe.lab.beyond import modules
     from longpipe.scenario import Scenario
@@ -27,7 +28,7 @@ def lab(
     scenario = None if file is None else Scenario.from_toml(file)
     found = address(scenario, seed)
     for name in modules(scenario) if scenario is not None else ():
-        typer.echo(f"note: {name} is not in the address; open it in the page, before the run", err=True)
+        echo(f"note: {name} is not in the address; open it in the page, before the run", err=True)
     typer.echo(found, color=False)
     if not print_only:
         import webbrowser

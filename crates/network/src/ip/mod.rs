@@ -167,6 +167,10 @@ impl Medium for Ip {
             if self.wires[index].port.may_act_late() {
                 self.act_until(hosts, Link::new(index), hosts.clock.end);
             }
+            if !hosts.probe.is_idle() {
+                let waiting = self.wires[index].port.waiting_packets();
+                queued::report_waiting(&mut hosts.probe, Link::new(index), waiting, hosts.clock.end);
+            }
         }
     }
 

@@ -11,8 +11,8 @@ use crate::clock::Actor;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::{Link, OnWire, Options, Packet, NO_OPTIONS};
-use longpipe_events::Time;
+use crate::packets::{Circuit, Link, OnWire, Options, Packet, NO_OPTIONS};
+use longpipe_events::{Span, Time};
 
 impl Ip {
     /// Processes an arrival at a port with an egress queue, after all earlier actions there. Returns the arrival time
@@ -161,7 +161,24 @@ fn report_from<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQue
     queue
         .take_marks()
         .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
+    report_removed(&mut hosts.probe, link, queue);
     if !queue.drops().is_empty() {
         hosts.lose_all(link, &queue.drops().take());
+    }
+}
+
+/// Reports the packets that a router's egress queue has dropped after it had enqueued them.
+pub(super) fn report_removed<P: Probe>(probe: &mut P, link: Link, queue: &mut EgressQueue) {
+    let is_host = queue.is_host();
+    for removed in queue.take_removed().filter(|_| !is_host) {
+        probe.waited(link, removed.arrival, removed.time, removed.circuit);
+    }
+}
+
+/// Reports packets that wait at a router's port at the end of the run.
+pub(super) fn report_waiting<P: Probe>(probe: &mut P, link: Link, waiting: Vec<(Time, Circuit)>, end: Time) {
+    for (arrival, vc) in waiting {
+        // They still wait at the last sample.
+        probe.waited(link, arrival, end + Span(1), vc);
     }
 }

@@ -14,7 +14,7 @@ use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
 use crate::packets::queued_options::QueuedOptions;
-use crate::packets::{OnWire, Options, Packet};
+use crate::packets::{Circuit, OnWire, Options, Packet};
 use crate::policies::aqm::Aqm;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
@@ -222,6 +222,15 @@ impl Port {
             Port::ConstantRate(port) => Some(port.queue_mut()),
             Port::VariableRate(port) => Some(port.queue_mut()),
             Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+        }
+    }
+
+    /// Returns the arrival times and circuits of the packets of a router's port whose departure times are not known yet.
+    pub fn waiting_packets(&self) -> Vec<(Time, Circuit)> {
+        match self {
+            Port::ConstantRate(port) if !port.queue().is_host() => port.queue().waiting_packets(),
+            Port::VariableRate(port) if !port.queue().is_host() => port.waiting_packets(),
+            _ => vec![],
         }
     }
 

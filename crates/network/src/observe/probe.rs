@@ -60,6 +60,9 @@ pub trait Probe {
     }
     /// Reports an event of a sender.
     fn event(&mut self, _flow: Flow, _event: &SenderEvent) {}
+    /// Reports a packet that was in the queue of a router's port from `arrival` to `end`, and was dropped from it or
+    /// still waits at the end of the run.
+    fn waited(&mut self, _link: Link, _arrival: Time, _end: Time, _vc: Circuit) {}
     /// Reports the loss of a packet.
     fn dropped(&mut self, _dropped: &Dropped) {}
     /// Reports that a router's port marks a packet of a flow with CE (RFC 3168).
@@ -147,6 +150,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn event(&mut self, flow: Flow, event: &SenderEvent) {
         self.0.event(flow, event);
         self.1.event(flow, event);
+    }
+
+    fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
+        self.0.waited(link, arrival, end, vc);
+        self.1.waited(link, arrival, end, vc);
     }
 
     fn dropped(&mut self, dropped: &Dropped) {
@@ -263,6 +271,12 @@ impl<A: Probe> Probe for Option<A> {
     fn event(&mut self, flow: Flow, event: &SenderEvent) {
         if let Some(probe) = self {
             probe.event(flow, event);
+        }
+    }
+
+    fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
+        if let Some(probe) = self {
+            probe.waited(link, arrival, end, vc);
         }
     }
 

@@ -207,7 +207,7 @@ impl Recorder {
     fn hold(&mut self, slot: Slot, vc: Circuit) {
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.vc_queue) {
             let vc = self.circuit(vc);
-            self.vc_queues.admit(slot.link, arrival, slot.departure, vc.0);
+            self.vc_queues.add(slot.link, arrival, slot.departure, vc.0);
         }
     }
 
@@ -381,6 +381,13 @@ impl Probe for Recorder {
             delays.vc.put(vc.0);
             delays.bytes.put(contents().packet_bytes());
             delays.delay.put((slot.departure - arrival).0);
+        }
+    }
+
+    fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
+        if self.wanted.vc_queue {
+            let vc = self.circuit(vc);
+            self.vc_queues.add_waiting(link, arrival, end, vc.0);
         }
     }
 

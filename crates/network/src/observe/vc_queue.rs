@@ -3,21 +3,31 @@
 use crate::observe::recorder::{permute, sorted};
 use crate::packets::Link;
 use longpipe_events::memory::Growing;
-use longpipe_events::{Ring, Time};
+use longpipe_events::Time;
+use std::collections::BTreeMap;
 
-/// A copy of one port's queue that stores only departure times.
-#[derive(Clone, Debug, Default)]
-struct PortQueue {
-    /// Departure time of each queued cell, and the position of its VC in `vcs`.
-    cells: Ring<(Time, u32)>,
-    /// VCs that have had a cell queued at this port: the VC number, the number of queued cells, and the number of
-    /// queued cells at the last sample.
-    vcs: Vec<(u32, u32, u32)>,
-    /// Number of the next sample.
-    next: u64,
+/// VC of which a cell has been queued at a port.
+#[derive(Clone, Copy, Debug)]
+struct QueuedVc {
+    vc: u32,
+    /// Earliest arrival of a cell of the VC.
+    first: Time,
 }
 
-/// Samples of all ports. A row is stored only if the number of a VC's cells differs from that at the previous sample.
+/// Changes of one port's queue from sample to sample. Cells may be added in any order, because disciplines that do not
+/// serve cells in the order of arrival report them when they leave.
+#[derive(Clone, Debug, Default)]
+struct PortQueue {
+    /// Change of the number of queued cells at a sample: by the number of the sample and the position of the VC in `vcs`.
+    changes: BTreeMap<(u64, u32), i32>,
+    vcs: Vec<QueuedVc>,
+    /// Arrival time of the cell that was added last.
+    latest: Time,
+    /// Whether some cells were not added in the order of their arrival.
+    is_unordered: bool,
+}
+
+/// Samples of all ports. A row is stored only if the number of cells of a VC differs from the previous sample.
 #[derive(Clone, Debug, Default)]
 pub struct VcQueues {
     /// Sampling interval [ps].
@@ -29,7 +39,7 @@ pub struct VcQueues {
     pub port: Vec<u32>,
     /// Index of the VC.
     pub vc: Vec<u32>,
-    /// Number of the VC's cells in the queue.
+    /// Cells of the VC in the queue.
     pub held: Vec<u32>,
 }
 
@@ -43,53 +53,77 @@ impl VcQueues {
         }
     }
 
-    /// Records that a cell or packet was admitted to the queue of a port.
-    pub fn admit(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
-        self.sample(link, arrival);
+    /// Adds a cell or packet that is in the queue of a port from `arrival` until it leaves at `departure`.
+    pub fn add(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
         let port = &mut self.ports[link.index()];
-        // A linear search suffices, because few VCs cross a port that is traced per VC.
-        let position = port.vcs.iter().position(|known| known.0 == vc).unwrap_or_else(|| {
-            port.vcs.push((vc, 0, 0));
-            port.vcs.len() - 1
-        });
-        port.vcs[position].1 += 1;
-        port.cells.push((departure, position as u32));
+        port.is_unordered |= arrival < port.latest;
+        port.latest = arrival;
+        port.hold(self.interval, arrival, departure, vc);
     }
 
-    /// Takes the samples that remain until the end of the run, and sorts all rows by time and port.
+    /// Adds a packet that is in the queue of a port from `arrival` to `end`, when it is dropped or the run has ended.
+    pub fn add_waiting(&mut self, link: Link, arrival: Time, end: Time, vc: u32) {
+        let port = &mut self.ports[link.index()];
+        port.is_unordered = true;
+        port.hold(self.interval, arrival, end, vc);
+    }
+
+    /// Takes the samples up to the end of the run, and sorts all rows by time and port.
     pub fn finish(&mut self, end: Time) {
-        (0..self.ports.len()).for_each(|port| self.sample(Link::new(port), end));
+        for (index, port) in std::mem::take(&mut self.ports).into_iter().enumerate() {
+            let ranks = port.ranks();
+            let mut changes: Vec<_> = port.changes.into_iter().collect();
+            changes.sort_by_key(|&((sample, position), _)| (sample, ranks[position as usize]));
+            let mut held = vec![0; port.vcs.len()];
+            for ((sample, position), change) in changes {
+                let instant = sample * self.interval;
+                if change == 0 || instant > end.0 {
+                    continue;
+                }
+                let of_vc: &mut i32 = &mut held[position as usize];
+                *of_vc += change;
+                self.time.put(instant);
+                self.port.put(index as u32);
+                self.vc.put(port.vcs[position as usize].vc);
+                self.held.put(*of_vc as u32);
+            }
+        }
         let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0, 0));
         permute(&order, &mut self.time);
         permute(&order, &mut self.port);
         permute(&order, &mut self.vc);
         permute(&order, &mut self.held);
     }
+}
 
-    /// Takes the samples of a port up to `now`.
-    fn sample(&mut self, link: Link, now: Time) {
-        let port = &mut self.ports[link.index()];
-        while port.next * self.interval <= now.0 {
-            let instant = port.next * self.interval;
-            while let Some(&(_, position)) = port.cells.first().filter(|(departure, _)| departure.0 <= instant) {
-                port.vcs[position as usize].1 -= 1;
-                port.cells.pop();
-            }
-            for (vc, held, sampled) in &mut port.vcs {
-                if held != sampled {
-                    *sampled = *held;
-                    self.time.put(instant);
-                    self.port.put(link.0);
-                    self.vc.put(*vc);
-                    self.held.put(*held);
-                }
-            }
-            port.next = if port.cells.is_empty() {
-                now.0 / self.interval + 1
-            } else {
-                port.next + 1
-            };
+impl PortQueue {
+    /// Counts a cell at the samples after `arrival` and before `end`.
+    fn hold(&mut self, interval: u64, arrival: Time, end: Time, vc: u32) {
+        // A linear search suffices, because few VCs cross a port that is traced per VC.
+        let position = self.vcs.iter().position(|known| known.vc == vc).unwrap_or_else(|| {
+            self.vcs.push(QueuedVc { vc, first: arrival });
+            self.vcs.len() - 1
+        });
+        let known = &mut self.vcs[position];
+        known.first = known.first.min(arrival);
+        let (first, last) = (arrival.0 / interval + 1, end.0.div_ceil(interval));
+        if first < last {
+            *self.changes.entry((first, position as u32)).or_default() += 1;
+            *self.changes.entry((last, position as u32)).or_default() -= 1;
         }
+    }
+
+    /// Returns for each VC its rank in the order of first arrivals.
+    fn ranks(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.vcs.len()).collect();
+        if self.is_unordered {
+            order.sort_by_key(|&position| (self.vcs[position].first, self.vcs[position].vc));
+        }
+        let mut ranks = vec![0; order.len()];
+        for (rank, position) in order.into_iter().enumerate() {
+            ranks[position] = rank;
+        }
+        ranks
     }
 }
 
@@ -101,12 +135,32 @@ mod tests {
     fn a_sample_counts_the_cells_in_the_queue() {
         let mut queues = VcQueues::new(10, 1);
         for (arrival, departure, vc) in [(1, 5, 0), (2, 12, 0), (3, 14, 2), (12, 22, 2), (45, 50, 0)] {
-            queues.admit(Link(0), Time(arrival), Time(departure), vc);
+            queues.add(Link(0), Time(arrival), Time(departure), vc);
         }
         queues.finish(Time(60));
         let rows: Vec<(u64, u32, u32)> = (0..queues.time.len())
             .map(|row| (queues.time[row], queues.vc[row], queues.held[row]))
             .collect();
         assert_eq!(rows, [(10, 0, 1), (10, 2, 1), (20, 0, 0), (30, 2, 0)]);
+    }
+
+    #[test]
+    fn the_order_in_which_cells_are_added_does_not_matter() {
+        let cells = [(1, 25, 0), (2, 12, 1), (3, 45, 0), (4, 33, 1)];
+        let sampled = |order: [usize; 4]| {
+            let mut queues = VcQueues::new(10, 1);
+            for (arrival, departure, vc) in order.map(|index| cells[index]) {
+                queues.add(Link(0), Time(arrival), Time(departure), vc);
+            }
+            queues.finish(Time(40));
+            let mut rows: Vec<_> = (0..queues.time.len())
+                .map(|row| (queues.time[row], queues.vc[row], queues.held[row]))
+                .collect();
+            rows.sort_unstable();
+            rows
+        };
+        let rows = [(10, 0, 2), (10, 1, 2), (20, 1, 1), (30, 0, 1), (40, 1, 0)];
+        assert_eq!(sampled([0, 1, 2, 3]), rows);
+        assert_eq!(sampled([3, 1, 2, 0]), rows);
     }
 }

@@ -54,6 +54,11 @@ impl QueuedPacket {
         }
     }
 
+    /// Returns the arrival time and circuit of the packet.
+    pub fn entry(&self) -> (Time, Circuit) {
+        (self.arrival, self.packet.vc())
+    }
+
     /// Returns the packet's TCP options, which may be empty.
     #[inline]
     pub fn options(&self) -> Options {
@@ -124,6 +129,23 @@ pub(crate) struct Batch {
     pub line_bytes: u64,
 }
 
+/// A packet that left the queue without being transmitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removed {
+    /// Time at which the packet was enqueued.
+    pub arrival: Time,
+    /// Time at which it was dropped.
+    pub time: Time,
+    pub circuit: Circuit,
+}
+
+impl Removed {
+    fn new(packet: &QueuedPacket, time: Time) -> Removed {
+        let (arrival, circuit) = packet.entry();
+        Removed { arrival, time, circuit }
+    }
+}
+
 /// Formation of batches.
 #[derive(Clone, Debug)]
 struct Batches {
@@ -168,6 +190,8 @@ pub(crate) struct EgressQueue {
     drops: Drops,
     /// Times and flows of packets marked at this port that the engine has not reported yet.
     marks: Vec<(Time, Flow)>,
+    /// Packets dropped from the queue that the engine has not reported yet.
+    removed: Vec<Removed>,
 }
 
 impl EgressQueue {
@@ -213,6 +237,7 @@ impl EgressQueue {
             packet_time: 0,
             drops: Drops::default(),
             marks: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
@@ -226,6 +251,22 @@ impl EgressQueue {
     #[inline]
     pub fn take_marks(&mut self) -> impl Iterator<Item = (Time, Flow)> + '_ {
         self.marks.drain(..)
+    }
+
+    /// Removes and returns the packets that were dropped from the queue.
+    #[inline]
+    pub fn take_removed(&mut self) -> impl Iterator<Item = Removed> + '_ {
+        self.removed.drain(..)
+    }
+
+    /// Returns the arrival times and circuits of the packets that wait.
+    pub fn waiting_packets(&self) -> Vec<(Time, Circuit)> {
+        let carried = self.batches.as_ref().and_then(|batches| batches.carried.as_ref());
+        let mut waiting: Vec<_> = carried.map(QueuedPacket::entry).into_iter().collect();
+        self.disc
+            .clone()
+            .purge(Time::ZERO, |packet| waiting.push(packet.entry()));
+        waiting
     }
 
     /// Returns whether there are lost or marked packets that the engine has not reported yet.
@@ -476,12 +517,13 @@ impl EgressQueue {
         self.waiting.0 += 1;
         self.waiting.1 += packet.bytes();
         let (report, drops, packet_time) = (&mut self.report, &mut self.drops, &mut self.packet_time);
-        let waiting = &mut self.waiting;
+        let (waiting, removed) = (&mut self.waiting, &mut self.removed);
         let marked = self.disc.enqueue(&port, packet, |dropped, cause| {
             count_out(waiting, &dropped);
             count_drop(report, &dropped, cause);
             count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
+            removed.push(Removed::new(&dropped, now));
         });
         debug_assert_eq!(self.waiting, self.disc.backlog());
         if marked {
@@ -555,12 +597,13 @@ impl EgressQueue {
     #[inline(always)]
     fn dequeue(&mut self, now: Time) -> Option<QueuedPacket> {
         let (report, drops, packet_time) = (&mut self.report, &mut self.drops, &mut self.packet_time);
-        let waiting = &mut self.waiting;
+        let (waiting, removed) = (&mut self.waiting, &mut self.removed);
         let next = self.disc.dequeue(now, |dropped, cause| {
             count_out(waiting, &dropped);
             count_drop(report, &dropped, cause);
             count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
+            removed.push(Removed::new(&dropped, now));
         });
         let next = next?;
         count_out(&mut self.waiting, &next);
@@ -591,25 +634,31 @@ impl EgressQueue {
     }
 
     /// Drops the packets in transmission because of an outage.
-    pub fn drop_in_service<'a>(&mut self, now: Time, packets: impl IntoIterator<Item = &'a Packet>) {
+    pub fn drop_in_service<'a>(&mut self, now: Time, packets: impl IntoIterator<Item = &'a QueuedPacket>) {
         count_exits(&mut self.packet_time, self.in_service.0, now);
         self.in_service = (0, 0);
         self.emptied = now;
-        packets.into_iter().for_each(|packet| self.count_outage(now, packet));
+        packets.into_iter().for_each(|queued| self.remove(now, queued));
     }
 
     /// Drops all waiting packets because of an outage.
     pub fn purge(&mut self, now: Time) {
         let mut dropped = vec![];
         let carried = self.batches.as_mut().and_then(|batches| batches.carried.take());
-        dropped.extend(carried.map(|carried| carried.packet));
-        self.disc.purge(now, |packet| dropped.push(packet.packet));
+        dropped.extend(carried);
+        self.disc.purge(now, |packet| dropped.push(packet));
         self.waiting = (0, 0);
         count_exits(&mut self.packet_time, dropped.len() as u64, now);
         if !dropped.is_empty() {
             self.emptied = now;
         }
-        dropped.iter().for_each(|packet| self.count_outage(now, packet));
+        dropped.iter().for_each(|queued| self.remove(now, queued));
+    }
+
+    /// Drops a packet of this port because of an outage.
+    fn remove(&mut self, now: Time, queued: &QueuedPacket) {
+        self.count_outage(now, &queued.packet);
+        self.removed.push(Removed::new(queued, now));
     }
 
     fn count_outage(&mut self, now: Time, packet: &Packet) {

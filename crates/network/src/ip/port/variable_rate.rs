@@ -25,7 +25,7 @@ use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::drops::DropCause;
 use crate::ip::report::{PacketReport, TimeVaryingReport};
-use crate::packets::{Options, Packet};
+use crate::packets::{Circuit, Options, Packet};
 use crate::time_varying::{Passage, Service, TimeVaryingLink};
 use longpipe_events::{Ring, Time};
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ enum TransmitterState {
     /// A transmission ends at this time.
     Transmitting(Time),
     /// An outage drops the packet or batch in transmission at this time.
-    Interrupted(Time, Vec<Packet>),
+    Interrupted(Time, Vec<QueuedPacket>),
 }
 
 /// A packet that an outage will lose on the wire.
@@ -89,6 +89,21 @@ impl VariableRatePort {
     /// Returns the queue.
     pub fn queue(&self) -> &EgressQueue {
         &self.queue
+    }
+
+    /// Returns the arrival times and circuits of the packets whose departure times are not known yet.
+    pub fn waiting_packets(&self) -> Vec<(Time, Circuit)> {
+        let mut waiting = self.queue.waiting_packets();
+        match &self.state {
+            TransmitterState::Shaped(_, held) => waiting.push(held.entry()),
+            TransmitterState::Releasing(_, rest) => waiting.extend(rest.iter().map(QueuedPacket::entry)),
+            TransmitterState::Interrupted(_, lost) => waiting.extend(lost.iter().map(QueuedPacket::entry)),
+            TransmitterState::Idle
+            | TransmitterState::Waiting(_)
+            | TransmitterState::Held(_)
+            | TransmitterState::Transmitting(_) => {}
+        }
+        waiting
     }
 
     /// Returns the queue, so that its drops and marks can be collected.
@@ -137,7 +152,7 @@ impl VariableRatePort {
             }
             _ => {
                 if let TransmitterState::Shaped(_, held) = &self.state {
-                    self.queue.drop_in_service(now, [&held.packet]);
+                    self.queue.drop_in_service(now, [&**held]);
                 }
                 self.purge(now);
                 if let TransmitterState::Waiting(_) | TransmitterState::Held(_) | TransmitterState::Shaped(..) =
@@ -241,7 +256,7 @@ impl VariableRatePort {
     fn transmit(&mut self, line: &mut Line, now: Time, queued: QueuedPacket) -> Option<StartedTransmission> {
         let service = self.transmitter.transmit(u64::from(queued.packet.bytes()));
         if let Some(at) = self.transmitter.interrupted(service) {
-            self.state = TransmitterState::Interrupted(at, vec![queued.packet]);
+            self.state = TransmitterState::Interrupted(at, vec![queued]);
             return None;
         }
         self.state = TransmitterState::Transmitting(service.ends);
@@ -257,7 +272,7 @@ impl VariableRatePort {
         }
         let service = self.transmitter.transmit(batch.line_bytes);
         self.state = match self.transmitter.interrupted(service) {
-            Some(at) => TransmitterState::Interrupted(at, batch.packets.iter().map(|queued| queued.packet).collect()),
+            Some(at) => TransmitterState::Interrupted(at, batch.packets.into()),
             None => TransmitterState::Releasing(service, batch.packets),
         };
     }
@@ -325,7 +340,7 @@ impl VariableRatePort {
         let (packets, bytes) = self.queue.backlog();
         match &self.state {
             TransmitterState::Shaped(_, held) => (packets + 1, bytes + u64::from(held.packet.bytes())),
-            TransmitterState::Releasing(_, rest) => sum((packets, bytes), rest.iter().map(|queued| &queued.packet)),
+            TransmitterState::Releasing(_, rest) => sum((packets, bytes), rest),
             TransmitterState::Interrupted(_, lost) => sum((packets, bytes), lost),
             TransmitterState::Idle
             | TransmitterState::Waiting(_)
@@ -379,8 +394,8 @@ impl VariableRatePort {
 }
 
 /// Adds packets and their bytes to a sum.
-fn sum<'a>(to: (u64, u64), packets: impl IntoIterator<Item = &'a Packet>) -> (u64, u64) {
-    let add = |(count, bytes), packet: &Packet| (count + 1, bytes + u64::from(packet.bytes()));
+fn sum<'a>(to: (u64, u64), packets: impl IntoIterator<Item = &'a QueuedPacket>) -> (u64, u64) {
+    let add = |(count, bytes), queued: &QueuedPacket| (count + 1, bytes + u64::from(queued.packet.bytes()));
     packets.into_iter().fold(to, add)
 }
 

@@ -6,7 +6,7 @@ use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::{Link, Options, Packet};
+use crate::packets::{Circuit, Link, Options, Packet};
 use crate::time_varying::Service;
 use longpipe_events::{Time, PS_PER_SECOND};
 use std::collections::VecDeque;
@@ -130,11 +130,8 @@ impl DiscPort {
         if in_service {
             interrupted = true;
             match &self.state {
-                State::Transmitting(packet, _) => self.queue.drop_in_service(now, [&packet.packet]),
-                State::Batch(packets, _) => {
-                    let packets = packets.iter().map(|queued| &queued.packet);
-                    self.queue.drop_in_service(now, packets);
-                }
+                State::Transmitting(packet, _) => self.queue.drop_in_service(now, [packet]),
+                State::Batch(packets, _) => self.queue.drop_in_service(now, packets),
                 State::Idle | State::Ready(_) | State::Held(_) | State::Shaped(..) => interrupted = false,
             }
         }
@@ -144,7 +141,7 @@ impl DiscPort {
         }
         if waiting {
             if let State::Shaped(_, held) = &self.state {
-                self.queue.drop_in_service(now, [&held.packet]);
+                self.queue.drop_in_service(now, [held]);
             }
             self.queue.purge(now);
             if let State::Ready(_) | State::Held(_) | State::Shaped(..) = self.state {
@@ -230,6 +227,23 @@ impl DiscPort {
         Time(self.free.0)
     }
 
+    /// Returns the arrival times and circuits of the packets of a router's port that `watch_in_service` does not report.
+    pub fn waiting_packets(&self, variation: Option<&Variation>) -> Vec<(Time, Circuit)> {
+        if self.queue.is_host() {
+            return vec![];
+        }
+        let mut waiting = self.queue.waiting_packets();
+        match &self.state {
+            State::Shaped(_, held) => waiting.push(held.entry()),
+            State::Transmitting(queued, service) if is_interrupted(variation, service) => waiting.push(queued.entry()),
+            State::Batch(packets, service) if is_interrupted(variation, service) => {
+                waiting.extend(packets.iter().map(QueuedPacket::entry));
+            }
+            State::Idle | State::Ready(_) | State::Held(_) | State::Transmitting(..) | State::Batch(..) => {}
+        }
+        waiting
+    }
+
     /// Reports to a probe the packets that are in transmission at the end of the run: their departure times are known,
     /// although their departure events are not processed.
     pub fn watch_in_service<P: Probe>(&self, variation: Option<&Variation>, probe: &mut P, link: Link) {
@@ -238,7 +252,7 @@ impl DiscPort {
             State::Batch(packets, service) => (packets.iter().collect(), service),
             State::Idle | State::Ready(_) | State::Held(_) | State::Shaped(..) => return,
         };
-        if variation.is_some_and(|variation| variation.motion.clone().interrupted(*service).is_some()) {
+        if is_interrupted(variation, service) {
             return;
         }
         for queued in packets {
@@ -264,4 +278,9 @@ impl DiscPort {
         }
         report
     }
+}
+
+/// Returns whether an outage will interrupt a transmission.
+fn is_interrupted(variation: Option<&Variation>, service: &Service) -> bool {
+    variation.is_some_and(|variation| variation.motion.clone().interrupted(*service).is_some())
 }

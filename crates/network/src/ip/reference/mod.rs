@@ -11,6 +11,7 @@ mod horizon;
 mod port;
 
 use super::port::egress_queue::EgressQueue;
+use super::queued;
 use super::report::PacketReport;
 use crate::clock::{TIMER, UNKNOWN};
 use crate::drops::{report_external, DropCause};
@@ -279,7 +280,15 @@ impl Medium for Reference {
             let link = Link::new(index);
             if let Some(disc_port) = &self.disc_ports[index] {
                 disc_port.watch_in_service(port.motion.as_ref(), &mut hosts.probe, link);
+                let waiting = disc_port.waiting_packets(port.motion.as_ref());
+                queued::report_waiting(&mut hosts.probe, link, waiting, hosts.clock.end);
             }
+            queued::report_waiting(
+                &mut hosts.probe,
+                link,
+                port.waiting_packets(hosts.clock.end),
+                hosts.clock.end,
+            );
             for (departure, waiting) in port.departures(hosts.clock.end) {
                 let arrived = (!port.is_host()).then_some(waiting.arrival);
                 let (packet, options) = (waiting.packet, &waiting.options);
@@ -307,12 +316,16 @@ impl Reference {
                 queue
                     .take_marks()
                     .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
+                queued::report_removed(&mut hosts.probe, link, queue);
                 queue.drops().take()
             }
             None => Vec::new(),
         };
         // The link's bit errors are recorded in `ports`, even if the link has a `DiscPort`.
         lost.append(&mut self.ports[link.index()].drops.take());
+        for removed in self.ports[link.index()].take_removed() {
+            hosts.probe.waited(link, removed.arrival, removed.time, removed.circuit);
+        }
         if lost.is_empty() {
             return;
         }

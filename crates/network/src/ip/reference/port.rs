@@ -7,6 +7,7 @@ use crate::conditioners::Policers;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
+use crate::ip::port::egress_queue::Removed;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::packets::Circuit;
@@ -79,6 +80,8 @@ pub(super) struct ReferencePort {
     changed: Time,
     /// Packets lost at this port, until the engine collects them.
     pub drops: Drops,
+    /// Packets dropped from the queue that have not been reported yet.
+    removed: Vec<Removed>,
 }
 
 impl ReferencePort {
@@ -121,6 +124,7 @@ impl ReferencePort {
             packet_time: 0,
             changed: Time::ZERO,
             drops: Drops::default(),
+            removed: vec![],
         }
     }
 
@@ -296,13 +300,33 @@ impl ReferencePort {
         }
     }
 
-    /// Returns the departure times of the packets held at the `end` of the run, except for packets that an outage will
-    /// drop. If departure times are not known at enqueue (because of conditioners, or because AQM precedes a
-    /// transmitter that may vary), only the packet in transmission is included.
-    pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
+    /// Returns whether the departure times of packets are known at enqueue. They are not after conditioners, or if AQM
+    /// precedes a transmitter that may vary.
+    fn knows_departures(&self) -> bool {
         let behind = self.motion.is_some() || self.host;
-        let certain = !self.is_conditioned && (self.aqm.is_none() || !behind);
-        let count = if certain {
+        !self.is_conditioned && (self.aqm.is_none() || !behind)
+    }
+
+    /// Returns the arrival times and circuits of the packets of a router's port that `departures` omits because their
+    /// departures are not known.
+    pub fn waiting_packets(&self, end: Time) -> Vec<(Time, Circuit)> {
+        if self.host || self.knows_departures() {
+            return vec![];
+        }
+        let known = self.departures(end).count();
+        let waiting = self.queue.iter().skip(known);
+        waiting.map(|one| (one.arrival, one.packet.vc())).collect()
+    }
+
+    /// Removes and returns the packets of a router's port with unknown departures that an outage has dropped.
+    pub fn take_removed(&mut self) -> Vec<Removed> {
+        std::mem::take(&mut self.removed)
+    }
+
+    /// Returns the departure times of the packets held at the `end` of the run, except for packets that an outage will
+    /// drop. If departures are not known at enqueue, only the packet in transmission is included.
+    pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
+        let count = if self.knows_departures() {
             self.queue.len()
         } else {
             usize::from(self.has_begun(end))

@@ -2,6 +2,7 @@
 
 use super::{PacketAtPort, ReferencePort};
 use crate::drops::DropCause;
+use crate::ip::port::egress_queue::Removed;
 use crate::ip::report::{PacketReport, TimeVaryingReport};
 use crate::packets::Packet;
 use crate::time_varying::{Passage, Service, TimeVaryingLink, TransmissionOutcome};
@@ -140,6 +141,13 @@ impl ReferencePort {
             self.release(one);
             self.report.bytes_lost += u64::from(one.packet.bytes());
             self.drops.note(now, &one.packet, DropCause::Outage);
+            if !(self.host || self.knows_departures()) {
+                self.removed.push(Removed {
+                    arrival: one.arrival,
+                    time: now,
+                    circuit: one.packet.vc(),
+                });
+            }
         }
         next
     }
