@@ -36,15 +36,15 @@ WIRE_BYTES: Final = PACKET_BYTES - ETHERNET_BYTES
 FASTEST: Final = "10 Tbit/s"
 # Runs of BBR, whose phase is random.
 DRAWS: Final = 3
-# Cases whose drops differ by more than 15 %: Linux loses 61 packets. From the 41st segment on, longpipe acknowledges
-# every second one.
+# Cases whose drops differ by more than 15 %. Linux loses 61 packets; from the 41st segment on, longpipe's receiver
+# acknowledges every second one.
 SHAPED_BEYOND: Final = {2: 51}
-# Cases in which longpipe detects the policer at another time [s]; the cause is not known.
+# Cases in which longpipe detects the policer at a different time, with the difference [s]; the cause is not known.
 POLICED_AT: Final = {4: -0.2}
-# Cases whose bandwidth differs by more than .5 %: in case 2 because it is measured over rounds whose phase is random, in
-# case 4 because the policer is detected at another time.
+# Cases whose bandwidth differs by more than 0.5 %: in case 2 because it is measured over rounds whose phase is random,
+# in case 4 because the policer is detected at another time.
 POLICED_BEYOND: Final = {2: 0.0064, 4: 0.0606}
-# Minimum duration of a constant bandwidth [s].
+# Minimum duration [s] for which the bandwidth must be constant.
 LEAST_S: Final = 0.9
 # The tc arguments of each case as fields of longpipe.
 FIELDS: Final = {
@@ -60,7 +60,7 @@ FIELDS: Final = {
 
 
 def conditioned(rows: pd.DataFrame, folder: Path, conditioner: dict[str, Any], **changes: object) -> Result:
-    """Sends the datagrams of a table through a conditioner of a fast, short line."""
+    """Sends a table's datagrams through a conditioner at a fast, short link."""
     file = folder / "datagrams.csv"
     times = [f"{at} ns" for at in rows["sent_ns"]]
     pd.DataFrame({"time": times, "bytes": rows["bytes"] - HEADERS_BYTES}).to_csv(file, index=False)
@@ -94,7 +94,7 @@ def test_a_policer_drops_the_datagrams_that_tc_police_drops(case: DatagramCase, 
     dropped = (result.traces["drops"]["time_s"] * 1e9 // 64).astype(int)
     linux = rows[rows["arrived_ns"] < 0]["sent_ns"] // 64
     assert len(linux) > 0.1 * len(rows)
-    # If tokens just suffice, a nanosecond determines whether a packet passes.
+    # If the tokens are just sufficient, a nanosecond determines whether a packet passes.
     assert len(set(dropped) ^ set(linux)) <= 0.02 * len(linux)
 
 
@@ -129,7 +129,7 @@ def test_over_policed_paths_tcp_loses_what_it_loses_in_linux(number: int) -> Non
 
 
 def words(text: str) -> dict[str, str]:
-    """Returns the settings of a policer or token bucket filter by name, with longpipe's field names."""
+    """Returns the settings of a policer or token bucket filter, by longpipe's field names."""
     parts = text.split()
     found = dict(zip(parts[::2], parts[1::2], strict=True))
     return found | {"rate": found["rate"].replace("mbit", " Mbit/s")}
@@ -137,9 +137,9 @@ def words(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", range(len(SHAPED_TCP)))
 def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int) -> None:
-    """Drops agree within 15 %, goodput within 3 %.
+    """Drops agree within 15 %, and goodput within 3 %.
 
-    Linux counts Ethernet's header, so that the filter's rate is lower in IP bytes.
+    Linux counts the Ethernet header, so the filter's rate is lower in terms of IP bytes.
     """
     case, linux = SHAPED_TCP[number], SHAPED_PATHS.iloc[number]
     assert linux["shape"] == case.shape
@@ -150,7 +150,7 @@ def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int)
         "rate": f"{int(RATE.parse(told['rate']) * ip)} bit/s",
         "burst": f"{round(int(told['burst']) * ip)} B",
     }
-    # A burst that the filter lets pass does not wait for the line.
+    # The links are fast, so that a burst that the filter lets pass does not wait for them.
     fast = {"network.trunk_rate": FASTEST, "network.access_rate": FASTEST}
     changes = {**fast, "network.conditioners": [shaper], "switch.buffer": f"{round(int(told['limit']) * ip)} B"}
     end = seconds(case.duration)
@@ -163,7 +163,7 @@ def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int)
 
 
 def lost(result: Result, cause: str) -> int:
-    """Returns the number of packets that the trunk lost for this cause."""
+    """Returns the number of packets that the trunk lost for the given cause."""
     return int(result.ports.set_index("port")[f"packets_lost_{cause}"]["switch1->switch2"])
 
 
@@ -179,7 +179,7 @@ def policed(times: np.ndarray[Any, Any], bandwidths: np.ndarray[Any, Any], most:
 
 @pytest.mark.parametrize("number", range(len(POLICED_BBR_CASES)))
 def test_bbr_detects_a_policer_where_linux_s_does(number: int) -> None:
-    """Compares the first time at which the bandwidth is that of the policer for 48 rounds (lt_bw), and this bandwidth."""
+    """Compares the first time at which BBR uses the policer's bandwidth for 48 rounds (lt_bw), and this bandwidth."""
     case, linux = POLICED_BBR_CASES[number], POLICED_BBR[POLICED_BBR["case"] == number]
     told = words(case.police)
     policer = {"kind": "policer", "rate": told["rate"], "burst": f"{told['burst']} B"}

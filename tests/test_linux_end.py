@@ -25,7 +25,7 @@ from thorough import THOROUGH
 LACKING = linux_kernel.problem()
 kernel = pytest.mark.skipif(LACKING is not None, reason=f"user-mode Linux: {LACKING}")
 TABLES = Path(__file__).parent / "data" / "linux"
-# Rate in terms of IP packets [bit/s] of 10 Mbit/s for packets with Ethernet headers, as in tests/data/linux.
+# Rate [bit/s] of IP packets that corresponds to 10 Mbit/s of packets with Ethernet headers, as in tests/data/linux.
 WIRE_BPS = 10_000_000 * 1500 / 1514
 
 
@@ -35,7 +35,7 @@ def path(traffic: dict[str, Any], duration: str = "3 s", buffer: str = "101 pack
         "kind": "dumbbell",
         "sources": 1,
         "trunk_rate": f"{WIRE_BPS:.0f} bit/s",
-        # Two other links take 5 us each.
+        # Each of the two other links has a delay of 5 us.
         "trunk_delay": "49.99 ms",
         "access_rate": "1 Gbit/s",
         "access_delay": "5 us",
@@ -78,7 +78,7 @@ def test_a_run_has_the_same_bits_each_time_and_observing_it_changes_none() -> No
     assert first.state_hash == second.state_hash
     assert first.stacks.equals(second.stacks)
     windows = second.traces["cwnd"]
-    # Every 100 ms; the window of BBR in Startup exceeds the initial ten segments of 1448 bytes.
+    # Samples are 100 ms apart; in Startup, BBR's window exceeds the initial ten segments of 1448 bytes.
     assert windows.cwnd_bytes.max() > 14_480
     assert guests() == []
 
@@ -87,10 +87,10 @@ def test_a_run_has_the_same_bits_each_time_and_observing_it_changes_none() -> No
 def test_a_transfer_takes_as_long_as_its_path_says() -> None:
     result = simulate(path({"size": "2 MB"}, buffer="unlimited"))
     found, row = state(result), counted(result)
-    # A SYN of 60 bytes and its answer, over two links of 1 Gbit/s and one of the trunk's rate in each direction.
+    # A 60-byte SYN and its answer, each over two 1 Gbit/s links and one link with the trunk's rate.
     round_trip_s = 2 * (0.05 + 60 * 8 * (2 / 1e9 + 1 / WIRE_BPS))
     assert found["handshake_s"] == pytest.approx(round_trip_s, abs=2e-6)
-    # The receiver sends its last ACK without data, and the sender measures in microseconds.
+    # The receiver's last ACK has no data, and the sender measures in microseconds.
     assert found["min_rtt_s"] == pytest.approx(round_trip_s, abs=2e-3)
     assert (found["mtu_bytes"], found["closed"], found["timeouts"]) == (1448, "", 0)
     assert row["delivered_bytes"] == 2_000_000
@@ -98,7 +98,7 @@ def test_a_transfer_takes_as_long_as_its_path_says() -> None:
     assert row["sent_segments"] == -(-2_000_000 // 1448)
     assert row["retransmitted_segments"] == 0
     least_s = 1.5 * round_trip_s + 2_000_000 / 1448 * 1500 * 8 / WIRE_BPS
-    # The window needs some round trips to fill the path.
+    # The window needs several round trips to fill the path.
     assert least_s < row["completion_s"] < least_s + 6 * round_trip_s
 
 
@@ -122,7 +122,7 @@ def test_marks_reach_linux(congestion: str, ecn: bool) -> None:
     assert port["packets_marked"] > 0
     assert port["packets_lost_aqm"] == 0
     assert counted(result)["retransmitted_segments"] == 0
-    # Without reductions the window would fill the buffer of 1000 packets.
+    # Without reductions, the window would fill the buffer of 1000 packets.
     assert state(result)["cwnd_bytes"] < 500 * 1448
 
 
@@ -162,7 +162,7 @@ def test_a_connection_that_cannot_be_made_is_reported() -> None:
     assert line.endswith("Connection timed out")
 
 
-# Control: the queue is longpipe's, and everything else is that of the tables.
+# Controls: the queue is longpipe's, and everything else is as in Linux's tables.
 
 
 def tabled(control: str, duration: str) -> Result:
@@ -185,7 +185,7 @@ def test_vegas_loses_the_packets_at_the_start_that_it_loses_over_its_own_queue()
 @kernel
 @pytest.mark.parametrize("control", list(ROWS.index) if THOROUGH else [])
 def test_goodput_and_losses_are_those_of_its_own_queue(control: str) -> None:
-    # The connection of the table is made 1.2 s before it sends, so BBR's ProbeRTTs are earlier there.
+    # In the table, the connection is established 1.2 s before it sends, so BBR's ProbeRTTs are earlier there.
     begin_s, end_s = (21, 61) if control == "bbr" else (20, 60)
     begin, end = (tabled(control, f"{second} s") for second in (begin_s, end_s))
     delivered = counted(end)["delivered_bytes"] - counted(begin)["delivered_bytes"]
@@ -254,7 +254,7 @@ def test_programs_run_at_both_ends_with_the_same_bits_each_time(tmp_path: Path) 
     assert command["output"].endswith("congestion reno\n")
     assert command["errors"] == ""
     assert command["started_s"] == pytest.approx(0.5, abs=1e-6)
-    # The server waits for its next client, until the end of the run.
+    # The server waits for its next client until the run ends.
     assert (serve["host"], serve["field"]) == ("sink1", "serve")
     assert pd.isna(serve["exit_code"])
     assert pd.isna(serve["ended_s"])
@@ -319,7 +319,8 @@ for _ in range(300):
     switch = {"buffer": "1000 packets", "policy": {"kind": "dualpi2"}}
     result = simulate(path({"command": script(tmp_path, "sends.py", lines)}, switch=switch, duration="1 s"))
     (port,) = lost_in(result)
-    # All arrive within milliseconds. The low-latency queue, of ECT(1), marks packets that waited for more than 1 ms.
+    # All packets arrive within milliseconds. The low-latency queue, which receives ECT(1) packets, marks those that
+    # waited for more than 1 ms.
     assert least <= port["packets_marked"] <= most
 
 
@@ -402,7 +403,7 @@ def test_a_run_that_is_ended_leaves_no_guest(tmp_path: Path, end: signal.Signals
     command = [sys.executable, "-m", "longpipe", "run", str(file), "--no-store"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path) as run:
         try:
-            # The kernel and its first process, the sender and the receiver.
+            # The processes are the kernel, its first process, the sender and the receiver.
             wait(lambda: len(guests(run.pid)) == 4)
             found = guests(run.pid)
             run.send_signal(end)

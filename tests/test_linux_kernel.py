@@ -1,4 +1,4 @@
-"""User-mode Linux as it is found on a machine."""
+"""Finding user-mode Linux on a machine."""
 
 from pathlib import Path
 

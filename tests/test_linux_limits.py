@@ -1,11 +1,10 @@
-"""Limits behind a token bucket: the packets of a burst that pass, according to Linux's code, in Linux itself and in
-longpipe.
+"""Limits behind a token bucket: how many packets of a burst pass, by Linux's code, in Linux itself and in longpipe.
 
 `tbf_dequeue` releases the first packet at once. `pfifo_enqueue`, `codel_qdisc_enqueue`, `pie_qdisc_enqueue`,
-`fq_codel_enqueue` and `fq_enqueue` admit a packet while fewer than `limit` wait, including the one that the bucket has
-peeked at; RED's child counts bytes with Ethernet headers. So `limit + 1` packets of a burst pass. `fq` has removed the
-peeked packet from its flow's queue, so that `flow_limit + 2` pass. `fq_codel_drop` removes half of the longest queue at
-a time: of a burst of 10 packets it drops 3 twice.
+`fq_codel_enqueue` and `fq_enqueue` admit a packet while fewer than `limit` packets wait, including the one that the
+bucket has peeked at; RED's child counts bytes with Ethernet headers. Therefore, `limit + 1` packets of a burst pass.
+`fq` has removed the peeked packet from its flow's queue, so that `flow_limit + 2` packets pass. `fq_codel_drop` removes
+half of the longest queue at a time: of a burst of 10 packets it drops 3 twice.
 """
 
 import pytest
@@ -41,6 +40,6 @@ def test_as_many_packets_of_a_burst_get_through_as_linux_s_code_admits(disciplin
 
 @kernel
 def test_as_many_packets_of_a_burst_get_through_in_linux() -> None:
-    """All cases run in one start of the guest, each with its own path (test_linux_paths.py)."""
+    """All cases run in one start of the guest, each over its own path (test_linux_paths.py)."""
     found = {run.case.discipline: run.queue_drops for run in run_each(list(map(burst, ADMITTED)), seed=0)}
     assert found == {discipline: INITIAL_WINDOW - admitted for discipline, admitted in ADMITTED.items()}

@@ -23,22 +23,22 @@ CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 MODULES = pd.read_csv(TABLES / "modules.csv")
 TRANSFERS = pd.read_csv(TABLES / "module-transfers.csv.gz").fillna("")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'").set_index("list")["lost"]
-# A compiler takes two seconds for each module.
+# A sample is used because compiling takes two seconds per module.
 CHOSEN = one_in(3, NAMES)
 # Controllers of longpipe that follow the code of a module with the same name.
 NATIVE = [name for name in CHOSEN if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
-# Modules in Linux's table; Reno is not a module.
+# Modules that are in Linux's table; Reno is not a module.
 IN_TABLE = [name for name in CHOSEN if name in CONTROLS.index]
-# Lists of lost packets after which a module in longpipe sends other segments than in Linux. BBR's pacing timer expires
-# within 1 us of an ACK, and their order decides between a new segment and a retransmission; in Linux either order
-# occurs: see docs/linux.md. The causes for Hybla and HighSpeed are not known.
+# Lists of lost packets after which a module in longpipe sends different segments than in Linux. BBR's pacing timer
+# expires within 1 us of an ACK, and the order of these events decides between a new segment and a retransmission; in
+# Linux either order occurs: see docs/linux.md. The causes for Hybla and HighSpeed are not known.
 TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "hybla": [8], "highspeed": [19]}
 
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
 
 
 def case(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of any type
-    """Returns a greedy flow of a minute over 10 Mbit/s, 100 ms and 100 packets, as in Linux's table, with changes."""
+    """Returns a one-minute greedy flow over 10 Mbit/s, 100 ms and 100 packets, as in Linux's table, with changes."""
     return scenario(LinuxCase(flows=(LinuxFlow(control="cubic"),), **fields))
 
 
@@ -65,7 +65,7 @@ def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
     assert built.linux == "6.1"
     assert [source.path.name for source in built.sources[1:]] == (["tcp_vegas.c"] if name == "yeah" else [])
     assert usage(str(module(name))).missing == {}
-    # tcp_cdg backs off at random as soon as RTTs increase, so that it takes longer to fill the path.
+    # tcp_cdg backs off at random as soon as RTTs increase, and so takes longer to fill the path.
     result = simulate(with_module(case(duration="60 s" if name == "cdg" else "20 s"), name))
     assert result.replaced == ()
     assert result.efficiency > (0.7 if name == "cdg" else 0.85)
@@ -118,12 +118,11 @@ def windows(result: Result, times: np.ndarray) -> np.ndarray:
 
 
 def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
-    """longpipe's BBR computes in real numbers, Linux's in 2⁻²⁴ segments per µs, rounded down.
+    """longpipe's BBR computes in real numbers, but Linux's computes in units of 2⁻²⁴ segments per µs, rounded down.
 
-    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4
-    may result in a pair less; and a state may change up to a round trip earlier or later. Therefore ProbeRTT, from 10
-    to 11 s, may last a round trip longer, because the delayed ACKs of its four segments leave at ticks of the kernel's
-    clock.
+    A window of two bandwidth-delay products is rounded up to pairs of segments, so a rate that is lower by 2e-4 may
+    give one pair less. A state may also change up to a round trip earlier or later. Therefore ProbeRTT, from 10 to 11
+    s, may last a round trip longer, because the delayed ACKs of its four segments leave at ticks of the kernel's clock.
     """
     path = case(duration="20 s").with_(**{"tcp.preconnect": "0 s"})
     own, module = simulate(with_native(path, "bbr")), simulate(with_module(path, "bbr"))
@@ -197,7 +196,7 @@ def test_controls_that_longpipe_has_as_modules_only_do_what_they_do_in_linux(nam
 
 
 def test_cdg_backs_off_as_often_as_in_linux() -> None:
-    """The means of eight draws of Linux and of 24 draws of longpipe are compared."""
+    """Compares the mean over eight draws of Linux with the mean over 24 draws of longpipe."""
     results = [simulate(with_module(case(), "cdg"), seed) for seed in range(24)]
     for name, start, end, most in (("goodput_mbps", 20, 60, 0.03), ("first_goodput_mbps", 0, 5, 0.15)):
         linux = rows("cdg")[name]

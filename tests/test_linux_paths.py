@@ -21,7 +21,7 @@ from thorough import one_in
 
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"
 TABLE = read(FILE)
-# Number of paths compared here; `longpipe validate linux-paths` compares all.
+# Number of paths compared here; `longpipe validate linux-paths` compares all paths.
 JUDGED = 6
 # Minimum number of these paths for which goodput and RTT, losses and marks, and retransmissions agree with Linux.
 AGREE = {
@@ -30,7 +30,7 @@ AGREE = {
     "bic": (5, 6, 6),
     "htcp": (6, 6, 6),
     "hybla": (6, 6, 6),
-    # Linux alone in a start of the guest agrees on path 0.
+    # On path 0, longpipe agrees with Linux if the case is alone in a start of the guest.
     "illinois": (4, 6, 5),
     "scalable": (6, 6, 6),
     "highspeed": (6, 6, 6),
@@ -51,7 +51,7 @@ def fake(case: LinuxCase) -> LinuxRun:
 def test_all_controls_get_their_first_path_before_any_gets_its_second() -> None:
     starts = missing(read(Path("none.csv")), CONTROLS, 2)
     assert [{number for _, number, _ in start} for start in starts] == [{0}, {0}, {1}, {1}]
-    # DCTCP needs a different receiver, and BBR has six draws.
+    # DCTCP needs a different receiver and so a separate start, and BBR has six draws.
     assert [len(start) for start in starts] == [len(CONTROLS) - 2 + DRAWS["bbr"], 1] * 2
 
 
@@ -72,7 +72,7 @@ def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
     monkeypatch.setattr(linux_paths, "run_each", interrupted)
     with pytest.raises(KeyboardInterrupt):
         collect(file, ("reno", "cubic", "bbr"), 2, print)
-    # The row is incomplete, as after a kill.
+    # The last row is incomplete, as if the process had been killed.
     with file.open("a") as opened:
         opened.write("bbr,0,0,1")
     monkeypatch.setattr(linux_paths, "run_each", whole)
@@ -93,9 +93,7 @@ def test_the_command_continues_a_file_that_exists(tmp_path: Path) -> None:
 
 
 def test_the_time_since_a_tick_is_as_measured_in_the_guest() -> None:
-    """The expected values are CLOCK_MONOTONIC minus CLOCK_MONOTONIC_COARSE at the beginning of cases, in two starts
-    [ms].
-    """
+    """The expected values [ms] are CLOCK_MONOTONIC minus CLOCK_MONOTONIC_COARSE when cases begin, in two starts."""
     for round_trips, durations, measured in (
         ((135, 530, 184, 555, 73), (2, 2, 2, 2, 2), (5.444, 5.403, 7.374, 2.331, 1.307)),
         ((100, 100, 100, 100), (60, 60, 30, 2), (0.446, 9.680, 8.913, 8.530)),

@@ -1,4 +1,4 @@
-"""Queues with active management compared with Linux's results in data/linux/queues.csv, without the kernel."""
+"""Active queue management compared with Linux's results in data/linux/queues.csv, without the kernel."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "queues.csv")
 CASES = list(TABLE[["discipline", "control"]].drop_duplicates().itertuples(index=False, name=None))
 STEADY_S, END_S = 20, 60
 RED = "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1"
-# Reno over RED loses about 25 packets if RED drops one early in slow start, and about 120 otherwise.
+# Over RED, Reno loses about 25 packets if RED drops a packet early in slow start, and about 120 otherwise.
 TWO_STARTS, BETWEEN, DRAWS = (RED, "reno"), 70, 32
 
 
@@ -56,8 +56,7 @@ def test_connections_that_start_together_fill_fq_s_queues_one_after_another_as_i
 
 
 def compare_by_start(ours: np.ndarray, linux: np.ndarray) -> None:
-    """Counts agree within 15 % for each kind of start, and each kind is about as frequent as in Linux.
-    Linux."""
+    """Counts agree within 15 % for each kind of start, and each kind is about as frequent as in Linux."""
     for of_start in (np.less, np.greater):
         ratio = ours[of_start(ours, BETWEEN)].mean() / linux[of_start(linux, BETWEEN)].mean()
         assert abs(ratio - 1) <= 0.15

@@ -1,4 +1,4 @@
-"""Scenarios as cases of user-mode Linux: `longpipe validate linux-scenario`."""
+"""Scenarios converted to cases for user-mode Linux: `longpipe validate linux-scenario`."""
 
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,8 @@ def ps(time: str) -> int:
     return TIME.parse(time)
 
 
-# The minimum RTT of a full packet of 1500 bytes and its ACK of 52: four delays of 5 us and two of the trunk, two
-# transmissions at 100 Mbit/s and one at 5 Mbit/s of each.
+# The minimum RTT of a full packet of 1500 bytes and its ACK of 52 bytes: four delays of 5 us and two of the trunk; and
+# for each of the two packets, two transmissions at 100 Mbit/s and one at 5 Mbit/s.
 RTT_PS = 4 * 5_000_000 + 2 * ps("2 ms") + 8 * (1500 + 52) * (2 * 10_000 + 200_000)
 
 
@@ -54,9 +54,9 @@ def test_a_scenario_becomes_a_path_with_its_rate_rtt_and_buffer() -> None:
     # The rate is 5 Mbit/s for packets of 1500 bytes, which have 1514 bytes with Ethernet's header.
     assert case.rate == f"{-(-5_000_000 * 1514 // 1500)} bit/s"
     assert ps(case.round_trip) == pytest.approx(RTT_PS, abs=1000)
-    # 100 ms are 41 packets, of which Linux does not count the one in transmission.
+    # A buffer of 100 ms is 41 packets, and Linux does not count the one in transmission.
     assert (case.buffer, case.discipline) == (40, "pfifo")
-    # Linux's connections exist at the start, those of the scenario after an RTT.
+    # Linux's connections exist from the start, but the scenario's connections exist only after an RTT.
     assert [(flow.control, ps(flow.start)) for flow in case.flows] == [("cubic", ps(case.round_trip))]
     # It is also the minimum RTT of the scenario that is compared with the case.
     found = as_scenario(case).resolved
@@ -69,10 +69,10 @@ def test_a_scenario_becomes_a_path_with_its_rate_rtt_and_buffer() -> None:
 
 def test_changes_over_time_are_those_of_both_directions() -> None:
     case = case_of(link(network__path={**STEP, "rate": [["0 s", "5 Mbit/s"], ["2 s", "10 Mbit/s"]]}))
-    # Instants are rounded to 20 ms, at which the guest can change its path.
+    # Instants are rounded to multiples of 20 ms, because the guest can change its path only then.
     assert [ps(at) for at, _ in case.round_trips] == [ps("1.24 s"), ps("2 s")]
     assert ps(case.round_trips[0][1]) - ps(case.round_trip) == 2 * ps("58 ms")
-    # At twice the rate, a packet takes 1.2 ms less.
+    # At twice the rate, a packet's transmission takes 1.2 ms less.
     assert ps(case.round_trips[0][1]) - ps(case.round_trips[1][1]) == pytest.approx(ps("1.2 ms"), abs=1000)
     assert case.rates == (("2000000000000 ps", "10093334 bit/s"),)
     one_way = case_of(link(network__path=STEP, network__return_path={"kind": "moving"}))
@@ -136,7 +136,7 @@ def test_the_command_rejects_a_file_before_it_starts_linux(tmp_path: Path) -> No
 
 @kernel
 def test_bbr_over_a_path_that_becomes_longer_has_the_goodput_of_linux(tmp_path: Path) -> None:
-    """The command compares both; the correct value comes from the kernel."""
+    """The command compares both simulators; the correct value is that of the kernel."""
     for name in ("bbr", "cubic"):
         changed = link(tcp__congestion=name, network__path=STEP)
         (tmp_path / f"{name}.toml").write_text(changed.to_toml())
@@ -163,5 +163,5 @@ def test_jitter_behind_the_bottleneck_ends_the_slow_start_of_linux_if_hystart_is
     assert least_ssthresh(with_hystart) < 200
     # TCP_INFINITE_SSTHRESH
     assert least_ssthresh(without) == 0x7FFFFFFF
-    # The shortest RTT is within the jitter of 0 to 60 ms.
+    # The shortest RTT contains a part of the jitter, which is between 0 and 60 ms.
     assert 100 <= with_hystart.of(0)["min_rtt_us"].iloc[-1] / 1000 < 130

@@ -13,10 +13,10 @@ from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared
 from thorough import one_in
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "shared-paths.csv")
-# Paths with differences of more than 3 % of the goodput, .03 of Jain's index, or 10 % or 1 ms of the median delay: see
-# docs/queues.md.
+# Paths on which goodput differs by more than 3 %, Jain's index by more than 0.03, or the median delay by more than 10 %
+# or 1 ms: see docs/queues.md.
 BEYOND: dict[int, set[str]] = {}
-# Which packet of which flow is lost is random, and dominates the results of a few flows.
+# It is random which packet of which flow is lost, and this dominates the results if there are few flows.
 DRAWS = 24
 
 

@@ -21,22 +21,23 @@ LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
 # Paths without random losses: maximum relative difference of an RTT, and of the mean RTT over 36 paths of CUBIC and
-# Reno. The RTT of path 24, with a queue of 18 packets, is shorter by .9 % by chance, which is .05 % of CUBIC's mean.
+# Reno. The RTT of path 24, with a queue of 18 packets, is shorter by 0.9 % by chance, which changes CUBIC's mean by
+# 0.05 %.
 LOSSLESS_LONGER, LOSSLESS_MEAN = 0.0125, 0.002
-# Paths of this kind whose goodput randomly differs by more than .1 %; docs/linux.md states how much Linux's own goodput
-# varies.
+# Paths of this kind whose goodput differs randomly by more than 0.1 %; docs/linux.md states how much Linux's own
+# goodput varies.
 LOSSLESS_BEYOND = {("reno", 23): -0.00139, ("reno", 24): -0.00128}
-# Controls whose goodput in the first 5 s over a full queue differs by more than .2 %. Westwood counts RTTs in ticks of 10 ms;
-# the cause is not known.
+# Controls whose goodput in the first 5 s over a full queue differs by more than 0.2 %. Westwood counts RTTs in ticks of
+# 10 ms; the cause is not known.
 FIRST_BEYOND = {"westwood": -0.00784}
-# Of 40 random paths with three controllers, those that differ by more than 3 % of Linux's goodput or 5 % of its RTT:
-# see docs/linux.md.
+# Those of 40 random paths with three controllers whose goodput differs from Linux's by more than 3 %, or whose RTT
+# differs by more than 5 %: see docs/linux.md.
 PATHS_BEYOND = {
     "cubic": {},
     "bbr": {13: {"round trip"}, 20: {"goodput"}, 36: {"goodput"}},
     "reno": {},
 }
-# Lists of lost packets after which longpipe sends other segments than Linux.
+# Lists of lost packets after which longpipe sends different segments than Linux.
 ELSEWHERE: set[int] = set()
 
 
@@ -103,7 +104,7 @@ def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: Li
     [("every-1000", "cubic"), ("every-1000", "reno"), ("every-10000", "cubic"), ("every-10000", "reno")],
 )
 def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxControl) -> None:
-    """Each loss shifts the next one; a long queue delays the ACKs of a recovery, for which the timer waits."""
+    """Each loss shifts the next one, and a long queue delays a recovery's ACKs, for which the timer waits."""
     (linux,) = LOSSES.query("list == @losses and control == @control").itertuples()
     result = run(control, lose=lost(linux.lost), rate="100 Mbit/s", buffer=100_000, duration="40 s")
     assert goodput_mbps(result, 40 / 3, 40) == pytest.approx(float(str(linux.goodput_mbps)), rel=0.003)
@@ -125,7 +126,7 @@ def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> 
 
 @pytest.mark.parametrize("control", ["cubic", "bbr", "reno"])
 def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(control: LinuxControl) -> None:
-    """Compares the means of Linux's draws (one, except for BBR) and of as many draws of longpipe."""
+    """Compares the means of Linux's draws (one, except for BBR) with those of as many draws of longpipe."""
     paths = list(pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path"))
     assert len(PATHS_BEYOND[control]) <= 0.1 * len(paths)
     # BBR has several draws for each path; for the other controls, the mean over all paths is also bounded.

@@ -1,4 +1,4 @@
-"""Random paths whose rate varies, with several queue disciplines, compared with Linux: data/linux/varying-paths.csv.
+"""Random paths with time-varying rates and several queue disciplines, compared with data/linux/varying-paths.csv.
 
 The guest changes the rate of its token bucket at the times of the path's steps.
 """
@@ -36,7 +36,7 @@ def test_the_table_has_what_is_drawn() -> None:
 
 @pytest.mark.parametrize("number", one_in(3, range(VARYING)))
 def test_over_varying_rates_queues_do_as_in_linux(number: int) -> None:
-    """Goodput agrees within 2 %, the median RTT within 3 %, drops within 15 %."""
+    """Goodput agrees within 2 %, the median RTT within 3 %, and drops within 15 %."""
     case, linux = draw_varying(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     end, round_trip_ms = seconds(case.duration), 1000 * seconds(case.round_trip)
     measured = []

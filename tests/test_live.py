@@ -1,6 +1,6 @@
 """Real programs over a path.
 
-Tests check decisions, ends and cleanup, not properties that depend on the machine's load.
+The tests check decisions, exit and cleanup, but no properties that depend on the machine's load.
 """
 
 import json
@@ -272,7 +272,7 @@ def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Pat
         packets += kind == 6
         place += length
     assert place == len(content)
-    # Each host has an interface, at which each packet appears once.
+    # Each host has one interface, at which each of its packets appears once.
     names = [content.index(name) for name in (b"source1", b"sink1", b"lost")]
     assert names == sorted(names)
     found_at = Counter(entry.interface for entry in entries(capture))

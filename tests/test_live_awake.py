@@ -1,4 +1,4 @@
-"""Processors are kept awake while packets are carried: tests of the request to the kernel, its end, and the output."""
+"""Processors are kept awake while packets are carried: tests the request to the kernel, its end, and the output."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The user's own congestion controllers, in flows that compete with real programs.
 
-They run in the process of the path.
+The controllers run in the process that carries the packets.
 """
 
 import shutil
@@ -43,7 +43,7 @@ def test_a_class_runs_with_real_programs_and_in_a_replay(tmp_path: Path) -> None
     )  # fmt: skip
     assert len(found["stdout"].split()) == 20
     assert f"live: {file}:Aimd runs in this process" in found["stderr"]
-    # The class fills the queue, in which the packets of the programs wait.
+    # The class fills the queue in which the programs' packets wait.
     assert max(float(line) for line in found["stdout"].split()) > 0.021
     assert replay(record).agrees
 

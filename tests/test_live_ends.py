@@ -21,7 +21,7 @@ from thorough import one_in
     ("device", "number"), one_in(2, list(product(["any", "packet"], [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])))
 )
 def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signals, device: str) -> None:
-    # Background processes of the command end as well.
+    # Background processes that the command started end as well.
     command = "sleep 1000 & setsid sleep 1001 & echo ready; exec sleep 1002"
     started = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--device", device, "--", "sh", "-c", command]
     with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
@@ -57,7 +57,7 @@ def test_without_permission_three_ways_out_are_named(idle: str) -> None:
     assert re.search(r"source1: .*; needs one of root, user namespaces .* or CAP_SYS_ADMIN", line), done.stderr
 
 
-# Runs in a user namespace in which the user is the overflow user and has no access to /dev/net/tun.
+# A program that runs in a user namespace in which the user is the overflow user, without access to /dev/net/tun.
 AS_UNPRIVILEGED = """
 import os, sys
 from pathlib import Path

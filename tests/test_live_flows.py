@@ -1,4 +1,4 @@
-"""Limits of the connections of real programs, and the start of a client after its server listens."""
+"""Limits of real programs' connections, and the start of a client after its server listens."""
 
 import json
 import struct
@@ -11,7 +11,7 @@ from live_programs import live
 from longpipe.live.flow_limits import RealFlow, lines, real_flows
 from longpipe.live.sockets import parsed
 
-# The program sends for two seconds with this send buffer, and pauses between writes.
+# A program that sends for two seconds with a given send buffer, and pauses between writes.
 SEND = """
 import socket, sys, time
 s = socket.socket()
@@ -22,7 +22,7 @@ while time.monotonic() < end:
     s.sendall(bytes(20000))
     time.sleep(float(sys.argv[4]))
 """
-# The program listens after a second, with this receive buffer.
+# A program that listens after a second, with a given receive buffer.
 RECEIVE = """
 import socket, sys, time
 time.sleep(1)
@@ -100,7 +100,7 @@ def test_the_certificate_says_what_limited_a_real_connection(
     for name, code in (("send.py", SEND), ("receive.py", RECEIVE)):
         (tmp_path / name).write_text(code)
     python = f"{sys.executable} {tmp_path}"
-    # The client would connect at once, although the server listens only after a second.
+    # Without waiting, the client would connect at once, but the server listens only after a second.
     done = live(
         idle, "--alone", "--set", "network.trunk_delay=50 ms", "--json", str(report), "--wait-for", "sink1:5000",
         "--at", "source1", f"{python}/send.py sink1 5000 {buffers[0]} {pause}",

@@ -1,4 +1,4 @@
-"""Delays caused by the machine are distinguished from longpipe's: stolen time, and a thread without packets."""
+"""Delays caused by the machine are distinguished from longpipe's: stolen time, and a thread that carries no packets."""
 
 import os
 import re

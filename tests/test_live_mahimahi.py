@@ -48,7 +48,7 @@ def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Pat
     assert (codel["least_backlog_bytes"], pie["update_ps"]) == (1504, 30 * 10**9)
     alone = chain([*words[:-4], "--uplink-queue=fq-codel"]).scenario().resolve()["links"]
     assert (alone[6]["policy"]["kind"], alone[6]["buffer"]) == ("fq-codel", None)
-    # Without its own setting, the downlink's queue is unlimited, independent of the uplink's.
+    # If it has no setting of its own, the downlink's queue is unlimited, whatever the uplink's queue is.
     assert (alone[7]["policy"], alone[7]["buffer"]) == ({"kind": "tail-drop"}, None)
 
 
@@ -62,7 +62,7 @@ def test_further_shells_and_options_of_mahimahi(tmp_path: Path) -> None:
     found = chain(words.split())
     links = found.scenario().resolve()["links"]
     assert links[4]["loss"] == {"kind": "none"}
-    # The link is on for 1.5 s and off for .25 s on average; it loses all packets while it is off (mahimahi's
+    # The link is on for 1.5 s and off for 0.25 s on average; it loses all packets while it is off (mahimahi's
     # StochasticSwitchingLink).
     off = {"good_ps": 15 * 10**11, "bad_ps": 25 * 10**10, "loss_in_good": 0.0, "loss_in_bad": 1.0}
     assert links[5]["loss"] == {"kind": "gilbert-elliott-in-time", **off}
@@ -90,7 +90,8 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
     assert lines[1] == "# base timestamp: 0"
     came, left = ([line.split() for line in lines if line.split()[1] == sign] for sign in "+-")
     assert len(came) == len(left) == 5
-    # The delay is that of the link alone: a short packet at 12 Mbit/s, without the 20 ms of propagation.
+    # The delay is that of the link alone: the transmission of a short packet at 12 Mbit/s, without the 20 ms of
+    # propagation delay.
     assert {int(line[3]) for line in left} <= {0, 1}
     assert [int(line[0]) for line in came] == sorted(int(line[0]) for line in came)
 

@@ -1,4 +1,4 @@
-"""A path to the outside through pasta: to this machine, at the address of its gateway."""
+"""A path to the outside through pasta; it leads to this machine, at its gateway's address."""
 
 import os
 import shutil
@@ -72,7 +72,7 @@ def test_programs_reach_the_outside_through_the_path(idle: str, tmp_path: Path, 
     assert done.returncode == 0, done.stderr
     said, took, *names = done.stdout.split()
     assert said == "here:x"
-    # It takes one RTT to connect, and one for the answer.
+    # It takes one RTT to connect, and another to receive the answer.
     assert float(took) >= 0.040
     assert names == ["nameserver", "10.255.255.253"]
 

@@ -22,7 +22,7 @@ def test_a_bottleneck_lies_between_two_routers() -> None:
     there, back = links[2], links[3]
     for link in (there, back):
         assert (link["rate_bps"], link["delay_ps"]) == (10_000_000, 15 * 10**9)
-        # The queue consists of ns-3's queue discipline, the device's queue, and the packet in transmission.
+        # The buffer consists of ns-3's queue discipline, the device's queue, and the packet in transmission.
         assert link["buffer"] == {"unit": "packets", "limit": 27}
     assert [link["loss"]["kind"] for link in links] == ["none"] * 6
 
@@ -49,7 +49,7 @@ def test_no_more_are_lost_in_a_row_than_may_be() -> None:
         runs = "".join("x" if number in lost else "." for number in range(5000)).split(".")
         assert max(map(len, runs)) == 3
         # The chain drops a packet with probability 0.3, except in the state after three drops: the loss rate is 0.3
-        # times the fraction of the other states.
+        # times the fraction of time in the other states.
         states = 1 + 0.3 + 0.09 + 0.027
         assert len(lost) / DRAWN == pytest.approx((0.3 + 0.09 + 0.027) / states, rel=0.03)
     assert scenario(text) == scenario(text)
@@ -116,7 +116,7 @@ def test_a_server_that_answers_is_waited_for() -> None:
         wait_for_server("server")
 
 
-# Connects a client and a server in separate networks by a machine in both networks, all within one namespace.
+# A program that connects a client and a server in separate networks through a machine in both networks.
 NETWORKS = """
 import os, signal, subprocess, sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Records of live runs that are damaged, or that pause for too long: each error is one line."""
+"""Records of live runs that are damaged or contain too long a pause: each error is one line."""
 
 import json
 import random
@@ -34,7 +34,7 @@ def record(file: Path, entries: bytes, *, alone: bool = True) -> Path:
 
 
 def with_head(file: Path, change: dict[str, Any]) -> Path:
-    """Returns a record with these header fields changed, or removed if None."""
+    """Writes a record in which the given header fields are changed (or removed, if None), and returns its path."""
     content = file.read_bytes()
     start = content.index(b"\n") + 1
     (length,) = struct.unpack_from("<Q", content, start)
@@ -55,7 +55,7 @@ def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path)
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [
-        # The time is 58 days and 19 hours, whose simulation would take hours.
+        # The time is 58 days and 19 hours; simulating it would take hours.
         (
             arrival(5_081_277_178_699_218_000),
             "entry 0: 5081277 s after the previous entry; needs at most one day",
@@ -84,7 +84,7 @@ def test_a_missing_record_has_the_nearest_file(tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
-    # A greedy flow is active for a simulated day.
+    # A greedy flow would be active for a simulated day.
     scenario = Scenario.from_toml(IDLE).with_(traffic="greedy")
     file = tmp_path / "a.live"
     begin(file, plan(scenario, ("source1", "sink1")), seed=1, alone=False)

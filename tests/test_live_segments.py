@@ -96,7 +96,7 @@ def test_tcp_comes_whole_and_with_right_checksums(idle: str, tmp_path: Path, ver
     )  # fmt: skip
     data = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(50000))
     assert found["stdout"].split() == [hashlib.sha256(data).hexdigest(), "0"]
-    # 1.6 MB are sent in packets of permitted length, few of them twice.
+    # 1.6 MB are sent in packets of the permitted length, few of which are sent twice.
     assert 1_600_000 / 1448 < found["entered"] < 4 * 1_600_000 / 1448
     assert (found["unfit"], found["overrun"], found["refused"]) == (0, 0, 0)
 

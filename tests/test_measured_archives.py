@@ -1,6 +1,6 @@
-"""Files of flent, QUIC stacks and data sets, as `longpipe read` finds them.
+"""Files of flent, QUIC stacks and data sets, as `longpipe read` understands them.
 
-flent's and aioquic's files are the tools' own; the others follow the documentation of their formats.
+The files of flent and aioquic were written by these tools; the others follow the documentation of their formats.
 """
 
 import gzip
@@ -84,7 +84,7 @@ def test_a_qlog_has_the_events_of_its_file() -> None:
     assert of(flow, "cwnd").numbers.tolist() == [data["cwnd"] for data in metrics]
     rtts = [data["latest_rtt"] for data in metrics if "latest_rtt" in data]
     assert of(flow, "rtt").numbers * 1e3 == pytest.approx(rtts)
-    # Of 173 packets, 29 were declared lost; the last one, the end of the connection, is not acknowledged.
+    # Of 173 packets, 29 were declared lost; the last one, which ends the connection, is not acknowledged.
     assert counts(flow, "packets", "acknowledged", "lost") == (173, 143, 29)
 
 
@@ -230,7 +230,7 @@ def test_control_characters_around_the_numbers_of_a_trace_are_no_part_of_them(tm
 
 
 def test_a_trace_of_mahimahi_has_its_capacity(tmp_path: Path) -> None:
-    # One line for each ms is 12 Mbit/s of 1500-byte packets: 1504 bytes with TUN's header.
+    # One line per ms is 12 Mbit/s of 1500-byte packets, which have 1504 bytes with TUN's header.
     (link,) = opened(tmp_path, "".join(f"{k}\n" for k in range(1, 1001))).subjects
     assert counts(link, "opportunities", "capacity") == (1000, 12.032e6)
 

@@ -1,4 +1,4 @@
-"""Captures as `longpipe read` analyses them, compared with tshark, the simulator's own counts, and constructed packets."""
+"""Analysis of captures by `longpipe read`, compared with tshark, the simulator's counts, and constructed packets."""
 
 import gzip
 import json
@@ -70,13 +70,13 @@ def test_both_ends_of_a_path_see_the_same_losses() -> None:
     sender, receiver = read(DATA / "sender.pcap.gz").subjects[0], read(DATA / "receiver.pcap.gz").subjects[0]
     assert (sender.facts["captured at"], receiver.facts["captured at"]) == ("the sender", "the receiver")
     assert (count(sender, "retransmitted segments"), count(receiver, "lost before the capture")) == (16, 16)
-    # The data sent and the data that arrived differ by the 16 segments of 1428 bytes that the path dropped.
+    # The data sent and the data that arrived differ by the 16 segments, of 1428 bytes each, that the path dropped.
     assert count(sender, "payload") - count(receiver, "payload") == 16 * 1428
     # The data are iperf3's cookie of 37 bytes, and 340 segments.
     assert count(sender, "acknowledged") == count(receiver, "acknowledged") == 37 + 340 * 1428
     rtt = sender.of("rtt")
     assert rtt is not None
-    # The propagation takes 40 ms; at 2 Mbit/s, 1500 bytes take 6 ms, and a full buffer of 12 packets 72 ms.
+    # The propagation delay is 40 ms; at 2 Mbit/s, 1500 bytes take 6 ms, and a full buffer of 12 packets takes 72 ms.
     assert 0.0406 <= rtt.numbers.min() <= 0.0466
 
 
@@ -85,8 +85,8 @@ def test_sacked_data_counts_when_it_arrives() -> None:
     rate = found.subjects[0].of("rate")
     assert rate is not None
     segments = rate.numbers * found.duration_s / 200 / 8 / 1448
-    # At 3 Mbit/s, a segment of 1514 bytes takes 4 ms: at most two arrive in an interval of 6 ms, and there is no spike
-    # when a retransmission fills a gap.
+    # At 3 Mbit/s, a segment of 1514 bytes takes 4 ms: at most two segments arrive in an interval of 6 ms, and there is
+    # no spike when a retransmission fills a gap.
     assert segments.max() <= 2.001
     assert segments.sum() == pytest.approx(count(found.subjects[0], "acknowledged") / 1448)
 
@@ -100,7 +100,7 @@ def test_offloaded_segments_are_split_by_the_mss() -> None:
 def packet(
     at_ns: int, seq: int, ack: int, flags: int, length: int = 0, *, back: bool = False, options: bytes = b""
 ) -> bytes:
-    """Returns a pcap record of an IPv4 packet between two hosts; `back` selects the direction from the second host."""
+    """Returns a pcap record of an IPv4 packet between two hosts; with `back`, the second host sent it."""
     ends = ((b"\x0a\0\0\1", 1000), (b"\x0a\0\0\2", 80))
     (source, from_port), (target, to_port) = reversed(ends) if back else ends
     header = 20 + len(options)
@@ -118,7 +118,7 @@ def written(path: Path, *records: bytes) -> Path:
 
 
 def exchange(begin: int, segments: int, *, data: bool = True, acks: bool = True, ms: int = 50) -> list[bytes]:
-    """Returns segments of 1000 bytes, one every 10 ms, and their ACKs after an RTT."""
+    """Returns 1000-byte segments, one every 10 ms, and their ACKs after an RTT."""
     records = []
     for k in range(segments):
         at = k * 10_000_000
@@ -138,7 +138,7 @@ def test_sequence_numbers_wrap(tmp_path: Path) -> None:
     assert rtt is not None
     assert moved is not None
     assert rtt.numbers == pytest.approx(0.05)
-    # The first ACK of a connection without handshake shows no progress.
+    # If the handshake was not captured, a connection's first ACK shows no progress.
     assert moved.numbers.sum() * found.duration_s / 200 / 8 == pytest.approx(19_000)
 
 
@@ -157,8 +157,8 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
         return struct.pack("<4I", *at, captured + 20, length + 20) + link + record[16:]
 
     records = exchange(1, 20, ms=55)
-    # Data pass interface 2 and then 3, ACKs in the opposite order; one segment is retransmitted, also through both
-    # interfaces.
+    # Data passes interface 2 and then 3, and ACKs pass them in the opposite order; one segment is retransmitted and
+    # also passes both.
     records.append(packet(400_000_000, 1, 1, ACK, 1000))
     routed = []
     for record in records:
@@ -177,7 +177,7 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
 
 def test_a_routers_capture_has_the_counts_of_the_senders() -> None:
     router, sender = read(DATA / "router.pcap.gz"), read(DATA / "before-router.pcap.gz")
-    # The router splits packets of segmentation offload between its interfaces.
+    # Between its interfaces, the router splits packets that segmentation offload joined.
     assert router.notes == ("344 packets were captured at several interfaces; only the first capture of each is used",)
     assert len(router.subjects) == len(sender.subjects) == 3
     for one, other in zip(router.subjects, sender.subjects, strict=True):
@@ -293,7 +293,7 @@ def test_longpipes_own_captures_have_its_own_counts(simulated: tuple[Path, int])
     trunk = read(folder / "trunk.pcapng")
     # The capture point sees one direction of all flows.
     assert any("its ACKs were not captured" in note for note in trunk.notes)
-    # The inserted handshake takes no time and shows no RTT.
+    # The handshake that longpipe inserts takes no time, and so shows no RTT.
     assert "captured at" not in read(folder / "sink.pcapng").subjects[0].facts
 
 

@@ -1,4 +1,4 @@
-"""Output of measurement tools: the values that `longpipe read` returns are those that the tool itself reports."""
+"""Output of measurement tools: `longpipe read` returns the values that the tool itself reports."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ def test_iperf3_modes_are_distinguished() -> None:
 
 
 def test_the_json_stream_of_iperf3_is_read_as_its_json(tmp_path: Path) -> None:
-    # This follows the grammar of iperf3 3.17; the version that created the other files is older.
+    # This file follows the format of iperf3 3.17; the version that created the other files is older.
     value = loaded("iperf3.json.gz")
     events = [("start", value["start"]), *(("interval", one) for one in value["intervals"]), ("end", value["end"])]
     lines = "".join(json.dumps({"event": event, "data": data}) + "\n" for event, data in events)
@@ -129,7 +129,7 @@ def test_ping_sequence_numbers_wrap_and_times_are_those_of_requests(tmp_path: Pa
     ]
     (path,) = read(written(tmp_path / "ping.txt", "\n".join(lines))).subjects
     assert of(path, "rtt").time_s.tolist() == [0.0, 1.0, 3.0]
-    # Without the first line of ping, the requests before the first reply are unknown.
+    # Without ping's first line, the requests before the first reply are unknown.
     assert of(path, "losses").time_s.tolist() == [2.0]
     with pytest.raises(ScenarioError, match=r"ping\.txt:1: a reply without its time; needs `ping -D`"):
         read(written(tmp_path / "ping.txt", lines[0].partition("] ")[2]))

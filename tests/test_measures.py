@@ -1,4 +1,4 @@
-"""Measures that a design requests by name."""
+"""Measures that a design selects by name."""
 
 import math
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_measures_are_those_of_the_result() -> None:
     assert measured("port:switch1->switch2.utilization") == trunk["utilization"]
     assert measured("port:switch1->switch2.peak_queue") == trunk["peak_queue_packets"]
     assert measured("port:switch1->switch2.loss") == trunk["packets_lost_overflow"] / trunk["packets_in"]
-    # By Little's law; the transmission of a packet of 1512 bytes takes .24 ms.
+    # By Little's law; the transmission of a 1512-byte packet takes 0.24 ms.
     assert measured("port:switch1->switch2.delay") == pytest.approx(
         trunk["mean_queue_packets"] * 20 / trunk["packets_out"]
     )
@@ -90,7 +90,7 @@ def test_a_study_has_a_column_for_each_and_keeps_what_it_was_asked_for(tmp_path:
     assert list(limited.columns[:6]) == ["point", "buffer", "replication", "seed", "flow", "limited_by"]
     first = limited[(limited["point"] == 1) & (limited["seed"] == 1)]
     assert first["limited_by"].tolist() == simulate(found.design.scenarios[0]).limits["limited_by"].tolist()
-    # A study that does not request measures keeps the measures of the store.
+    # A study that is opened without measures keeps those in the store.
     assert Study(Design.full_factorial(MIXED, [BUFFERS]), tmp_path / "runs.db", "mixed").design.measures == (
         found.design.measures
     )

@@ -1,4 +1,4 @@
-"""Needless retransmissions, needless timeouts and synchronized losses, against counts that do not use the events."""
+"""Needless retransmissions, needless timeouts and synchronized losses, compared with counts made without the events."""
 
 import math
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ import pytest
 from longpipe import Result, Scenario, simulate
 from longpipe.papers.mechanisms import loss_synchronization, mean_correlation, needless
 
-# Transfers that end: every transmitted copy has arrived or is lost.
+# Transfers that end before the run does, so that every transmitted copy has arrived or is lost.
 BASE = Scenario.example("fiber").with_(
     **{
         "duration": "60 s",
@@ -31,9 +31,7 @@ def run(**changes: object) -> Result:
 
 
 def twice(result: Result) -> int:
-    """Returns the segments that the sinks acknowledged in addition to the first copy of each: their ACKs count all
-    arrivals.
-    """
+    """Returns how many segments arrived in addition to the first copy of each; the sinks' ACKs count all arrivals."""
     assert result.flows["completion_s"].notna().all()
     ports = result.ports
     arrived = ports.loc[ports["port"].str.match(r"sink\d+->"), "packets_in"].sum()
@@ -50,7 +48,8 @@ def test_needless_retransmissions_are_those_that_arrive_twice(recovery: str) -> 
 
 
 def test_a_timer_below_the_round_trip_expires_while_the_segment_is_on_its_way() -> None:
-    # The RTO is 2 ticks of 10 ms, and the RTT is 400 ms without losses: each expiry before the first ACK is needless.
+    # The RTO is 2 ticks of 10 ms, and the RTT is 400 ms without losses: so each expiry before the first ACK is
+    # needless.
     timer = {**COARSE, "tick": "10 ms", "initial_rto": "2 ticks"}
     slow = {"network.trunk_delay": "200 ms", "switch.buffer": "unlimited", "tcp.recovery": "vanilla"}
     result = run(**slow, **{"tcp.timer": timer, "tcp.initial_window": "1 segments"})
@@ -84,7 +83,7 @@ def _events(*losses: tuple[float, str]) -> Result:
 def test_losses_in_the_same_intervals_are_synchronized() -> None:
     together = [(t, flow) for t in (0.5, 1.5, 3.5) for flow in ("a", "b")]
     assert loss_synchronization(_events(*sorted(together)))["loss_synchronization"] == pytest.approx(1)
-    # In 4 intervals, a loses in 0 and 1, and b in 2 and 3: the correlation is -1.
+    # Of 4 intervals, flow a has losses in 0 and 1, and flow b in 2 and 3, so the correlation is -1.
     apart = [(0.05, "a"), (0.15, "a"), (0.25, "b"), (0.35, "b")]
     found = loss_synchronization(_events(*apart))["loss_synchronization"]
     a, b = np.array([1, 1, 0, 0, 0]), np.array([0, 0, 1, 1, 0])

@@ -1,4 +1,4 @@
-"""Arguments of a wrong type are rejected in one line with the argument, its value and the accepted values."""
+"""Arguments of a wrong type are rejected in one line that names the argument, its value and the accepted values."""
 
 from collections.abc import Callable
 from typing import Any

@@ -27,7 +27,7 @@ from longpipe.store import Store
 MODULES = Path(__file__).parent / "data" / "modules"
 AIMD, RATE = MODULES / "tcp_aimd.c", MODULES / "tcp_rate.c"
 
-# The path has 10 Mbit/s, 100 ms and 100 packets; the first loss is after 1.2 s.
+# The path has 10 Mbit/s, 100 ms and a buffer of 100 packets; the first loss occurs after 1.2 s.
 PATH = Scenario.from_toml("""
 duration = "5 s"
 framing = "ip"
@@ -47,7 +47,7 @@ def with_module(file: Path | str, path: Scenario = PATH, hz: int | None = None, 
 
 
 def cuts(result: Result, flow: str = "flow1") -> list[float]:
-    """Returns the factor of each fast retransmit's window reduction, computed from the threshold that it sets."""
+    """Returns the factor by which each fast retransmit reduces the window, computed from the new threshold."""
     trace = result.traces["cwnd"].query("flow == @flow")
     threshold, window = trace["ssthresh_bytes"].to_numpy(), trace["cwnd_bytes"].to_numpy()
     falls = np.flatnonzero(threshold[1:] < window[:-1] * 0.95) + 1
@@ -73,7 +73,7 @@ def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() 
 @pytest.mark.parametrize("beta", [512, 717, 900])
 def test_a_parameter_sets_what_a_loss_leaves(beta: int) -> None:
     found = cuts(simulate(with_module(AIMD, beta=beta)))
-    # The values are whole segments, of a window of about 180.
+    # Values are whole segments, and the window has about 180.
     assert found
     assert found == pytest.approx([beta / 1024] * len(found), abs=0.01)
 
@@ -98,7 +98,7 @@ def test_two_sets_of_parameters_in_one_scenario_share_nothing() -> None:
 
 
 def test_runs_after_one_another_and_with_each_other_have_statics_of_their_own() -> None:
-    # tcp_aimd.c counts its connections in a static variable: the fourth one of any copy would crash.
+    # tcp_aimd.c counts its connections in a static variable; in any one copy of it, the fourth connection would crash.
     counting = with_module(AIMD, crashes_at=4).with_(duration="500 ms")
     hashes = {simulate(counting).state_hash for _ in range(6)}
     assert len(hashes) == 1
@@ -148,7 +148,7 @@ def test_a_module_is_known_by_its_source_parameters_and_clock_not_by_its_place(t
     copied.write_text(copied.read_text().replace("beta __read_mostly = 512", "beta __read_mostly = 513"))
     changed = with_module(copied)
     assert changed.digest() != first.digest()
-    # A written scenario refers to its source by digest.
+    # A scenario written to a file contains the digest of the module's source.
     with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the unchanged file, or no digest"):
         Scenario.from_toml(first.to_toml().replace(str(AIMD), str(copied)))
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
@@ -169,7 +169,7 @@ def test_a_stored_run_is_found_and_read_when_its_module_is_gone(tmp_path: Path) 
 
 def test_another_machine_gets_the_object_with_the_job(tmp_path: Path) -> None:
     file = Path(shutil.copy(AIMD, tmp_path))
-    # The text is unique, so that no other test has built it.
+    # The text is made unique, so that no other test has built it.
     file.write_text(file.read_text() + "/* another machine */\n")
     sent = pickle.dumps(with_module(file))
     here = simulate(pickle.loads(sent)).state_hash
@@ -272,7 +272,7 @@ def test_files_that_are_no_modules_are_rejected_in_one_line(tmp_path: Path) -> N
     assert refusal(other).startswith(f"{other}: not a congestion controller; needs an object")
     other.write_bytes(build([AIMD]).content.replace(b"\x01longpipe\x01interface=1\0", b"\x01longpipe\x01interface=9\0"))
     assert refusal(other) == (f"{other}: interface version 9; needs 1: rebuild it with `longpipe cc build`")
-    # An object with an invalid description of itself.
+    # An object that contains an invalid description of itself.
     other.write_bytes(build([AIMD]).content[:8000])
     assert "needs" in refusal(other)
     source.write_text(AIMD.read_text().replace("tcp_slow_start(tp, acked)", "tcp_sprint(tp, acked)"))

@@ -16,8 +16,8 @@ from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut
 
-# The core gets a staggered start as a fixed start of each flow, voice as bursts, a class as a module with its digest,
-# and a user's own stack as a stack with its digest.
+# The core receives a staggered start as a fixed start per flow, voice as bursts, a class as a module with the class's
+# digest, and a user's own stack as a stack with the stack's digest.
 RESOLVED = {"staggered": "fixed", "voice": "on-off", "python": "module", "own-stack": "stack"}
 
 

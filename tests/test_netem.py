@@ -24,7 +24,7 @@ def compared(netem: Delays, live: Delays) -> NetemComparison:
 
 
 def test_differences_of_delays_and_losses_are_found() -> None:
-    """The distance of a shift by half a standard deviation is 2 Phi(1/4) - 1."""
+    """A shift by half a standard deviation gives a distance of 2 Phi(1/4) - 1."""
     drawn = np.random.default_rng(1).normal(20, 5, (2, 10_000))
     lost = np.random.default_rng(2).random((2, 10_000)) < 0.01
     drawn[lost] = np.nan
@@ -35,7 +35,7 @@ def test_differences_of_delays_and_losses_are_found() -> None:
     assert compared(drawn[0], drawn[1] + 2.5).agrees(within_ms=3.0)
     fewer = drawn[1].copy()
     fewer[np.random.default_rng(3).random(10_000) < 0.01] = np.nan
-    # The standard deviation of each share is sqrt(.01 .99 / 10 000) and sqrt(.02 .98 / 10 000).
+    # The shares' standard deviations are sqrt(0.01 0.99 / 10 000) and sqrt(0.02 0.98 / 10 000).
     assert compared(drawn[0], fewer).loss_difference == pytest.approx(5.8, abs=2)
     assert not compared(drawn[0], fewer).agrees()
     constant = np.full(10_000, 20.0)

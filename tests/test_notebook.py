@@ -69,7 +69,7 @@ def test_a_study_shows_how_far_it_is() -> None:
 
 @pytest.fixture
 def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replaces IPython by a notebook kernel that records the displayed objects, and shows bars at once."""
+    """Replaces IPython by a notebook kernel that records the displayed objects, and shows progress bars at once."""
     shown: list[str] = []
 
     class Handle:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="ns-2 is not installed (
 
 FLAVORS = get_args(Flavor)
 
-# One to six losses in a window: at its start, middle and end, adjacent and apart, and losses of retransmissions.
+# One to six losses in a window, at its start, middle and end, adjacent or apart; and losses of retransmissions.
 DROPS: list[tuple[int, ...]] = [
     (), (0,), (1,), (7,), (14,), (30,), (60,), (1, 2), (5, 6), (14, 28), (14, 30), (20, 21), (29, 30), (14, 26, 28),
     (20, 21, 22), (15, 22, 29), (14, 20, 26, 28), (20, 21, 22, 23), (15, 19, 23, 27), (31, 34, 37, 40, 43),
@@ -33,7 +33,7 @@ def drops(**case: Any) -> Comparison:  # noqa: ANN401 - fields of any type
     return compare(DropCase(**case))
 
 
-# The sample has all flavors and all drops, as four and the number of flavors have no common divisor.
+# The sample contains all flavors and all drops, because four and the number of flavors have no common divisor.
 @pytest.mark.parametrize(
     ("drop", "tcp"),
     one_in(4, list(product(DROPS, FLAVORS))),
@@ -47,8 +47,8 @@ def test_ns2_sends_the_same_segments_in_the_same_order(tcp: str, drop: tuple[int
     assert comparison.largest_lag_s <= (2e-4 if tcp == "sack" else 2e-6), f"{comparison.timeouts} timeouts"
 
 
-# The path of ns-2's validation suite, test-suite-tcpVariants.tcl, and its drops. Without ns-2's guard, Tahoe repeatedly
-# assumes that the last two are further losses; test_ns2_suite.py contains ns-2's own traces of these cases.
+# The path and the drops of ns-2's validation suite (test-suite-tcpVariants.tcl). Without ns-2's guard, Tahoe repeatedly
+# takes the last two drops for further losses; test_ns2_suite.py contains ns-2's own traces of these cases.
 SUITE: dict[str, Any] = {"rate": "800 kbit/s", "round_trip": "200 ms", "window": 28, "queue": 8, "mss": "960 B"}
 SUITE_DROPS = [(14,), (14, 28), (14, 26, 28), (14, 24, 26, 28), (11, 12, 13, 14, 16), (11, 12, 13, 14, 16, 17, 18, 19)]
 
@@ -82,8 +82,8 @@ def test_tahoe_is_guarded_by_default_as_in_ns2_and_needs_it_not_to_fall_behind()
 
 @pytest.mark.parametrize(("seed", "tcp"), one_in(4, list(product(range(12), FLAVORS))))
 def test_ns2_agrees_on_drops_chosen_at_random(tcp: str, seed: int) -> None:
-    # The guard is on, because ns-2 otherwise lets the window fall below two segments; the clock is fine, to avoid races
-    # of timers.
+    # The guard is on, because ns-2's window could otherwise fall below two segments. The clock is fine, to avoid races
+    # between timers.
     random = Random(seed)
     first, span = random.randrange(120), random.choice([8, 20, 60, 150])
     drop = tuple(random.randrange(first, first + span) for _ in range(random.randint(1, 6)))
@@ -116,7 +116,7 @@ def test_ns2_overflows_at_the_same_packets(tcp: str, queue: int) -> None:
     assert drops(tcp=tcp, queue=queue, hoe=False, pipe="outstanding", tick="1 ms").same_order
 
 
-# Rules that differ in ns-2: a case, and the option with which both agree.
+# Rules that differ in ns-2, each with a case, and with the option that makes both agree.
 RULES: list[tuple[Rule, dict[str, Any], dict[str, Any]]] = [
     (Rule.SMALL_WINDOW, {"tcp": "reno", "drop": (30, 45, 61)}, {"guard": True}),
     (

@@ -55,7 +55,7 @@ def of_ns2(moves: Moves) -> str:
 
 
 def largest_lag_s(ours: pd.DataFrame, theirs: pd.DataFrame) -> float:
-    """Returns the maximum difference of send times [s], for equal segments in the same order."""
+    """Returns the maximum difference [s] between send times, if both sent the same segments in the same order."""
     assert ours["segment"].tolist() == theirs["segment"].tolist()
     return float(np.abs(ours["s"].to_numpy() - theirs["s"].to_numpy()).max())
 
@@ -83,7 +83,8 @@ def test_vegas_sends_the_same_segments_and_over_the_drift_at_the_same_instants(r
     rounded = {"tcp.vegas.alpha": 0.5, "tcp.vegas.beta": 3.5, "tcp.vegas.gamma": 1.5}
     ours, _ = sent(vegas_path(rate, duration="150 s", **rounded), SLOW, MSS)
     theirs = ns2_sent(rate, of_ns2(SLOW))
-    # ns-2 adds equal fractions of a segment over an RTT of linear growth, so that the windows then differ by fractions.
+    # In linear growth, ns-2 spreads each increase evenly over an RTT, so the windows then differ by fractions of a
+    # segment.
     drift = int((ours["s"] < SLOW[-1][0] - 0.01).sum())
     assert largest_lag_s(ours[:drift], theirs[:drift]) < 1e-6
     assert largest_lag_s(ours, theirs) < 0.5

@@ -1,7 +1,7 @@
-"""ns-2's own traces of Tahoe with many losses in a window, from its validation suite: the tests do not need ns-2.
+"""Compares with ns-2's own traces of Tahoe with many losses in a window, from its validation suite, without ns-2.
 
-Each of tests/data/ns2-multiple_tahoe.csv and ns2-multiple2_tahoe.csv contains the segments that ns-2.35 (Debian's package ns2
-2.35+dfsg-5) sends in its own test-suite-tcpVariants.tcl, in the folder tcl/test of its sources:
+Each of tests/data/ns2-multiple_tahoe.csv and ns2-multiple2_tahoe.csv contains the segments that ns-2.35 (Debian's
+package ns2 2.35+dfsg-5) sends in its own test-suite-tcpVariants.tcl, in the folder tcl/test of its sources:
 
     ns test-suite-tcpVariants.tcl multiple_tahoe quiet
     (echo s,segment; awk '$1 == "+" && $3 == 0 && $4 == 2 && $5 == "tcp" {print $2 "," $11}' all.tr)
@@ -28,7 +28,7 @@ def theirs(name: str) -> pd.DataFrame:
 
 
 def ours(name: str, *, guard: bool) -> pd.DataFrame:
-    """Returns net4 of the suite: 800 kbit/s, 100 ms one way, eight packets.
+    """Runs Tahoe over net4 of the suite: 800 kbit/s, a one-way delay of 100 ms, and a queue of eight packets.
 
     The minimum RTO is 1 s, and the initial RTO 6 s.
     """

@@ -1,4 +1,4 @@
-"""Everyday words as arguments of `longpipe fields`: the answer names a field, or reports that there is none."""
+"""Everyday words as arguments of `longpipe fields`: the answer names a field, or says that there is none."""
 
 import re
 from fnmatch import fnmatchcase

@@ -1,4 +1,4 @@
-"""Stacks of the user at the ends of flows: programs and shared objects, with the code of docs/own-stacks.md."""
+"""The user's own stacks (programs and shared objects) at the ends of flows, with the code in docs/own-stacks.md."""
 
 import os
 import pickle
@@ -26,7 +26,7 @@ SETTINGS: Final = {"window": 20, "size": 2_000_000, "timeout_s": 0.3}
 
 
 def code(name: str) -> str:
-    """Returns the code of a file that the page shows."""
+    """Returns the code that the page shows for a file."""
     found = re.search(rf"^```\w+\n((?:# |/\* ){re.escape(name)}.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]
@@ -43,7 +43,7 @@ def compiled(folder: Path, text: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder with the stack of the page as a program and as an object."""
+    """Returns a folder that contains the page's example stack, both as a program and as a shared object."""
     made = tmp_path_factory.mktemp("stacks")
     (made / "window.py").write_text(code("window.py"))
     compiled(made, code("window.c"))
@@ -67,8 +67,8 @@ def decisions(result: Result) -> str:
 
 def test_a_window_carries_itself_once_per_round_trip(folder: Path) -> None:
     result = simulate(path(program(folder)))
-    # The packet has 1452 bytes of payload and 28 of headers, the reply 4 and 28, over two links of 1 Gbit/s and one of
-    # 20 Mbit/s.
+    # The packet has 1452 bytes of payload and 28 of headers, and the reply has 4 and 28; each crosses two 1 Gbit/s
+    # links and one 20 Mbit/s link.
     there_s, back_s = (2 * bits / 1e9 + bits / 20e6 + 0.02001 for bits in (8 * 1480, 8 * 32))
     rounds, rest = divmod(1382 - 1, 20)
     flow = result.flows.iloc[0]

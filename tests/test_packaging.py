@@ -65,7 +65,7 @@ def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_tha
     ) & targets
     known = set(cast(TyperGroup, get_command(app)).commands)
     assert set(re.findall(r"longpipe (\S+)", commands)) == {"doctor", "init", "run", "plot", "lab"} <= known
-    # Each wheel contains the lab, which one job builds.
+    # Each wheel contains the lab, which a single job builds.
     page = "python/longpipe/lab/page.html"
     uploads = [step["with"]["path"] for step in jobs["lab"]["steps"] if "upload-artifact" in step.get("uses", "")]
     assert (jobs["wheels"]["needs"], uploads) == ("lab", [page])

@@ -19,7 +19,7 @@ OPENING = """\
 
 
 def outcome(tmp_path: Path, *lines: str, opening: str = OPENING) -> str:
-    """Returns the outcome of a script with this beginning, in a line."""
+    """Returns the outcome, as one line, of a script that begins with `opening`."""
     script = tmp_path / "script.pkt"
     script.write_text(opening + "\n".join(lines) + "\n", encoding="utf-8")
     return str(run_script(script, script.name))

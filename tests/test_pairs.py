@@ -1,4 +1,4 @@
-"""Tests of `longpipe fairness`: shares and harm of pairs of congestion controls."""
+"""Tests of `longpipe fairness`: the shares and the harm in pairs of congestion controls."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
 ) -> None:
     one, other = pairs["cubic", "vegas"], pairs["vegas", "cubic"]
     assert one.share.mean + other.share.mean == pytest.approx(1)
-    # Each of them fills the link alone, so the harm to Vegas is the share that CUBIC takes from it.
+    # Each of them can fill the link alone, so the harm to Vegas is the share that CUBIC takes from it.
     assert one.harm.mean == pytest.approx(one.share.mean, abs=0.03)
     # Two flows that each fill the link lose on average half of their throughput to the other.
     assert pairs["cubic", "cubic"].harm.mean == pytest.approx(0.5, abs=0.03)
@@ -47,7 +47,7 @@ def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, s
 def test_vegas_loses_against_cubic_in_a_large_buffer(pairs: dict[tuple[str, str], Pair]) -> None:
     """Vegas keeps the queue short and yields to controls that fill it (Mo et al., INFOCOM 1999)."""
     assert pairs["vegas", "cubic"].share.mean_high < 0.5
-    # The buffer of 4 BDP, at most 80 ms, is full in competition with CUBIC.
+    # In competition with CUBIC, the buffer of 4 BDP, which holds at most 80 ms, is full.
     assert 0.05 < pairs["vegas", "cubic"].p95_s.mean < 0.08
 
 

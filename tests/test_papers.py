@@ -97,7 +97,7 @@ def test_every_paper_is_known_by_its_id_and_package() -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a copy of longpipe with an additional paper, which has a folder and a line in the registry."""
+    """Returns a copy of longpipe to which a paper was added, as a folder and a line in the registry."""
     home = tmp_path_factory.mktemp("toy")
     # The copy includes Python's compiled files, which take six seconds to create.
     shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe")
@@ -111,8 +111,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-# Runs several command lines in one process, which also draws their figures: each start of a process and each import of
-# Matplotlib takes more than a second of processor time.
+# A program that runs several command lines in one process, which also draws their figures, because each start of a
+# process and each import of Matplotlib takes more than a second of processor time.
 SEVERAL = """
 import json, sys
 from longpipe.cli import main
@@ -173,7 +173,7 @@ def test_one_table_is_that_of_the_whole_paper(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setattr("longpipe.papers.frr_96.PAPER", SHORT)
-    # The runs of the paper are stored.
+    # The runs of the paper are already in the store.
     store = Store(shutil.copy(short_frr_96(tmp_path_factory) / "runs.db", tmp_path))
     found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=1)
     assert list(found.tables) == ["Table 2"]

@@ -1,4 +1,4 @@
-"""Time-varying links in scenarios: the resolved form, results, and errors."""
+"""Time-varying links in scenarios: their resolved form, results, and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def test_a_path_is_that_of_both_directions_unless_the_way_back_says_otherwise() 
         "order": "fifo",
         "delay": {"knots_ps": [[0, 20 * MS], [5000 * MS, 30 * MS]], "between": "linear", "at": "end"},
     }
-    # Sizes of buffers and windows follow from the maximum delay.
+    # The sizes of buffers and windows are computed from the maximum delay.
     assert [link["delay_ps"] for link in over({"delay": delay}).resolve()["links"]][2:4] == [30 * MS, 30 * MS]
     assert Scenario.from_toml(one_way.to_toml()).digest() == one_way.digest()
 
@@ -62,7 +62,7 @@ def test_a_scenario_takes_a_path_over_satellites_in_one_line() -> None:
     knots = np.array(motions(scenario)[2]["delay"]["knots_ps"])
     kuiper = Constellation.of_shell(shell("kuiper-630"))
     found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=20, step_s=0.1)
-    # If two points have one time, the second one belongs to the new route.
+    # If two points have the same time, the second one belongs to the new route.
     latest = dict(knots.tolist())
     delays = [latest[round(1e12 * time)] for time in found.times_s]
     assert np.abs(np.array(delays) / 1e12 - found.rtt_s[:, 0] / 2).max() < 0.6e-9
@@ -116,8 +116,8 @@ def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
 
 def test_losses_before_a_silence_that_times_out_too_soon_are_repaired_after_it() -> None:
     # The buffer of 100 packets overflows, and the path holds all packets for 3 s: the reduction after the timeout is
-    # undone, and RACK detects the losses before it. 10 MB take 6.9 s on the trunk, in addition to the outage of 3 s;
-    # with a second timeout the transfer took 13.3 s.
+    # undone, and RACK detects the losses before it. The transmission of 10 MB on the trunk takes 6.9 s, in addition to
+    # the 3 s outage; with a second timeout, the transfer would take 13.3 s.
     path = {"outages": {"intervals": [["2.7 s", "5.7 s"]]}}
     rates = {"access_rate": "1 Gbit/s", "trunk_rate": "12 Mbit/s", "trunk_delay": "20 ms"}
     silent = over(path, duration="20 s", return_path={"kind": "moving"}, **rates)
@@ -135,7 +135,7 @@ def test_outages_drop_what_waits_and_what_is_on_the_wire_as_chosen() -> None:
     drops = {"waiting": "drop", "in_flight": "drop", "arriving": "drop", "in_service": "drop"}
     lost = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms", **drops}}))
     trunk = lost.ports.set_index("port").loc["switch1->switch2"]
-    # The difference is the rest of a window, and the data in transit during 20 ms.
+    # The difference is the rest of a window, plus the data in transit during 20 ms.
     assert trunk["packets_lost_outage"] > 40
     assert trunk["packets_lost_on_wire"] > 10
 
@@ -333,7 +333,7 @@ def test_every_discipline_runs_in_front_of_every_transmitter(kind: str, tmp_path
 
 
 def test_codel_keeps_the_delay_of_a_slow_link_near_its_target() -> None:
-    """According to RFC 8289, CoDel limits a standing queue to 5 ms plus a window's sawtooth.
+    """According to RFC 8289, CoDel limits a standing queue to 5 ms plus the sawtooth of the window.
 
     Tail drop fills the buffer.
     """

@@ -1,4 +1,4 @@
-"""Links over satellites of a file: delays against Skyfield, links between satellites against geometry, errors."""
+"""Links over satellites from a file: delays compared with Skyfield, inter-satellite links with geometry; errors."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ NEW_YORK: Final = "40.7,-74.0"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a file with Returns a file with TLEs of the 720 satellites of a shell."""
+    """Returns a file with TLEs of the 720 satellites of a shell."""
     oneweb = Constellation.of_shell(shell("oneweb"), BEGIN)
     lines = [line for satellite in oneweb.satellites for line in export_tle(satellite)]
     file: Path = tmp_path_factory.mktemp("elements") / "oneweb.tle"
@@ -50,7 +50,7 @@ def motion(scenario: Scenario) -> dict[str, Any]:
 
 
 def latest(knots_ps: Any) -> dict[int, int]:  # noqa: ANN401 - a list of pairs
-    """Returns the delay by time; if there are two at one time, that of the new route."""
+    """Returns the delay by time; if there are two at the same time, it is that of the new route."""
     return dict(np.array(knots_ps).tolist())
 
 
@@ -86,7 +86,7 @@ def test_links_within_a_range_lead_across_an_ocean(file: Path) -> None:
     stations = [station("London"), station("New York")]
     trips = round_trips(constellation, stations, duration_s=30, step_s=10)
     assert [found[at * 10**13] / 1e12 for at in range(3)] == pytest.approx(trips.rtt_s[:, 0] / 2, abs=0.6e-9)
-    # The route is not shorter than the straight line between the two cities, through the Earth.
+    # The route cannot be shorter than the straight line through the Earth between the two cities.
     chord_m = np.linalg.norm(stations[0].earth_fixed_m - stations[1].earth_fixed_m)
     assert 1.1 * chord_m < LIGHT_M_PER_S * min(found.values()) / 1e12 < 1.5 * chord_m
 

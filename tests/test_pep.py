@@ -1,4 +1,4 @@
-"""Split-TCP proxies: end-to-end results, errors, and their benefit."""
+"""Split-TCP proxies: their end-to-end results, errors and benefit."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_a_split_file_takes_the_rounds_of_the_long_part_alone() -> None:
     split = simulate(scenario({"buffer": "8 MB"}), 1)
     whole = simulate(scenario(None), 1)
     completion = [result.flows["completion_s"][0] for result in (split, whole)]
-    # 4 MB take twelve rounds of slow start; 60 ms of each round are before the proxy.
+    # 4 MB take twelve rounds of slow start; 60 ms of each round are spent before the proxy.
     assert 0.06 * 8 < completion[1] - completion[0] < 0.06 * 14
     part = split.relays.iloc[0]
     assert (part["connection"], part["flow"], part["onward"]) == ("flow1-to-switch1", "flow1", "flow1")

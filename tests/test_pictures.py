@@ -78,7 +78,7 @@ FLOWS = ("flow1", "flow2")
 
 
 def told(flow: str, until_s: float) -> float:
-    """Returns the number of bytes that ACKs and SACK blocks have reported until a time, computed byte by byte."""
+    """Returns the number of bytes that ACKs and SACK blocks have reported by a given time, computed byte by byte."""
     events = sequence_events(run(), flow, (0.0, until_s))
     known = np.zeros(2_000_000, dtype=bool)
     known[: int(events.acknowledged["ack_bytes"].max())] = True
@@ -92,7 +92,7 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
     for flow in FLOWS:
         by_then = series[flow].cumsum() * 0.02 / 8
         for number in (20, 45, 70):
-            # The delay from the receiver to the sender is half of an RTT of at least 48 ms.
+            # The delay from the receiver to the sender is half of the RTT, which is at least 48 ms.
             assert by_then.iloc[number - 1] <= told(flow, 0.02 * (number + 3)) + 2 * 512
             assert by_then.iloc[number] >= told(flow, 0.02 * (number + 1))
 
@@ -100,7 +100,7 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack", "rfc6675", "rack"])
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
 def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery: str) -> None:
-    # This also holds without SACK: acknowledged bytes jump when a gap is filled, received bytes do not.
+    # This also holds without SACK: acknowledged bytes jump when a gap is filled, but received bytes do not.
     buffer = "1000 cells" if framing == "aal5" else "30 packets"
     changes = {"framing": framing, "switch.buffer": buffer, "tcp.recovery": recovery, "traces.arrivals": True}
     result = simulate(SCENARIO.with_(**changes, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}}))
@@ -238,7 +238,7 @@ def test_delays_have_a_logarithmic_axis_if_asked_for(kind: str) -> None:
     figure = getattr(pictures, kind)(result, ["flow1"], log=True)
     panel = figure.axes[0]
     assert (panel.get_xscale() if kind == "delay_cdf" else panel.get_yscale()) == "log"
-    # Within a decade, Matplotlib labels minor ticks by formulas, which are not drawn as such.
+    # If the range is within a decade, Matplotlib labels minor ticks with formulas, which must not be drawn as such.
     axis = panel.xaxis if kind == "delay_cdf" else panel.yaxis
     axis.set_view_interval(11, 90, ignore=True)
     figure.draw_without_rendering()
@@ -278,12 +278,12 @@ def test_a_comparison_of_throughputs_says_what_each_point_averages_over() -> Non
 def test_throughput_adds_up_to_what_was_delivered() -> None:
     series = throughput_series(run(), ["flow1", "flow2"], 0.1)
     arrived = series.to_numpy().sum(axis=0) * 0.1 / 8
-    # Data after a gap that is open at the end are not delivered.
+    # Data after a gap that is still open at the end is not delivered.
     missing = arrived - run().flows["delivered_bytes"]
     assert (missing >= 0).all()
     assert (missing <= 100_000).all()
     assert len(series) == 20
-    # A trunk of 10 Mbit/s carries no more.
+    # A 10 Mbit/s trunk cannot carry more.
     assert series.to_numpy().sum(axis=1).mean() < 10e6 * 512 / (12 * 53)
 
 
@@ -294,7 +294,8 @@ def test_the_queue_by_flow_adds_up_to_the_queue(framing: str) -> None:
     unit = "cells" if framing == "aal5" else "packets"
     seen = result.traces["queue"]
     seen = seen[seen["port"] == PORT]
-    # The value is X at the last arrival before a sample, with or without this arrival, minus the departures since.
+    # The value is the queue at the last arrival before a sample, with or without this arrival, minus the departures
+    # since then.
     latest = np.searchsorted(seen["time_s"].to_numpy(), held.index.to_numpy(), side="right") - 1
     before = seen[f"queue_{unit}"].to_numpy()[latest.clip(0)]
     total = held.sum(axis=1).to_numpy()
@@ -381,7 +382,8 @@ def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
     found = phases(of_bbr(), "flow1")
     lasts = found["end_s"] - found["begin_s"]
     assert found["phase"].tolist()[:2] == ["startup", "drain"]
-    # ProbeRTT occurs every ten seconds, and takes 200 ms and an RTT, with four segments, once the path is empty.
+    # ProbeRTT occurs every ten seconds, and takes 200 ms plus an RTT, with four segments in flight, once the path is
+    # empty.
     pauses = found[found["phase"] == "probe-rtt"]
     assert len(pauses) >= 2
     assert pauses["begin_s"].diff().dropna().between(10.0, 10.6).all()
@@ -406,7 +408,7 @@ def test_rates_of_bbr_have_its_gains() -> None:
     steps = control_steps(of_bbr(), "flow1", (5.0, 9.0))
     gains = steps["pacing_bps"] / steps["bandwidth_bps"]
     for stage, gain in (("probe-up", 1.25), ("probe-down", 0.75), ("cruise", 1.0)):
-        # Linux paces 1 % below the estimate, so that queues drain.
+        # As in Linux, pacing is 1 % below the estimate, so that queues drain.
         assert gains[steps["stage"] == stage].median() == pytest.approx(0.99 * gain, rel=0.01)
     carried = capacity_of(of_bbr(), ["flow1"])
     assert steps["bandwidth_bps"].median() == pytest.approx(carried, rel=0.02)

@@ -1,9 +1,9 @@
 """Arriving flows under deficit round robin compared with processor sharing, and with ns-2.
 
-In an M/G/1 queue with processor sharing the mean slowdown is 1/(1 - load), for any distribution of sizes (Kleinrock
+In an M/G/1 queue with processor sharing, the mean slowdown is 1/(1 - load), for any distribution of sizes (Kleinrock
 1976, section 4.4). Deficit round robin with a quantum of one packet is processor sharing in steps of packets, if all
-packets of a flow are queued when it arrives: no propagation delay, a fast access link, a window and a buffer without
-limit.
+packets of a flow are queued when it arrives: no propagation delay, a fast access link, and an unlimited window and
+buffer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from thorough import THOROUGH, one_in
 
 RATE_BPS = 10**9
 MSS, PACKET_BYTES = 1000, 1040
-# The sizes have at least 100 packets and a finite variance.
+# Sizes are at least 100 packets, and their variance is finite.
 SIZES = {"kind": "pareto", "mean": "150 KB", "shape": 3}
 
 
@@ -47,9 +47,10 @@ def _run(load: float, flows: int) -> Result:
 
 
 def _processor_sharing(arrivals: npt.NDArray[np.float64], services: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Returns the time that each flow spends in a queue that serves all present flows at equal rates [s].
+    """Returns the time [s] that each flow spends in a queue that serves all present flows at equal rates.
 
-    All flows get equal service, so that each leaves when the service per flow reaches that at its arrival plus its own.
+    All present flows receive the same service, so a flow leaves when the service per flow has increased, since its
+    arrival, by what the flow needs.
     """
     sojourns = np.empty(len(arrivals))
     present: list[tuple[float, int]] = []
@@ -92,7 +93,7 @@ def test_round_robin_has_the_slowdown_of_processor_sharing(load: float) -> None:
 
 @pytest.mark.skipif(not ns2.available(), reason="ns-2 is not installed (Debian's package ns2)")
 def test_the_mean_completion_time_is_that_of_ns2() -> None:
-    """The flows have The flows have Pareto sizes at a load of .6 over 10 Mbit/s and 100 ms; the buffer loses packets."""
+    """The flows have Pareto sizes and a load of 0.6 over 10 Mbit/s and 100 ms; the buffer overflows at times."""
     draws, flows, at_s = Random(1), [], 0.0
     for _ in range(10_000 if THOROUGH else 300):
         at_s += draws.expovariate(1) * 30 * 640 * 8 / 10e6 / 0.6

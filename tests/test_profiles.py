@@ -161,7 +161,7 @@ def test_linux_opens_with_a_handshake_unless_the_round_trip_is_known() -> None:
     linux = Scenario.model_validate({**one, "tcp": {"profile": "linux-6"}})
     assert opens(linux) == [True]
     assert opens(linux.with_(**{"tcp.handshake": False})) == [False]
-    # If the RTT is known, from a file or set later, a handshake need not measure it.
+    # If the RTT is known, from a file or because it is set later, no handshake is needed to measure it.
     known = linux.with_(**{"tcp.initial_rtt": "100 ms"})
     assert opens(known) == [False]
     assert known == Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "100 ms"}})
@@ -187,7 +187,7 @@ def test_a_flow_of_its_own_replaces_the_scenarios_handshake_or_round_trip(
 
 
 def test_a_whole_first_window_lost_waits_for_the_measured_timeout_not_for_a_second() -> None:
-    # Incast: the SYNs of 64 senders fit in 64 KB, but their initial windows do not. 16.4 MB take .14 s on the trunk.
+    # Incast: the SYNs of 64 senders fit in 64 KB, but their initial windows do not. 16.4 MB take 0.14 s on the trunk.
     delays = dict.fromkeys(("access_delay", "exit_delay", "trunk_delay"), "10 us")
     timer = {"kind": "fine", "granularity": "1 ms", "min_rto": "1 ms", "max_rto": "120 s", "timestamps": True}
     incast = Scenario.model_validate(

@@ -36,7 +36,7 @@ def test_away_from_a_terminal_a_campaign_tells_each_minute_where_it_is(
             bar.update(
                 Progress(wanted=1000, stored=100, done=done - 3 if done > 100 else done, failed=3 * (done > 100))
             )
-    # The first line is printed as soon as a range of the remaining time is known; here it has no width.
+    # The first line is printed as soon as the range of the remaining time is known; here the range has no width.
     assert capsys.readouterr().err == (
         "sweep: 108 of 1000 runs, 1.0 runs/s, 15 min left\n"
         "sweep: 169 of 1000 runs, 1.0 runs/s, 14 min left\n"
@@ -50,8 +50,8 @@ def test_the_remaining_time_has_a_range(clock: Clock, capsys: pytest.CaptureFixt
         for done in range(1, 11):
             clock.now_s += 5.0 + 4 * (-1) ** done
             bar.update(Progress(wanted=100, stored=0, done=done, bound="at most"))
-    # The margin is that of a ratio estimator: t with 7 degrees of freedom, a deviation of 4/5 of the mean, and 8 groups
-    # of 92 more.
+    # The margin is that of a ratio estimator: t with 7 degrees of freedom, a deviation of 4/5 of the mean, and 8
+    # finished groups before 92 remaining ones.
     margin = 2.36 * (8 * 8 * 16 / 7 * (1 + 8 / 92)) ** 0.5 / 40
     low, high = 460 * (1 - margin), 460 * (1 + margin)
     assert capsys.readouterr().err == (

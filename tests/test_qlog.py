@@ -39,7 +39,7 @@ def lossy() -> Result:
             "sources": 2,
             "trunk_rate": "10 Mbit/s",
             "trunk_delay": "20 ms",
-            # Lists of lost packets: a burst of losses, and a tail loss, which only a timeout detects.
+            # Lists of lost packets: a burst of losses, and a tail loss that only a timeout detects.
             "trunk_loss": {"kind": "packets", "indices": [40, 41, 60, 700, *range(1500, 1540)]},
         },
         switch={"buffer": "0.5 BDP"},
@@ -124,7 +124,8 @@ def test_packets_are_numbered_by_transmission_and_each_is_acknowledged_or_lost_o
                     covered += numbers
                 highest = max(highest, numbers[-1])
         assert len(covered) == len(set(covered))
-        # Each byte was first sent in order; the bytes of acknowledged numbers are all that was delivered.
+        # Bytes were first sent in order, and the bytes of acknowledged packet numbers are exactly those that were
+        # delivered.
         offsets = {data["frames"][0]["offset"]: 0 for data in sent}
         for number in covered:
             frame = sent[number]["frames"][0]

@@ -1,4 +1,4 @@
-"""Queueing delays, and packets that ports lost or marked: counters, pictures, measures."""
+"""Queueing delays, and packets that ports lost or marked: in counters, pictures and measures."""
 
 from contextlib import closing
 from functools import cache
@@ -73,7 +73,7 @@ def test_drops_are_those_that_ports_counted(queue: str) -> None:
     counted = {cause: result.ports[f"packets_lost_{column}"].sum() for cause, column in columns.items()}
     seen = drops["cause"].value_counts()
     assert {cause: int(seen[cause]) for cause in counted} == counted
-    # These are the names of earlier releases.
+    # These are the names that earlier releases used.
     former = {"overflow": "overflow", "aqm": "refused", "injected_loss": "forced"}
     seen = drops["reason"].value_counts()
     assert {cause: int(seen.get(name, 0)) for cause, name in former.items()} == counted

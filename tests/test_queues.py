@@ -190,7 +190,7 @@ def test_web_users_wait_less_with_downloads_where_flows_have_queues_of_their_own
 
 
 def marked(rate: float, round_trip: float, threshold: int, **tcp: Any) -> tuple[float, float]:  # noqa: ANN401 - fields
-    """Returns the marked fraction and the mean queue of a single DCTCP flow in half a minute; no packet is lost."""
+    """Returns the marked fraction and the mean queue of a single DCTCP flow over half a minute; no packet is lost."""
     one = LINK.with_(
         **{
             "duration": "30 s",
@@ -237,13 +237,13 @@ def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
 def test_the_share_is_that_of_a_window_that_rests_while_marks_return(
     rate: float, round_trip: float, threshold: int, ack: str
 ) -> None:
-    """The cycle is that of the theory plus one RTT, in which marked ACKs do not increase the window (RFC 3168 section
+    """The cycle is as in the theory plus one RTT, in which marked ACKs do not increase the window (RFC 3168 section
         6.1.2).
 
     If marks are rarer, with windows above 246 segments, alpha with a gain of 1/16 decays between two marks.
     """
     window = rate * round_trip / PACKET_BITS + threshold
-    # One ACK per two segments increases the window by half a segment per RTT.
+    # With one ACK per two segments, the window increases by half a segment per RTT.
     growth = 0.5 if ack == "delayed" else 1.0
 
     def share(alpha: float) -> float:
@@ -293,7 +293,7 @@ def test_a_capture_has_the_marks_and_their_answers(policy: str, tmp_path: Path) 
     marked, reduced = data["ip.dsfield.ecn"] == "3", data["tcp.flags.cwr"].isin(["1", "True"])
     told = packets["tcp.flags.ece"].isin(["1", "True"]) & (packets["tcp.len"].astype(int) == 0)
     assert trunk(result)["packets_marked"] > 0
-    # Packets in flight at the end of the run are in no capture.
+    # Packets that are in flight at the end of the run are in no capture.
     assert abs(int(marked.sum()) - trunk(result)["packets_marked"]) <= 1
     assert abs(int(reduced.sum()) - int(result.flows["mark_reductions"].sum())) <= 1
     assert int(told.sum()) >= int(reduced.sum()) - 1

@@ -1,4 +1,4 @@
-"""Remaining time of campaigns: its estimate and range, from runs of different lengths."""
+"""Remaining time of campaigns: its estimate and its range, computed from runs of different lengths."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from longpipe.study.remaining import Left, Remaining
 
 
 def left_of(work: list[float], seconds: list[float], ended: int, **more: object) -> Left:
-    """Returns the estimate after `ended` of the runs, of which each takes its seconds."""
+    """Returns the estimate after `ended` of the runs; `seconds` contains the duration of each run."""
     now_s = 0.0
     remaining = Remaining(lambda: now_s)
     remaining.update(Progress(len(work), 0))
@@ -22,7 +22,7 @@ def left_of(work: list[float], seconds: list[float], ended: int, **more: object)
 
 
 def test_runs_count_by_their_work() -> None:
-    """Ten runs take 1 s, then ten take five times as long, in proportion to their work."""
+    """Ten runs take 1 s each; then ten take five times as long, in proportion to their work."""
     found = left_of([0.1] * 10 + [0.5] * 10, [1.0] * 10, 10)
     assert (found.expected_s, found.low_s, found.high_s) == pytest.approx((50.0, 50.0, 50.0))
     assert found.runs_per_s == pytest.approx(1.0)
@@ -44,7 +44,7 @@ def test_the_range_holds_the_remaining_time_as_often_as_stated(spread: float, en
         found, actual = left_of(list(work), list(seconds), ended), seconds[ended:].sum()
         held += found.low_s <= actual <= found.high_s
         ratios.append(found.expected_s / actual)
-    # If the coverage is 95 %, it is at least 90 % here with a probability of .999.
+    # If the true coverage is 95 %, it is at least 90 % here with a probability of 0.999.
     assert held >= 180
     # The range is within a factor of 1.5, as can be expected from 12 runs.
     assert np.quantile(ratios, [0.05, 0.95]) == pytest.approx([1.0, 1.0], abs=0.5)
@@ -59,7 +59,7 @@ def test_few_runs_have_no_range_and_a_campaign_that_grows_keeps_what_was_measure
         now_s += done
         remaining.update(Progress(10, 0, done))
     assert remaining.left() == Left(14.0, 14.0, 14.0, 0.5)
-    # The campaign grows after a pause, which no run took.
+    # The campaign is extended after a pause, which is not part of any run's time.
     now_s += 100
     remaining.update(Progress(30, 3))
     assert remaining.left() == Left(54.0, 54.0, 54.0, 0.5)

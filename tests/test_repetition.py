@@ -1,4 +1,4 @@
-"""Intervals and bursts with which a run would never end are rejected in one line that names the field."""
+"""Intervals and bursts because of which a run would never end are rejected in one line that names the field."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_what_just_fits_is_accepted() -> None:
         return Scenario(**{**DAYS, **fields})
 
     accept(switch={"buffer": "100 packets", "policy": {**PIE, "update": "8640 us"}})
-    # A packet of 125 bytes takes a second at 1 kbit/s, a cell 2.7 us on the link of 155.52 Mbit/s.
+    # A 125-byte packet takes a second at 1 kbit/s, and a cell takes 2.7 us on the 155.52 Mbit/s link.
     accept(duration="1 s", traffic={**BURSTS, "off": "999999 us"})
     network = {"kind": "dumbbell", "vbr": {"period": "1.5 us", "rate": "1 Mbit/s"}}
     assert simulate(accept(framing="aal5", duration="20 ms", network=network, switch={"scheduler": "priority"})).events

@@ -199,7 +199,7 @@ def test_every_colour_of_a_figure_can_be_seen_in_the_dark(results: Path) -> None
         inline(path.read_text(), path.stem, palette)
     assert {"#0072b2", "#d55e00"} < palette.colours
     for colour in palette.colours - {"#ffffff"}:
-        # Elements that are pale on white, such as a grid, may be pale in dark mode.
+        # Elements that have low contrast on white, such as a grid, may also have low contrast in dark mode.
         assert contrast(in_the_dark(colour), DARK_CARD) >= min(3.0, contrast(colour, "#ffffff")), colour
     assert in_the_dark("#ffffff") == DARK_CARD
     assert contrast(in_the_dark("#000000"), DARK_CARD) > 12
@@ -234,7 +234,7 @@ def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_pa
     folder = tmp_path / "frr-96"
     shutil.copytree(results / "frr-96", folder)
     assert is_current(folder, Part.REPRODUCTION, "frr-96", 2)
-    # The paper's own number of seeds is different.
+    # The default number of seeds for the paper is different.
     assert not is_current(folder, Part.REPRODUCTION, "frr-96", None)
     assert not is_current(folder, Part.REPRODUCTION, "gr-97", 2)
     record = json.loads((folder / "provenance.json").read_text())
@@ -327,7 +327,7 @@ def test_a_download_holds_its_bytes() -> None:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """Returns a replicated factorial, finished except for one failed run."""
+    """Returns a study with a replicated factorial design, finished except for one failed run."""
     base = Scenario(name="lan", duration="20 ms").with_(**{"switch.ties": "random", "network.sources": 2})
     factors = [
         Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),

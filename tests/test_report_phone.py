@@ -28,7 +28,7 @@ FLOWS = {"long": ("a", "b"), "short": ("c", "b")}
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """Returns a study over a graph, with measures by flow and by port."""
+    """Returns a study with a graph as its network, with measures by flow and by port."""
     base = Scenario(
         name="lot", duration="300 ms", framing="ip", network=Graph.of(LINKS, FLOWS), switch=Switch(buffer="1 BDP")
     )
@@ -120,7 +120,7 @@ def test_on_a_phone_words_stay_within_the_screen_and_boxes_show_that_they_scroll
 
 
 def _on_a_phone(text: str, script: str, folder: Path) -> dict[str, Any]:
-    """Runs a script, with `page` as the document, on a page in a frame of a phone's width. Returns its result."""
+    """Runs a script on a page in a frame as wide as a phone; `page` is the document. Returns the script's result."""
     frame = f'<iframe width="{WIDTH}" height="800" style="border:0" srcdoc="{escape(text)}"></iframe>'
     measure = f"""<script>
       const frame = document.querySelector("iframe");

@@ -25,7 +25,7 @@ from reproduced import PAPER, WRITTEN, short_frr_96
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a directory in which all short runs with two seeds are stored."""
+    """Returns a directory that stores all short runs with two seeds."""
     directory, made = tmp_path_factory.mktemp("frr-96"), short_frr_96(tmp_path_factory)
     shutil.copytree(made / "reproduction", directory / "out")
     shutil.copy(made / "runs.db", directory)

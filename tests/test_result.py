@@ -71,7 +71,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
         return simulate(Scenario.model_validate(fields)).attainable_bps
 
     assert attainable_bps() == pytest.approx(1e8 * 1448 / 1500)
-    # Flows in the other direction do not reduce it, and datagrams use as much of it as was sent.
+    # Flows in the other direction do not reduce the attainable rate, and datagrams use as much of it as was sent.
     groups[1]["direction"] = "back"
     groups.append({"name": "ping", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp": {"mss": "9180 B"}})
     datagrams = 1e6 * 1000 / 1028
@@ -79,7 +79,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
 
 
 def test_efficiency_counts_what_vbr_got_and_there_is_none_of_a_trunk_that_carried_nothing() -> None:
-    # VBR has a cell for each slot, and uses each slot.
+    # VBR traffic has a cell for every slot, and uses every slot.
     vbr = simulate(Scenario(duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"}))
     trunk = list(vbr.part("ports")["port"]).index("switch1->switch2")
     left = 155.52e6 - 424 * vbr.part("ports")["cells_out"][trunk]

@@ -97,7 +97,7 @@ def test_one_command_judges_a_case(tmp_path: Path) -> None:
     assert "Proposed: The media keep at least their lowest rate" in done.output
     page = (tmp_path / "report.html").read_text()
     assert "the margins are proposed here" in page
-    # A figure over time for each queue, which says what it shows.
+    # There is a figure over time for each queue, and its text says what it shows.
     assert page.count("<svg") == 2
     assert "Over time, 1000 ms" in page
     assert "Up: rate [Mbit/s]; queue [ms]; lost packets. Legend: tcp; media" in page

@@ -1,4 +1,4 @@
-"""RFC 9438, Tables 1 to 3: mean windows at a given loss rate, of complete connections."""
+"""RFC 9438, Tables 1 to 3: mean windows of complete connections at given loss rates."""
 
 import json
 from contextlib import closing
@@ -71,7 +71,7 @@ def test_a_loss_is_as_often_as_the_table_says_and_runs_are_long_enough() -> None
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the whole document with only the short runs: loss rates of at least 1/100 000."""
+    """Returns the reproduction of the whole document, restricted to short runs (loss rates of at least 1/100 000)."""
     directory = tmp_path_factory.mktemp("rfc-9438")
     (directory / "out").mkdir()
     with drawn_here(), pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:

@@ -19,7 +19,7 @@ CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"
 
 
 def outcome(values: dict[tuple[str, int], list[float]]) -> PartOutcome:
-    """Returns runs of controls over numbers of flows, one value per seed."""
+    """Returns an outcome with runs by control and number of flows; each run has one value per seed."""
     rows = [
         {"point": i, "control": control, "flows": flows, "replication": seed, "seed": seed, "loss": value}
         for i, ((control, flows), found) in enumerate(values.items())
@@ -31,8 +31,8 @@ def outcome(values: dict[tuple[str, int], list[float]]) -> PartOutcome:
 
 
 def test_a_verdict_is_that_of_the_intervals_of_paired_margins() -> None:
-    # CUBIC varies from seed to seed; the result of the control is larger by 1 for each seed, so that the difference of
-    # the pairs is certain.
+    # CUBIC varies from seed to seed; the result of the control is larger by 1 for each seed, so that the paired
+    # difference is certain.
     cubic = [1.0, 5.0, 9.0]
     found = outcome(
         {
@@ -47,7 +47,7 @@ def test_a_verdict_is_that_of_the_intervals_of_paired_margins() -> None:
     assert (own.verdict, own.margin) == ("holds", 0.5)
     assert verdicts(Criterion("1", "", compared("loss", plus=1.5)), found)[0].verdict == "holds"
     assert verdicts(Criterion("1", "", not_less("loss", factor=1.0)), found)[0].point == "flows 2"
-    # The mean is 5, and half of the interval is 4 * t(0.975, 2) / sqrt(3) = 9.94.
+    # The mean is 5, and the half-width of the interval is 4 * t(0.975, 2) / sqrt(3) = 9.94.
     wide = verdicts(Criterion("1", "", at_least("loss", 4.0)), found)[1]
     assert wide.verdict == "undecided"
     assert wide.low == pytest.approx(1 - 9.9365, abs=1e-3)
@@ -78,7 +78,7 @@ def test_every_part_has_a_proposed_condition_of_its_section() -> None:
 
 
 def test_the_sections_are_those_of_the_document() -> None:
-    """Each of sections 5 to 7 of the last draft before the RFC is run, or omitted with a reason."""
+    """Each of sections 5 to 7 of the last draft before the RFC is run, or is omitted with a reason."""
     every = "5.1.1 5.1.2 5.1.3 5.1.4 5.1.5 5.2 5.2.1 5.2.2 5.2.3 5.3.1 5.3.2 6.2 6.4 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 7.9 7.10 7.11"
     suite = SUITES["rfc-9743"]
     text = " ".join([*(c.section for part in suite.parts for c in part.criteria), *suite.left_out])

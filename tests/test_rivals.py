@@ -16,7 +16,7 @@ FIELDS = {
 def compare(
     *arguments: str | Path, path: str | None = None, command: str = "compare"
 ) -> subprocess.CompletedProcess[str]:
-    # Each time is that of one run, because no test evaluates it.
+    # Each time is measured with a single run, because no test evaluates it.
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "LONGPIPE_LEAST_S": "0"}
     if path is not None:
         environment["PATH"] = path
@@ -38,7 +38,7 @@ def test_a_record_per_mode_says_what_was_delivered_at_what_cost(tmp_path: Path) 
     ]
     for record in records:
         assert record.keys() >= FIELDS
-        # The count is at most the capacity of the trunk in 1.5 s: 5287 packets of 1064 bytes per second.
+        # The count is at most what the trunk can carry in 1.5 s: 5287 packets of 1064 bytes per second.
         assert 1000 < record["delivered_packets"] < 1.5 * 5287
         assert record["cpu_seconds"] > 0
         rate = record["delivered_packets"] / record["cpu_seconds"]
@@ -76,7 +76,7 @@ def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: P
 def test_bad_input_gets_one_line(
     arguments: list[str], error: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Run in this process, because a separate one takes a second of processor time to start.
+    # The program runs in this process, because a separate one takes a second of processor time to start.
     monkeypatch.setattr(sys, "argv", [str(RIVALS), "compare", *arguments])
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(RIVALS), run_name="__main__")

@@ -39,7 +39,7 @@ def assert_conserved(result: Result) -> None:
     assert (flows["delivered_bytes"] <= flows["highest_sequence_bytes"]).all()
     assert (flows["highest_sequence_bytes"] <= flows["sent_bytes"] - flows["retransmitted_bytes"]).all()
     assert (flows["retransmitted_segments"] <= flows["sent_segments"]).all()
-    # The value is NaN for a graph.
+    # For a graph, the efficiency is NaN.
     assert not result.efficiency > 1
     assert not result.efficiency < 0
     delays = vbr[["min_delay_s", "mean_delay_s", "max_delay_s"]]
@@ -50,7 +50,7 @@ def assert_conserved(result: Result) -> None:
         assert (flows["delivered_bytes"] <= size).all()
         complete, whole = flows["completion_s"].notna(), flows["delivered_bytes"] == size
         if any("stop" in flow for flow in result.scenario.resolved["flows"]):
-            # A transfer that was stopped is complete when all data that it had sent have arrived.
+            # A transfer that was stopped is complete when all data that it had sent has arrived.
             assert (flows["delivered_bytes"] == flows["highest_sequence_bytes"])[complete].all()
             assert complete[whole].all()
         else:

@@ -32,9 +32,9 @@ from longpipe.satellites.shells import parse_shell
 from thorough import examples
 
 DATA = Path(__file__).parent / "data" / "satellites"
-# Maximum distance from the limit of visibility at which programs may disagree [m].
+# Maximum distance [m] from the limit of visibility at which programs may disagree.
 AT_THE_LIMIT_M = 30.0
-# Steps of 100 ms from one compared instant to the next.
+# Number of 100 ms steps from one compared instant to the next.
 ONE_IN = examples(5, 1)
 # The element set of AIAA 2006-6753, which other programs also use for tests.
 VANGUARD = (
@@ -52,7 +52,7 @@ def kuiper() -> RoundTrips:
 
 @pytest.fixture(scope="module")
 def at_the_limit(kuiper: RoundTrips) -> np.ndarray:
-    """Returns whether any satellite is at the limit of a station's visibility at a time."""
+    """Returns, for each time, whether any satellite is at the limit of a station's visibility."""
     places = np.array([one.earth_fixed_m for one in kuiper.stations])
     reach = kuiper.constellation.max_ground_link_m
     assert reach is not None
@@ -118,7 +118,7 @@ def test_positions_are_those_of_skyfield_within_a_centimetre() -> None:
 
 
 def test_stations_pass_nothing_on() -> None:
-    # Without inter-satellite links only satellites visible to both stations carry traffic.
+    # Without inter-satellite links, only satellites visible to both stations carry traffic.
     oneweb = Constellation.of_shell(shell("oneweb"))
     near, middle, far = station("London"), station("Frankfurt"), station("Istanbul")
     found = round_trips(oneweb, [near, middle, far], [(0, 1), (1, 0)], duration_s=10, step_s=1)
@@ -182,7 +182,7 @@ def test_elements_are_read_from_two_or_three_lines_and_omm(tmp_path: Path) -> No
         earth_fixed_m(Constellation.of_file(tmp_path / name, epoch=begin), np.array([0.0, 60.0]))[0]
         for name in ("v.tle", "v.csv", "v.json")
     ]
-    # The epoch of a TLE has eight decimals of a day.
+    # The epoch of a TLE is given to eight decimal places of a day.
     assert np.abs(places[0] - places[1]).max() < 10
     assert (places[1] == places[2]).all()
 

@@ -171,7 +171,7 @@ def test_buffer_is_counted_in_cells(buffer: str, cells: int | None) -> None:
         ("552 bytes", "bytes", 552),
         # 155.52 Mbit/s times 30 us is 4665.6 bits, 1.0565 packets of 552 bytes.
         ("2.5 BDP", "packets", 2),
-        # 75 us are 2.5 times 30 us.
+        # 75 us is 2.5 times 30 us.
         ("75 us", "packets", 2),
         # 155.52 Mbit/s times 100 ms is 15 552 000 bits, 3521.7 packets of 552 bytes.
         ("100 ms", "packets", 3521),

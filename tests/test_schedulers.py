@@ -1,4 +1,4 @@
-"""Ports with several queues in complete runs: shares, classes, low latency, and the return path."""
+"""Ports with several queues, in complete runs: shares, classes, low latency, and the return path."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
 def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
     groups = [
         {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
-        # With RACK-TLP the flow would get a third (docs/queues.md).
+        # With RACK-TLP, the flow would get a third (docs/queues.md).
         {"name": "low", "tcp": {**PLAIN, "congestion": "dctcp", "ecn": {"kind": "dctcp", "ect": 1}}},
     ]
     probes = [
@@ -63,16 +63,16 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
         {"name": "greedy", "traffic": {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1472 B"}},
     ]
     result = simulate(scenario(groups, "drr"), 1)
-    # Each flow gets a quarter of 40 Mbit/s, with payloads of 1448 and 1472 bytes in 1500 bytes.
+    # Each flow gets a quarter of 40 Mbit/s, of which 1448 or 1472 of every 1500 bytes are payload.
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
     # Linux's fq also gives equal shares; it queues up to 100 packets of the unresponsive flow.
     result = simulate(scenario(groups, "fq"), 1)
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
-    # After a change of the hash a flow has packets in its old and its new queue, which overtake each other: TCP
-    # retransmits about 60 segments per change and reduces its windows. The unresponsive flow gets its quarter and the
-    # remaining capacity.
+    # After a change of the hash, a flow has packets in both its old and its new queue, and these overtake each other,
+    # so that TCP retransmits about 60 segments per change and reduces its windows. The unresponsive flow gets its
+    # quarter and the remaining capacity.
     result = simulate(scenario(groups, {"kind": "sfq", "perturb": "1 s"}), 1)
     sent = float(result.flows["sent_segments"][:3].sum()) * 1500 * 8 / 60
     assert sent + result.throughputs_bps[3] * 1500 / 1472 == pytest.approx(40e6, rel=0.01)
@@ -82,8 +82,8 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
 
 def test_the_first_class_goes_first() -> None:
     groups: list[dict[str, Any]] = [{"name": "call", "traffic": "voice"}, {"name": "bulk", "count": 2, "class": 1}]
-    # The maximum delay is that of a packet of 1500 bytes in transmission, .3 ms, and of nine quanta of 1514 bytes, 2.73
-    # ms.
+    # The maximum delay is 0.3 ms for a packet of 1500 bytes in transmission, plus 2.73 ms for nine quanta of 1514
+    # bytes.
     policies: tuple[tuple[object, float], ...] = (
         ("strict-priority", 0.0104),
         ({"kind": "weighted-priority", "weights": [1, 9]}, 0.0131),
@@ -142,7 +142,7 @@ def test_cells_have_no_such_ports() -> None:
 
 
 def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:
-    """The oldest packet is lost instead of the newest, which would leave only after all K packets before it have left."""
+    """The oldest packet is dropped instead of the newest one, which would leave only after the K packets before it."""
     packets = 200
 
     def first(policy: str) -> float:
@@ -151,6 +151,6 @@ def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:
         events = simulate(built).traces["events"]
         return float(events.query("kind == 'fast-retransmit'")["time_s"].iloc[0])
 
-    # Packets of 1448 bytes of data and 40 of headers; recorded times are rounded.
+    # Packets have 1448 bytes of data and 40 of headers; recorded times are rounded.
     drained_s = packets * 1488 * 8 / 40e6
     assert first("tail-drop") - first("head-drop") == pytest.approx(drained_s, rel=1e-6)

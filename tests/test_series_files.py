@@ -1,4 +1,4 @@
-"""CSV files of paths, Es/N0, datagrams and runs: encodings, headers, units, Unix times, and errors."""
+"""CSV files with paths, Es/N0, datagrams and runs: encodings, headers, units, Unix times, and errors."""
 
 import gzip
 import json

@@ -11,7 +11,7 @@ PAGES = [
     *(ROOT / "docs/how-to").glob("*.md"),
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# Pages written when the site is built, whose links are checked then.
+# Pages that are written when the site is built; their links are checked at that time.
 GENERATED = ROOT / "docs/reference/generated"
 
 

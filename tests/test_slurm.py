@@ -1,4 +1,4 @@
-"""The script of docs/how-to/slurm-through-dask.md, with a fake Slurm whose jobs are processes of this machine."""
+"""The script of docs/how-to/slurm-through-dask.md, run with a fake Slurm whose jobs are processes on this machine."""
 
 import os
 import re
@@ -22,7 +22,7 @@ echo "Submitted batch job $!"
 SCANCEL = """#!/bin/bash
 for job in "$@"; do kill -- -"$job"; done
 """
-# Changes to the script that a test needs because its time and cores are limited.
+# Changes to the script that the test needs because it has little time and few cores.
 SHORTER = {
     '.toml")': '.toml").with_(duration="20 ms")',
     "replications=20": "replications=2",

@@ -70,7 +70,7 @@ def test_versions_are_those_of_the_crate() -> None:
     assert f'CONTROL: &str = "{CONTROLS["str0m"][0]}";' in (CRATE / "src" / "media" / "mod.rs").read_text()
 
 
-# Hashes of all events of the path: the packet, the time, and the outcome. They change with the version of a stack.
+# Hashes of all events on the path, each with its packet, time and outcome. They change with the version of a stack.
 FROZEN = {
     ("quinn", "cubic"): "d8452c89e3bea9d7",
     ("quinn", "reno"): "0fe72f474837fcff",
@@ -105,8 +105,8 @@ def test_each_seed_has_its_own_draws() -> None:
 
 @needs_stacks
 def test_a_transfer_takes_as_long_as_its_path_says() -> None:
-    # Without losses, the run takes a handshake of one round trip, and 2 MB in packets of 1452 bytes at the rate of the
-    # trunk.
+    # Without losses, the run takes a handshake of one round trip plus the transmission of 2 MB, in packets of 1452
+    # bytes, at the trunk's rate.
     result = simulate(path({"congestion": "bbr"}, switch={"buffer": "unlimited"}))
     row, found = counted(result), state(result)
     round_trip_s = 0.04 + 4 * 5e-6
@@ -160,7 +160,7 @@ def test_requests_go_back_and_each_response_takes_a_round_trip() -> None:
     row, found = counted(result), state(result)
     assert row["delivered_bytes"] == 200_000
     assert found["responses"] == 20
-    # 10 kB fit in the initial window, so that each request takes a round trip and the transmission of 8 packets.
+    # 10 kB fits in the initial window, so that each request takes a round trip and the transmission of 8 packets.
     assert 0.04 < found["mean_response_s"] <= found["max_response_s"] < 0.05
     assert row["completion_s"] == pytest.approx(found["handshake_s"] + 20 * found["mean_response_s"], rel=0.01)
 
@@ -172,7 +172,7 @@ def test_early_data_has_the_first_response_one_round_trip_earlier(stack: str, he
     later, early, again = (
         simulate(path({**traffic, "early_data": on}, "100 Mbit/s", "100 ms")) for on in (False, True, True)
     )
-    # noq's pacer sends 1.25 windows of 12 kB per round trip. It holds the next 1200 B back for its share of a round trip,
+    # noq's pacer sends 1.25 windows of 12 kB per round trip. It delays the next 1200 B by their share of a round trip,
     # which is 333 ms (RFC 9002) before the first sample and 200 ms afterwards.
     saved = counted(later)["completion_s"] - counted(early)["completion_s"]
     assert saved == pytest.approx(0.2 - held_s, abs=0.001)
@@ -194,16 +194,16 @@ def test_media_follow_the_capacity_of_the_path() -> None:
     ]
     before, whole, again, other = runs
     assert whole.state_hash == again.state_hash != other.state_hash
-    # Use a new thread, whose hash maps have no keys yet.
+    # A new thread is used, because its hash maps have no keys yet.
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(simulate, whole.scenario, seed=1).result().state_hash == whole.state_hash
     assert state(whole)["decisions"] == MEDIA_FROZEN
     found = state(whole)
-    # 30 frames per second from the end of the handshakes on: ICE, and DTLS with two round trips.
+    # There are 30 frames per second after the handshakes (ICE, and DTLS with two round trips).
     assert found["frames"] == pytest.approx(30 * (24 - found["handshake_s"]), abs=1)
     assert 180 <= found["mean_height_px"] <= 720
     assert found["resolution_switches"] > 0
-    # After the change the estimate is below the new capacity and above half of it, and the picture is smaller.
+    # After the change, the estimate is below the new capacity and above half of it, and the picture is smaller.
     assert state(before)["estimate_bps"] > 500e3
     assert 250e3 < found["estimate_bps"] < 550e3
     assert found["mean_height_px"] < state(before)["mean_height_px"]
@@ -211,7 +211,7 @@ def test_media_follow_the_capacity_of_the_path() -> None:
 
 @needs_stacks
 def test_audio_of_the_highest_rate_fits_into_datagrams() -> None:
-    # 510 kbit/s for a second without the handshakes of ICE and DTLS.
+    # 510 kbit/s for a second, excluding the handshakes of ICE and DTLS.
     result = simulate(path({"stack": "str0m", "size": None, "audio_rate": "510 kbit/s"}, duration="1 s"))
     assert counted(result)["delivered_bytes"] > 510_000 / 8 / 2
 
@@ -260,7 +260,7 @@ def test_it_runs_with_tcp_over_cells_and_over_a_path_that_moves() -> None:
     cells = simulate(path({"size": "1 MB"}, framing="aal5", switch={"buffer": "2000 cells"}))
     assert counted(cells)["delivered_bytes"] == 1_000_000
     port = cells.ports[cells.ports.port == "switch1->switch2"].iloc[0]
-    # A packet of 1480 bytes takes 32 cells with LLC/SNAP and the trailer of AAL5.
+    # With LLC/SNAP and the AAL5 trailer, a packet of 1480 bytes takes 32 cells.
     assert port.cells_in > 32 * 1_000_000 / 1452
 
 

@@ -57,7 +57,7 @@ def test_the_trace_and_pictures_have_the_phases_of_careful_resume() -> None:
 
 
 def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds() -> None:
-    """The path has 40 % of the saved rate, which is less than the rate after the jump, and a small buffer."""
+    """The path has a small buffer and 40 % of the saved rate, which is less than the rate after the jump."""
     slower = {"network.trunk_rate": "100 Mbit/s", "switch.buffer": "0.05 BDP", "duration": "12 s"}
     result = geo(**{"tcp.careful_resume": SAVED, "traces.control": True, "traces.cwnd": True, **slower})
     (name,) = result.flows["flow"]
@@ -72,7 +72,7 @@ def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds(
 
 
 def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any], ...] = ()) -> Result:
-    """Returns a run in which one flow of 20 MB from a to b precedes another flow from a to b or c, with more flows."""
+    """Runs a 20 MB flow from a to b, followed by another flow from a to b or c; `more` contains further flows."""
     links = [{"between": ["left", "right"], "rate": "100 Mbit/s", "delay": "298 ms"}]
     links += [
         {"between": [switch, host], "rate": "1 Gbit/s", "delay": "1 ms"}
@@ -114,7 +114,7 @@ def test_a_connection_resumes_what_an_earlier_one_between_the_same_hosts_has_sav
 
 
 def test_a_short_connection_between_two_others_does_not_keep_the_saved_window() -> None:
-    """The last data are acknowledged before the jump is validated."""
+    """The last data is acknowledged before the jump is validated."""
     fields = {"from": "a", "to": "b", "start": {"kind": "fixed", "at": "20 s"}}
     short = {"name": "short", **fields, "traffic": {"kind": "transfer", "size": "5 KB"}}
     first, second, _ = pair("24 s", "previous", more=(short,)).flows["completion_s"]
@@ -132,9 +132,9 @@ def test_careful_resume_needs_rack_and_a_control_with_a_window() -> None:
 
 @pytest.mark.parametrize("control", ["cubic", "linux-reno"])
 def test_search_ends_slow_start_before_a_loss_where_the_buffer_permits_it(control: str) -> None:
-    """The buffer of 8 BDP holds all data sent until the exit, at six BDP.
+    """The buffer of 8 BDP holds all data sent until slow start ends, at six BDP.
 
-    With one BDP, a loss ends slow start first.
+    With a buffer of one BDP, a loss ends slow start first.
     """
 
     def run(buffer: str) -> Result:

@@ -18,7 +18,7 @@ HEAVY = {"pandas", "scipy", "statsmodels", "matplotlib", "pyarrow", "sqlalchemy"
 
 
 def loaded(code: str) -> set[str]:
-    """Returns the libraries in memory after this code."""
+    """Returns the libraries that are loaded after the given code has run."""
     told = f"import sys\n{code}\nprint('loaded', *(name for name in sys.modules if '.' not in name))"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     return set(done.stdout.rpartition("loaded ")[2].split())
@@ -64,7 +64,7 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
         ("--help", set()),
         ("init", {"orjson", "pydantic", "tempfile"}),
         ("run lan.toml --no-store", {"orjson", "pydantic", "tempfile"}),
-        # The store exists; SQLAlchemy creates it.
+        # The store already exists, because creating it needs SQLAlchemy.
         ("run lan.toml", {"orjson", "pydantic", "tempfile"}),
         ("study list", {"asyncio", "email", "orjson", "psutil", "pydantic", "sqlalchemy", "tempfile"}),
     ],

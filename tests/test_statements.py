@@ -17,7 +17,7 @@ def test_statements_are_numbered_and_judged(paper: str) -> None:
     for one in found:
         assert one.place
         assert one.text
-        # A statement without claims has a reason.
+        # A statement without claims has a reason for that.
         assert one.claims or one.reason.startswith("Not testable: "), one.id
 
 

@@ -1,4 +1,4 @@
-"""Damaged bytes of a store: data are read as written, or a one-line error reports the damage."""
+"""Damaged bytes in a store: data is read as it was written, or a one-line error reports the damage."""
 
 import os
 import random
@@ -26,7 +26,7 @@ BASE = flips.BASE
 
 
 def read(path: Path | str) -> list[str]:
-    """Returns the errors of all ways to read a store that can be opened; raises an error if it cannot be opened."""
+    """Returns the errors of all ways to read a store; raises an error if the store cannot be opened."""
     return [text for text in flips.read(path).values() if text.startswith("error: ")]
 
 
@@ -191,7 +191,7 @@ def test_a_store_that_was_not_closed_is_checked_by_sqlite_itself(tmp_path: Path)
     content[(root - 1) * size + 3] = 9
     path.write_bytes(content)
     assert not flips.read(path, ("all runs",))["all runs"].startswith("error: ")
-    # A log that a killed process leaves; its bytes are not frames, so that SQLite ignores them.
+    # Such a log may be left by a killed process; its bytes are not frames, so SQLite ignores them.
     path.with_name("runs.db-wal").write_bytes(bytes(64))
     with pytest.raises(ScenarioError, match=r"damaged: "):
         Store(path)

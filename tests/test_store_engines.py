@@ -22,8 +22,8 @@ from longpipe.study import Study
 from test_store_versions import mounted
 
 DATA = Path(__file__).parent / "data"
-# The store tests/data/store-2.sql contains runs of two builds, 0aff3d4 (the second of these) and then dfa47b9 (the
-# first).
+# The store tests/data/store-2.sql contains runs by two builds: first 0aff3d4 (the second of these names), then dfa47b9
+# (the first).
 *_, SOUND, HASTY = earlier_names(_core.__engine__)
 SHORT = Scenario(name="short", duration="20 ms")
 LINK = {"rate": "155.52 Mbit/s", "delay": "5 us"}
@@ -111,8 +111,8 @@ def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_
     for _ in range(2):
         with closing(Store(place)) as store:
             assert finished(store) == CURRENT
-            # One run was executed by both builds; that of the correct build is used. The run with VBR is from another
-            # engine.
+            # One run was executed by both builds, and that of the correct build is used. The run with VBR belongs to
+            # another engine.
             assert engines(store) == {_core.__engine__: len(CURRENT), SOUND: 1, HASTY: len(TO_DO)}
 
 
@@ -277,7 +277,7 @@ def test_engine_6_holds_but_for_what_engine_7_changed(
         store.save(scenario, 1, pack(simulate(scenario, 1)))
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
         database.execute(f"update runs set engine = '{engine}'")
-        # Engine 2 had version 4, and so on.
+        # Engine 2 used version 4 of the tables, engine 3 version 5, and so on.
         for statement in downgrade(int(engine) + 2):
             database.execute(statement)
     with closing(Store(tmp_path / "runs.db")) as store:

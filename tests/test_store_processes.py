@@ -54,7 +54,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def begin(where: str, directory: Path, count: int) -> list[subprocess.Popen[str]]:
-    """Starts `count` processes with the same campaign, and waits until all have started."""
+    """Starts `count` processes that execute the same campaign, and waits until all have started."""
     script = directory / "campaign.py"
     script.write_text(CAMPAIGN)
     processes = [
@@ -147,11 +147,11 @@ def test_who_is_dead() -> None:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert is_dead(ended, now, now)
     assert is_dead(ended, now, now)
-    # If a later process has the number of an earlier one, the heartbeat decides.
+    # If a later process has the ID of an earlier one, the heartbeat decides.
     later = Owner(machine=machine(), pid=os.getppid(), began=this.began - 1e6)
     assert not is_dead(later, now - 1, now)
     assert is_dead(later, now - 10 * LEASE_S, now)
-    # The leases are of this process, whose campaign has ended.
+    # The leases belong to this process, whose campaign has ended.
     assert is_dead(this, now, now)
 
 

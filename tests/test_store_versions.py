@@ -21,7 +21,7 @@ from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 from longpipe.store.rows import VERSION
 
 DATA = Path(__file__).parent / "data"
-# The contents of tests/data/store-1.sql; its digest is unchanged as long as scenarios are resolved equally.
+# The contents of tests/data/store-1.sql; its digest does not change as long as scenarios are resolved in the same way.
 BUILD = "0.1.0-5f0e6b1d2c3a4958"
 HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
 SHORT = Scenario(name="short", duration="20 ms")

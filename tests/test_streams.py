@@ -1,4 +1,4 @@
-"""Applications with a rate, and stop times: resolved fields, errors, demands and limits."""
+"""Applications with a rate, and flows with stop times: resolved fields, errors, demands and limits."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_a_stream_that_the_path_carries_is_limited_by_its_application() -> None:
     traffic = {"kind": "stream", "rate": "2 Mbit/s"}
     result = simulate(_scenario(traffic=traffic, stop={"kind": "after", "after": "5 s"}))
     assert [one.limited_by for one in result.flow_limits] == ["application"] * 2
-    # At 2 Mbit/s for half of the run, there are 2442 segments of 512 bytes: write 2441 is at 4.9992 s, the next one
+    # At 2 Mbit/s for half of the run, there are 2442 segments of 512 bytes: write 2441 is at 4.9992 s, and the next one
     # would be at 5.0012 s.
     assert list(result.demands_bps) == [1e6, 1e6]
     assert list(result.flows["sent_segments"]) == [2442, 2442]

@@ -7,7 +7,8 @@ from longpipe import _core
 
 
 def test_the_stub_describes_the_core(tmp_path: Path) -> None:
-    # The module is type-checked in a separate folder without the package, whose dependencies take long to check.
+    # The module is type-checked in a separate folder without the package, because the package's dependencies take long
+    # to check.
     library = Path(str(_core.__file__))
     for path in (library, library.with_name("_core.pyi")):
         (tmp_path / path.name).symlink_to(path)

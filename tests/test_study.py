@@ -43,7 +43,7 @@ def stored(path: Path) -> dict[str, str]:
 def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
     """Starts a study, and sends a signal once three runs are stored.
 
-    Returns exit status and stderr. If the study does not end, stderr shows the stack of each thread.
+    Returns exit status and stderr. If the study does not end, stderr contains the stack of each thread.
     """
     command = [sys.executable, "-X", "faulthandler", "-c", STUDY, str(path)]
     study = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -1,4 +1,4 @@
-"""Changes of a study's design."""
+"""Changes to a study's design."""
 
 import pytest
 

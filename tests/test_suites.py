@@ -82,7 +82,7 @@ def test_all_sources_of_the_parking_lot_have_60_ms() -> None:
 @pytest.mark.parametrize(("load", "share"), [("60 %", 0.6), ("85 %", 0.85), ("110 %", 1.1)])
 def test_clients_ask_for_the_load_of_the_access_link(load: str, share: float) -> None:
     flows = graph(part("tcpeval", "4.4.2"), load)["flows"]
-    # Table 1 of ATM Forum/98-0876: shares of classes with mean file sizes of .5, 5, 50 KB and so on.
+    # Table 1 of ATM Forum/98-0876: shares of classes with mean file sizes of 0.5, 5, 50 KB and so on.
     mean_kb = sum(of * 0.5 * 10**k for k, of in enumerate((0.2, 0.28, 0.4, 0.112, 0.008)))
     offered_bps = len(flows) * 5 * mean_kb * 1024 * 8 / 10
     assert offered_bps == pytest.approx(share * 100e6, rel=0.01)
@@ -97,7 +97,8 @@ def test_transients_are_those_of_section_5_3() -> None:
 
 
 def test_congestion_levels_of_rfc_7928_are_morris_s() -> None:
-    # N = S (l/.76)^.5 for .1, .5 and 1 % is .036, .081 and .115 of the 166 packets that fill pipe and buffer.
+    # For losses l of 0.1, 0.5 and 1 %, N = S (l/0.76)^0.5 is 0.036, 0.081 and 0.115 times the 166 packets that fill
+    # path and buffer.
     assert LEVELS == {"mild": 6, "medium": 13, "heavy": 19}
     bdp = RATE.parse("10 Mbit/s") * TIME.parse("100 ms") / 10**12 / (8 * SIZE.parse("1500 B"))
     assert round(bdp) == 83
@@ -133,7 +134,7 @@ def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: 
         "p95 [ms]",
         "loss [%]",
     ]
-    # Datagrams are sent at ten times the rate: nine of ten are lost once the buffer is full.
+    # Datagrams are sent at ten times the rate: nine out of ten are lost once the buffer is full.
     runs = pd.read_csv(tmp_path / "part-5.3-alone.csv")
     tail = runs[runs["queue"] == "tail-drop"]["loss"].mean()
     assert 0.8 < tail < 0.95

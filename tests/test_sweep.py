@@ -1,4 +1,4 @@
-"""Figures of studies over their factors."""
+"""Figures that show studies over their factors."""
 
 import subprocess
 from functools import cache
@@ -53,7 +53,7 @@ def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() ->
 
 def test_a_map_has_the_mean_of_every_pair() -> None:
     panel, _ = pictures.heat(study(), "buffer", "efficiency", "tcp").axes
-    # The order that earlier releases used.
+    # The order of arguments that earlier releases used.
     before, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
     assert [text.get_text() for text in before.texts] == [text.get_text() for text in panel.texts]
     default, _ = pictures.heat(study(), "buffer", "tcp").axes

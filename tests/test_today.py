@@ -57,7 +57,7 @@ def test_pages_weigh_what_the_almanac_says() -> None:
     mean_kb = sum(share * 4.95 * 10.0 ** (of_class - 1) for of_class, share in enumerate(CLASS_SHARES))
     assert REQUESTS * mean_kb == pytest.approx(PAGE_KB, rel=0.01)
     assert PAGE["requests_mean"] == REQUESTS
-    # 104.71 Mbit/s in 10 s are 48 pages of 2652 KB, and 49.12 Mbit/s are 23 pages.
+    # 104.71 Mbit/s over 10 s is 48 pages of 2652 KB, and 49.12 Mbit/s is 23 pages.
     assert [clients(path) for path in PATHS.values()] == [52, 52, 24]
 
 
@@ -79,7 +79,7 @@ def _question(*limits: tuple[float, float]) -> Question:
 
 def test_a_conclusion_survives_fails_or_holds_in_part() -> None:
     runs = pd.DataFrame({"design": ["web"] * 3 + ["transfer"], "seed": [1, 2, 3, 1], "x": [1.0, 1.1, 0.9, -50.0]})
-    # A mean of 1 with a 95 % interval of .75 to 1.25: Student's t for 2 degrees of freedom is 4.303.
+    # The mean is 1, and its 95 % interval is 0.75 to 1.25: Student's t for 2 degrees of freedom is 4.303.
     above, below, within, beside = (0.0, 9.0), (2.0, 9.0), (0.7, 1.3), (1.0, 9.0)
     assert answer(_question(above, within), runs).fate is Fate.SURVIVES
     assert answer(_question(below), runs).fate is Fate.FAILS

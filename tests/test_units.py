@@ -35,7 +35,7 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
         (RATE, "1.5 kB/s", 12_000),
         (RATE, "125 B/s", 1_000),
         (RATE, "10 MByte/s", 80_000_000),
-        # iperf prints these forms.
+        # iperf prints rates in these forms.
         (RATE, "10 Mbits/sec", 10_000_000),
         (RATE, "10 Kbits/sec", 10_000),
         (RATE, "10 MBytes/sec", 80_000_000),

@@ -1,4 +1,4 @@
-"""CUBIC of longpipe and of QUIC stacks over random paths: detection of deviating stacks."""
+"""CUBIC in longpipe and in QUIC stacks over random paths: deviating stacks are detected."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""Vegas compared with ns-2's, and with its goal of one to three segments in the queue."""
+"""Vegas compared with ns-2's Vegas, and with its goal of one to three segments in the queue."""
 
 import numpy as np
 import pandas as pd
@@ -59,8 +59,8 @@ def test_a_lone_flow_settles_with_alpha_to_beta_segments_in_the_queue(rate: str)
     settled = windows["cwnd_bytes"][windows["time_s"] > 40].to_numpy() / MSS
     pipe = 1000 * int(rate.split()[0]) * 0.1 / 8 / PACKET_BYTES
     last = windows["cwnd_bytes"].iloc[-1] / MSS
-    # The window equals the pipe, two segments in transmission or queued as data and ACK, and Vegas' bounds, within a
-    # segment.
+    # To within a segment, the window is the sum of the BDP, two segments that are being transmitted (as data and as
+    # ACK), and Vegas' bounds.
     assert pipe + 1 <= last <= pipe + 5
     assert settled.size == 0 or np.ptp(settled) <= 2
     assert result.flows["retransmitted_segments"].iloc[0] == 0

@@ -71,7 +71,7 @@ def test_counters_and_means_are_those_of_the_traces_after_the_instant(engine: st
     for flow, row in late.flows.set_index("flow").iterrows():
         received = arrivals[(arrivals["flow"] == flow) & (arrivals["time_s"] >= 1.5)]["bytes"].sum()
         if flow != "call":
-            # Data are delivered in order, so data after a missing segment have not been delivered.
+            # Data is delivered in order, so data after a missing segment has not been delivered.
             assert row["delivered_bytes"] == pytest.approx(received, abs=2e5)
         assert row["throughput_bps"] == row["delivered_bytes"] * 8 / 2.5
     (call,), (all_of_call,) = (frame.datagrams.to_dict("records") for frame in (late, whole))
@@ -91,7 +91,7 @@ def test_engines_agree_after_a_warm_up() -> None:
 
 
 def test_data_that_crossed_the_trunk_before_the_instant_do_not_make_efficiency_exceed_what_the_trunk_sent() -> None:
-    # The warm-up ends in a recovery: data that wait for a missing segment are delivered after it.
+    # The warm-up ends in a recovery: data that waits for a missing segment is delivered after the warm-up.
     late = simulate(Scenario.example("geo").with_(duration="20 s", warm_up="10 s", **{"traces.delay": True}))
     assert late.total_bps > late.attainable_bps
     delay = late.traces["delay"]
@@ -109,7 +109,8 @@ def test_a_proxy_s_buffer_does_not_count_as_sent_by_the_trunk() -> None:
 
 
 def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_instant() -> None:
-    # 1 Mbit/s on the wire over a link of 500 kbit/s in the first 2 s, and of 5 Mbit/s after them, without other traffic.
+    # Datagrams at 1 Mbit/s on the wire, without other traffic, over a link with 500 kbit/s in the first 2 s and 5
+    # Mbit/s afterwards.
     call = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}
     network = {
         "kind": "dumbbell",
@@ -127,7 +128,7 @@ def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_inst
         return {str(name): value for name, value in found.items()}
 
     whole, late = row(), row(warm_up="3 s")
-    # The delay is two transmissions of 1000 bytes at 1 Gbit/s, one at 5 Mbit/s, and the delay of the trunk.
+    # The delay is two transmissions of 1000 bytes at 1 Gbit/s, one at 5 Mbit/s, and the trunk's delay.
     delay = whole["min_delay_s"]
     assert delay == pytest.approx(2 * 8e-6 + 1.6e-3 + 20e-3, rel=1e-9)
     assert whole["p95_delay_s"] > delay + 14e-3
@@ -139,7 +140,7 @@ def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_inst
 
 
 def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() -> None:
-    # Datagrams of 1 Mbit/s on the wire: twice the link's rate in the first 2 s, and a fifth of its rate after them.
+    # Datagrams at 1 Mbit/s on the wire: twice the link's rate in the first 2 s, and a fifth of its rate afterwards.
     group = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}
     network = {
         "path": {"rate": [["0 s", "500 kbit/s"], ["2 s", "5 Mbit/s"]]},
@@ -242,7 +243,7 @@ def test_a_warm_up_that_cannot_be_is_one_line(warm_up: object, problem: str) -> 
 
 
 def test_a_run_that_is_all_start_is_called_so() -> None:
-    # Slow start over 600 ms takes the whole run.
+    # With an RTT of 600 ms, slow start takes the whole run.
     short = simulate(Scenario.example("geo").with_(duration="4 s", warm_up="automatic"))
     assert short.measured_s == 2
     assert "not stationary" in short.warm_up

@@ -64,7 +64,7 @@ def test_relative_throughputs_leave_out_flows_without_demand() -> None:
 
 
 def test_response_times_count_files_under_way_as_censored() -> None:
-    # Remission times of 21 patients (Freireich et al. 1963), in Kaplan and Meier's form; S(23) = .448, so that the
+    # Remission times of 21 patients (Freireich et al. 1963), in Kaplan and Meier's form; S(23) = 0.448, so that the
     # median is 23, as in textbooks.
     done = [6, 6, 6, 7, 10, 13, 16, 22, 23]
     under_way = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]

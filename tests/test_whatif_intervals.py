@@ -1,4 +1,4 @@
-"""Intervals of `longpipe whatif`: draws of paths that fit a capture, and intervals of single runs and of means."""
+"""Intervals of `longpipe whatif`: draws of paths that fit a capture, and intervals for single runs and for means."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_a_capture_without_losses_leaves_rare_losses_possible() -> None:
     random = np.random.default_rng(0)
     found = np.array([loss_probability(0, 10_000, random) for _ in range(2000)])
     assert 0.5 < np.mean(found == 0) < 0.8
-    # At most 3 losses were to be expected with a probability of 95 %.
+    # With a probability of 95 %, at most 3 losses were to be expected.
     assert np.mean(found > 3e-4) < 0.05
 
 
@@ -42,7 +42,7 @@ def test_a_further_run_is_inside_the_interval_in_95_percent(runs: int, distribut
 
 @pytest.mark.parametrize("of_path", [0.2, 1.0, 3.0])
 def test_the_mean_of_the_path_is_inside_its_interval(of_path: float) -> None:
-    """The interval is longer than necessary where the variance between paths is small."""
+    """The interval is longer than necessary if the variance between paths is small."""
     random = np.random.default_rng(2)
     inside = 0
     for _ in range(1000):
@@ -70,7 +70,7 @@ def test_a_buffer_that_never_overflowed_is_drawn_above_its_bound(tmp_path: Path)
     row = estimates(found)["buffer"]
     assert estimates(found)["loss"]["count"] == found.random_losses > 0
     assert row["high"] is None
-    # Four bandwidth-delay products of 40 packets.
+    # This is four bandwidth-delay products of 40 packets each.
     assert row["prior_high"] == pytest.approx(160, abs=2)
     random = np.random.default_rng(0)
     scenario = report(found).scenario

@@ -36,13 +36,13 @@ def test_one_wheel_serves_every_python_from_3_11_on(wheel: Path) -> None:
 
 
 def required(installed: Distribution) -> list[str]:
-    """Returns the names of the distributions that a distribution requires here without any of its extras."""
+    """Returns the names of the distributions that a distribution requires in this environment without extras."""
     requirements = map(Requirement, installed.requires or ())
     return [one.name for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
 def link_dependencies(wheel: Path, packages: Path) -> None:
-    """Links the requirements of the wheel, and nothing else, from this environment.
+    """Links the wheel's requirements, and nothing else, from this environment.
 
     Pip would spend a minute on downloads.
     """

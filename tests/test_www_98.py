@@ -26,7 +26,7 @@ PUBLISHED = {
 
 
 class Given:
-    """Returns a study whose measurements equal the published numbers, with a little noise."""
+    """A study whose measurements equal the published numbers, plus a little noise."""
 
     def __init__(self, spread: float) -> None:
         self.noise, self.spread = np.random.default_rng(1), spread
@@ -127,7 +127,7 @@ def test_efficiency_is_the_highest_sequence_number_over_what_segments_can_reach(
     result = simulate(scenario)
     measured = measure(result)
     highest_bps = result.flows["highest_sequence_bytes"].sum() * 8 / 2
-    # 1024 bytes of payload take 23 cells of 53 bytes: section 7 has 37.80 Mbit/s.
+    # 1024 bytes of payload take 23 cells of 53 bytes; for this, section 7 states 37.80 Mbit/s.
     assert measured["efficiency"] == pytest.approx(highest_bps / 37.80e6, rel=1e-3)
     assert 0 < measured["fairness"] <= 1
     assert measured["scheduled_bps"] == result.web["scheduled_bytes"].sum() * 8 / 2
@@ -141,8 +141,8 @@ def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
     published = PAPER.published()
     repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
-    # Table 9 contradicts the text: Reno's interval ends at .0019, NewReno's begins at .0013. So does Table 4: SACK with
-    # .5 RTT differs by .076 between the policies, and Selective Drop is not fairer there.
+    # Table 9 contradicts the text: Reno's interval ends at 0.0019, but NewReno's begins at 0.0013. Table 4 contradicts
+    # it, too: SACK with 0.5 RTT differs by 0.076 between the policies, and Selective Drop is not fairer there.
     failing = {c for c, verdict in verdicts.items() if verdict is not Verdict.HOLDS}
     assert failing == {"www-9", "www-16", "www-19"}
 

@@ -12,8 +12,8 @@ from longpipe.analysis.anova import Anova, anova
 FACTORS = ["tcp", "buffer_bdp", "policy"]
 NETWORKS = ["wan", "meo", "geo"]
 METRICS = ["efficiency", "fairness"]
-# Values whose last printed digit differs by one: our value, and the printed one. Most WAN fairness values were
-# truncated, not rounded.
+# Values whose last printed digit differs by one: longpipe's value, and the printed one. Most WAN fairness values were
+# truncated instead of rounded.
 LAST_DIGIT = {
     ("wan", "fairness"): {
         "individual values sum_of_squares": ("18.6267", "18.6266"),
@@ -56,7 +56,7 @@ def analysis(network: str, metric: str) -> Anova:
 
 
 def numbers(network: str, metric: str) -> Iterator[tuple[str, float, str]]:
-    """Returns name, computed value and printed text of every number of two published tables."""
+    """Yields the name, the computed value and the printed text of every number in two published tables."""
     found = analysis(network, metric)
     variation, effects = found.variation.set_index("component"), found.effects(0.9).set_index(["component", "level"])
     rows = table("variation.csv")

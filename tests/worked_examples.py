@@ -1,4 +1,4 @@
-"""Data of textbook examples of designed experiments, as frames."""
+"""Data from textbook examples of designed experiments, as data frames."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ def two_level(factors: str, responses: list[float], replications: int = 1) -> pd
     return pd.DataFrame(rows).assign(y=[float(y) for y in responses])
 
 
-# Jain 1991, section 17.2: memory size and cache size of a workstation [MIPS].
+# Jain 1991, section 17.2: performance [MIPS] of a workstation by memory size and cache size.
 MEMORY_CACHE = two_level("ab", [15, 45, 25, 75])
 # Jain 1991, example 18.1: the same experiment with three replications.
 MEMORY_CACHE_REPLICATED = two_level("ab", [15, 18, 12, 45, 48, 51, 25, 28, 19, 75, 75, 81], 3)
@@ -22,7 +22,7 @@ SEVEN_IN_EIGHT = two_level("abc", [20, 35, 7, 42, 36, 50, 45, 82]).assign(
     d=lambda x: x.a * x.b, e=lambda x: x.a * x.c, f=lambda x: x.b * x.c, g=lambda x: x.a * x.b * x.c
 )
 
-# Jain 1991, example 20.1: code size of three processors [bytes].
+# Jain 1991, example 20.1: code size [bytes] on three processors.
 CODE_SIZE = pd.DataFrame(
     {
         "processor": ["R"] * 5 + ["V"] * 5 + ["Z"] * 5,
@@ -30,7 +30,7 @@ CODE_SIZE = pd.DataFrame(
     }
 )
 
-# Jain 1991, example 21.1: time of five workloads with two caches, one and none [ms].
+# Jain 1991, example 21.1: time [ms] of five workloads with two caches, one cache and no cache.
 CACHES = pd.DataFrame(
     [
         {"workload": workload, "caches": caches, "y": y}
@@ -45,7 +45,7 @@ CACHES = pd.DataFrame(
     ]
 )
 
-# Montgomery, Design and Analysis of Experiments, table 5.1: battery life [h] by material and temperature [F].
+# Montgomery, Design and Analysis of Experiments, table 5.1: battery life [h] by material and temperature [°F].
 BATTERY = pd.DataFrame(
     [
         {"material": material, "temperature": temperature, "y": float(life)}
@@ -74,7 +74,7 @@ ETCHING = pd.DataFrame(
     }
 )
 
-# Montgomery, table 4.3: yield of vascular grafts [%] by pressure [psi], batches of resin as blocks.
+# Montgomery, table 4.3: yield of vascular grafts [%] by pressure [psi], with batches of resin as blocks.
 GRAFTS = pd.DataFrame(
     [
         {"pressure": pressure, "batch": batch, "y": y}
@@ -88,7 +88,7 @@ GRAFTS = pd.DataFrame(
     ]
 )
 
-# Montgomery, table 6.10: filtration rate, unreplicated 2^4.
+# Montgomery, table 6.10: filtration rate in an unreplicated 2^4 design.
 FILTRATION = two_level("abcd", [45, 71, 48, 65, 68, 60, 80, 65, 43, 100, 45, 104, 75, 86, 70, 96])
-# Montgomery, example 8.1: a half of this design, with D = ABC.
+# Montgomery, example 8.1: half of this design, with D = ABC.
 FILTRATION_HALF = FILTRATION[FILTRATION.a * FILTRATION.b * FILTRATION.c == FILTRATION.d]
