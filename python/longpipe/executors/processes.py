@@ -26,7 +26,7 @@ _LEAVE_S: Final = 5.0
 
 
 class Processes:
-    """`workers` processes (default: all cores), each with one run at a time, and a common limit `memory` ("4 GB").
+    """`workers` processes (default: one per core), each with one run at a time; `memory` ("4 GB") limits all of them.
 
     The default is four fifths of the memory that is available when the first run begins.
     """

@@ -112,7 +112,7 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
 
 
 def rate_steps(found: PathFit) -> list[dict[str, float]]:
-    """Returns the rates over time, empty if the rate is constant; times count from the first data packet."""
+    """Returns the rates over time, empty if it is constant; times are measured from the first data packet."""
     return [
         {
             "at_s": one.at_s,

@@ -128,7 +128,7 @@ class PathFit:
 
     @property
     def packets_followed(self) -> int:
-        """Number of transmissions that the capture shows to have arrived or to have been lost; not its last ones."""
+        """Number of transmissions that the capture shows to have arrived or been lost, which excludes its last ones."""
         return int((self.seen.sent_lost | ~np.isnan(self.seen.sent_acked_s)).sum())
 
     @property

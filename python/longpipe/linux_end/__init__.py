@@ -58,7 +58,7 @@ def _preload() -> Path:
 
 
 def _first_process() -> Path:
-    """Returns the guest's first process, linked statically, so that no library of the host changes its times."""
+    """Returns the guest's first process, linked statically, so that the host's libraries do not affect its times."""
     return _built("init", (_HERE / "guest.c",), ("-O2", "-static"))
 
 

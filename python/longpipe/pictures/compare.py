@@ -47,7 +47,7 @@ def compare(
     overlaid: bool = False,
     **options: Any,  # noqa: ANN401 - those of the picture
 ) -> Figure:
-    """Draws the same picture of several runs, one panel each, titled by the keys; panels of equal unit share axes.
+    """Draws the same picture of several runs, in one panel each, titled by the keys; panels with one unit share axes.
 
     Window, sequence, rates and rtt show one flow, by default the first, in segments where the unit would be bytes;
     throughput, shares and delay show up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,

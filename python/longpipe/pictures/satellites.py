@@ -22,7 +22,7 @@ MOST_PAIRS: Final = 8
 
 
 def round_trips_over_time(found: RoundTrips) -> Figure:
-    """Draws RTT [ms] and number of links of the route over time for the first pairs; gaps mean no route."""
+    """Draws the RTT [ms] and number of links of the first pairs' routes over time; a gap means that there is none."""
     names = found.constellation.name
     shown = range(min(MOST_PAIRS, len(found.pairs)))
     rest = f", {len(shown)} of {len(found.pairs)} pairs" if len(shown) < len(found.pairs) else ""

@@ -80,7 +80,7 @@ def titled(title: str, note: str) -> str:
 
 
 def colour(number: int) -> str:
-    """Returns the colour of the line with this number: of the user's `axes.prop_cycle`, or of the palette."""
+    """Returns the colour of the line with this number, from the user's `axes.prop_cycle` or from the palette."""
     if _unset("axes.prop_cycle"):
         return PALETTE[number % len(PALETTE)]
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", PALETTE)

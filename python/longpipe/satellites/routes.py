@@ -32,7 +32,7 @@ class Router:
         self.link_range_m = constellation.link_range_m
 
     def shortest(self, satellites_m: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns lengths [m] by source and station, infinite without a route, and predecessors by source and node."""
+        """Returns lengths [m] by source and station (infinite if unreachable), and predecessors by source and node."""
         links = self.links if self.link_range_m is None else links_within(satellites_m, self.link_range_m)
         a, b = links.T
         between = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
