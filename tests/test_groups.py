@@ -153,7 +153,7 @@ def test_links_and_flows_of_a_graph_are_what_they_are_or_plain_tuples() -> None:
         Graph.of([("a", "b", "10 Mbit/s", "1 ms")], [("a", "b")])  # type: ignore[list-item]
 
 
-DUEL = {
+DUEL: dict[str, Any] = {
     "framing": "ip",
     "duration": "200 ms",
     "network": {
