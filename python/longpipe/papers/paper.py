@@ -1,4 +1,4 @@
-"""Interface of papers for commands and reports, for any kind of results."""
+"""The interface by which commands and reports use a paper, whatever the type of its results."""
 
 from __future__ import annotations
 

@@ -100,12 +100,12 @@ class Stack(Model):
     ecn: bool = Field(default=False, description="Whether Linux negotiates ECN; dctcp always does")
     command: CommandLine | None = Field(
         default=None,
-        description="A program of yours and its arguments, as 'iperf3 -c peer', that Linux runs at the flow's sender "
-        "from its start on; without it Linux sends size",
+        description="A program of yours and its arguments, such as 'iperf3 -c peer', that Linux runs at the flow's "
+        "sender from the flow's start; without it, Linux sends size",
     )
     serve: CommandLine | None = Field(
         default=None,
-        description="A program that Linux runs at the flow's receiver from the start of the run on, as 'iperf3 -s'",
+        description="A program that Linux runs at the flow's receiver from the start of the run, such as 'iperf3 -s'",
     )
     digest: str | None = Field(
         default=None,

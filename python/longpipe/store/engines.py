@@ -12,14 +12,17 @@ from longpipe import _core
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-# Engine 10 changed RACK's RTT and reaction to marks, HyStart of Linux, modules, and the receiver's RTT of Linux's ACKs.
-# Engine 9 changed the receive-window autotuning of Linux's ACKs. Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN,
-# and the scoreboard's inputs to congestion controllers. Engine 7 changed recovery by RACK and RFC 6675, Linux's
-# congestion controllers, four queues, and the definitions of efficiency and limits with datagrams or VBR in addition to
-# TCP. Engine 6 changed only BBR. Engine 5 changed BIC and RACK's response to marks. Engine 4 changed only Vegas. Engine
-# 3 changed RACK's timers and Linux's slow start. Engine 2 changed only CUBIC; since engine 2, efficiency accounts for
-# timestamps and short segments. Builds before engine numbers are named by a hash of their sources. Two of these builds
-# have the results of engine 1, but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
+# What each engine changed:
+# 10: RACK's RTT and its reaction to marks, Linux's HyStart, own controllers in C, and how receivers with Linux's ACKs
+#     measure RTTs.
+# 9: the receive-window autotuning with Linux's ACKs.
+# 8: RACK, Linux's ACKs, DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
+# 7: recovery by RACK and RFC 6675, Linux's congestion controllers, four queue disciplines, and the definitions of
+#    efficiency and of limits if TCP shares the link with datagrams or VBR.
+# 6: BBR. 5: BIC and RACK's response to marks. 4: Vegas. 3: RACK's timers and Linux's slow start.
+# 2: CUBIC; efficiency accounts for timestamps and short segments.
+# Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
+# earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
 _NOW: Final = "10"
 _NINTH: Final = "9"
 _EIGHTH: Final = "8"

@@ -6,7 +6,7 @@ use crate::packets::queued_options::QueuedOptions;
 use crate::packets::{OnWire, Options, Packet};
 use longpipe_events::{Entity, MaybeTime, Order, Time};
 
-/// Maximum number of queued packets before which an arriving packet may be inserted.
+/// Maximum number of queued packets that an arriving packet may overtake when it is inserted.
 const REACH: u64 = 32;
 
 /// All lanes of a run.
