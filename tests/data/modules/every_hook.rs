@@ -50,7 +50,7 @@ impl Control for Mine {
     fn on_acked(&mut self, sample: &Sample, flight: &Flight, grant: &mut Grant) {
         self.mix(&[sample.delivered_since_sent, u64::from(sample.has_sack_blocks), u64::from(sample.paced)]);
         self.mix_flight(flight);
-        grant.ssthresh -= self.bit_of(flight);
+        grant.ssthresh = (grant.ssthresh - self.bit_of(flight)).max(f64::from(flight.mss));
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant) {
