@@ -362,8 +362,11 @@ def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: 
         ({"tcp.recovery": "rack", **MARKS}, False),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({"tcp.profile": "linux-6", **MARKS}, False),
+        ({"traces.vc_queue": True}, True),
+        ({"traces.queue": True, **MARKS}, True),
+        ({"traces.vc_queue": True, **MARKS}, False),
     ],
 )
-def test_engine_9_holds_but_for_rack_cubic_and_linux_s_acks(changes: dict[str, object], stays: bool) -> None:
+def test_engine_9_holds_but_for_what_engine_10_changed(changes: dict[str, object], stays: bool) -> None:
     assert holds("9", json.loads(SHORT.with_(**changes).to_json())) is stays
     assert earlier_names(_core.__engine__)[:2] == ("9", "8")

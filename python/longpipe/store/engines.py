@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
-# 10: RACK's RTT and its reaction to marks, Linux's HyStart, own controllers in C, and how receivers with Linux's ACKs
-#     measure RTTs.
+# 10: RACK's RTT and its reaction to marks, Linux's HyStart, own controllers in C, how receivers with Linux's ACKs
+#     measure RTTs, and the trace `vc_queue` over IP.
 # 9: the receive-window autotuning with Linux's ACKs.
 # 8: RACK, Linux's ACKs, DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
 # 7: recovery by RACK and RFC 6675, Linux's congestion controllers, four queue disciplines, and the definitions of
@@ -67,10 +67,15 @@ def _is_web_of_cells(text: str) -> bool:
     return '"kind": "web"' in text and '"framing": "aal5"' in text
 
 
+def _traces_queues_of_packets(text: str) -> bool:
+    """Returns whether `vc_queue` is traced over IP; until engine 10, some queues did not count all of their packets."""
+    return '"vc_queue": true' in text and '"framing": "ip"' in text
+
+
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
 # changed its runs. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None),
+    (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None or _traces_queues_of_packets(text)),
     (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
     (_SEVENTH, lambda text: _OTHER_IN_8.search(text) is not None),
     (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None or _is_web_of_cells(text)),
