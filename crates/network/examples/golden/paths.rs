@@ -15,7 +15,8 @@ const RECOVERIES: [(&str, RecoveryKind); 5] = [
     ("newreno", RecoveryKind::Newreno),
     ("sack", RecoveryKind::Sack),
 ];
-/// Dumbbells with the papers' parameters, and parking lots.
+
+/// One-way delay [ps] of a link to or from the switch of a geostationary satellite.
 const GEO: u64 = 275 * SECOND / 3000;
 
 /// Returns the scenario after dividing the rates of its links by `by`.

@@ -133,7 +133,7 @@ impl FlowConfig {
         }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
-            // Streams and arriving flows act at times of their own, and players also act when a chunk has arrived.
+            // These applications act at times of their own, and players also act when a chunk has arrived.
             TrafficConfig::Stream(_)
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)

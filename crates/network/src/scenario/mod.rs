@@ -282,7 +282,7 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// Start time.
     pub start: StartConfig,
-    /// Time after which the application writes no more data; None means that it never stops.
+    /// Time at which the application stops writing; None means that it never stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopConfig>,
     /// Class of the flow's packets, in both directions, at ports with classes; 0 is the first class.
@@ -391,7 +391,7 @@ pub enum StartConfig {
     },
 }
 
-/// Time after which an application writes no more data.
+/// Time at which an application stops writing.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StopConfig {

@@ -32,8 +32,8 @@ pub struct Finding {
 pub struct Finished<P> {
     /// Report, except for the number of events.
     report: Report,
-    /// Effects of the window reductions of each flow, by cause; empty for cells, where
-    /// the causes of a few reductions differ.
+    /// Effects of the window reductions of each flow, by cause; empty for cells, where the causes of a few
+    /// reductions differ.
     reductions: Vec<Totals>,
     probe: P,
 }

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CopaConfig {
-    /// Inverse of δ, the number of packets in the queue at equilibrium.
+    /// δ, the inverse of the number of packets in the queue at equilibrium.
     pub delta: f64,
     /// Whether δ adapts to competing connections that fill the queue.
     pub competitive: bool,

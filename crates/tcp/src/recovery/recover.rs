@@ -29,7 +29,8 @@ pub trait Recover {
         !self.is_on()
     }
 
-    /// Invoked for every ACK. Returns whether the ACK counts as a duplicate ACK (RFC 6675 section 2).
+    /// Invoked for every ACK. Returns whether the ACK counts as a duplicate ACK (RFC 6675 section 2) if it acknowledges
+    /// no new data.
     fn on_ack(&mut self, _ack: &AckSegment) -> bool {
         true
     }

@@ -89,7 +89,7 @@ pub enum StartDraft {
     Late(u64),
 }
 
-/// Time after which an application writes no more data, as a fraction of the run or in packet times.
+/// Time at which an application stops writing, as a fraction of the run or in packet times.
 #[derive(Clone, Debug)]
 pub enum StopDraft {
     At(u16),

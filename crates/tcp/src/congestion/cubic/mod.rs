@@ -172,8 +172,8 @@ mod tests {
     }
 
     /// With W_max = 100 the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as 100 + C(t -
-    /// K)³. Linux's integer arithmetic may add or omit a segment once in 100 RTTs, and this period has hundreds of
-    /// RTTs.
+    /// K)³. While Linux's window is not below the cubic, as on the plateau, it grows by one segment per 100 RTTs, and this
+    /// period has hundreds of RTTs.
     #[test]
     fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
         let without = CubicConfig {
@@ -232,8 +232,8 @@ mod tests {
             trial.reduce(Cause::FastRetransmit);
             trial.until(Span::seconds(20))
         };
-        // Both windows, 49 and 70 segments, are below the plateau: without fast convergence the plateau is at 70
-        // segments, with fast convergence at 59.5.
+        // The second reduction is from 70 to 49 segments, below the first plateau of 100 segments. The second plateau
+        // is at 70 segments without fast convergence, and at 59.5 segments with it.
         let plateau = |w_max: f64| 0.4 * (20.0 - ((w_max - 49.0) / 0.4).cbrt()).powi(3) + w_max;
         assert!((k(false) / plateau(70.0) - 1.0).abs() < 0.01);
         assert!((k(true) / plateau(59.5) - 1.0).abs() < 0.01);
