@@ -77,18 +77,18 @@ impl Monitor {
         }
     }
 
-    /// Mean RTT [s]; NaN if there is no sample.
+    /// Returns the mean RTT [s]; NaN if there is no sample.
     pub fn mean_rtt(&self) -> f64 {
         mean(&self.rtts)
     }
 
-    /// Minimum RTT [s]; NaN if there is no sample.
+    /// Returns the minimum RTT [s]; NaN if there is no sample.
     pub fn min_rtt(&self) -> f64 {
         self.rtts.iter().copied().fold(f64::NAN, f64::min)
     }
 
-    /// Mean RTT of the second half of the samples minus that of the first half [s] (PCC-RL: latency increase); 0 if
-    /// there are fewer than two samples.
+    /// Returns the mean RTT of the second half of the samples minus that of the first half [s] (PCC-RL: latency
+    /// increase); 0 if there are fewer than two samples.
     pub fn rtt_increase(&self) -> f64 {
         let half = self.rtts.len() / 2;
         if half == 0 {
@@ -97,7 +97,7 @@ impl Monitor {
         mean(&self.rtts[half..]) - mean(&self.rtts[..half])
     }
 
-    /// Lost data divided by the sum of lost and delivered data; 0 if both are 0.
+    /// Returns the lost data divided by the sum of lost and delivered data; 0 if both are 0.
     pub fn loss_rate(&self) -> f64 {
         match self.lost + self.delivered {
             0 => 0.0,

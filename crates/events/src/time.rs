@@ -79,17 +79,17 @@ impl Span {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// `n` seconds.
+    /// Returns a span of `n` seconds.
     pub const fn seconds(n: u64) -> Span {
         Span(n * PS_PER_SECOND)
     }
 
-    /// `n` milliseconds.
+    /// Returns a span of `n` milliseconds.
     pub const fn millis(n: u64) -> Span {
         Span(n * (PS_PER_SECOND / 1_000))
     }
 
-    /// `n` microseconds.
+    /// Returns a span of `n` microseconds.
     pub const fn micros(n: u64) -> Span {
         Span(n * (PS_PER_SECOND / 1_000_000))
     }

@@ -68,7 +68,7 @@ struct Side {
 }
 
 impl Side {
-    /// Circuit on which the end sends its packets.
+    /// Returns the circuit on which the end sends its packets.
     fn circuit(&self) -> u32 {
         2 * self.flow as u32 + u32::from(self.role == Role::Receiver)
     }

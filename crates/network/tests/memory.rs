@@ -14,7 +14,7 @@ use longpipe_tcp::congestion::VegasRules;
 
 const MB: u64 = 1 << 20;
 
-/// A flow sends a window of 16 MiB at once into an unlimited queue.
+/// Returns a scenario in which a flow sends a window of 16 MiB at once into an unlimited queue.
 fn burst(recovery: RecoveryKind) -> Scenario {
     let mut config = tcp(recovery, 16 * MB);
     config.initial_window_segments = 65_535;

@@ -156,7 +156,7 @@ struct Failure {
 }
 
 impl InRun {
-    /// Name of the class.
+    /// Returns the name of the class.
     pub fn name(&self) -> &str {
         &self.class.name
     }

@@ -44,7 +44,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Option bytes that only a SYN or SYN-ACK carries.
+    /// Returns the number of option bytes that only a SYN or SYN-ACK carries.
     #[inline(always)]
     pub fn bytes(self) -> u32 {
         match self {

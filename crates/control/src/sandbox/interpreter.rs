@@ -36,7 +36,7 @@ pub struct Function {
     returns: bool,
 }
 
-/// The first line of an error.
+/// Returns the first line of an error.
 fn line(error: impl fmt::Display) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().to_owned()

@@ -220,7 +220,7 @@ fn probability_problem(name: &'static str, value: f64) -> Option<Problem> {
 }
 
 impl JitterConfig {
-    /// Maximum additional delay [ps].
+    /// Returns the maximum additional delay [ps].
     pub(crate) fn max_ps(&self) -> u64 {
         // An entry of the distribution table is at most 4 times the jitter.
         self.delay_ps + 4 * self.jitter_ps

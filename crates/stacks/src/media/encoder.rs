@@ -141,7 +141,7 @@ impl Encoder {
         by_rate(self.target_bps * DOWN.1 / DOWN.0).min(self.rung)
     }
 
-    /// Height of the pictures.
+    /// Returns the height of the pictures.
     pub fn height(&self) -> u32 {
         LADDER[self.rung].0
     }

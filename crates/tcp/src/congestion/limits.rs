@@ -14,13 +14,13 @@ impl Limits {
         Limits { cwnd, ssthresh }
     }
 
-    /// Congestion window [byte].
+    /// Returns the congestion window [byte].
     #[inline(always)]
     pub fn cwnd(&self) -> f64 {
         self.cwnd
     }
 
-    /// Slow start threshold [byte].
+    /// Returns the slow start threshold [byte].
     #[inline(always)]
     pub fn ssthresh(&self) -> f64 {
         self.ssthresh

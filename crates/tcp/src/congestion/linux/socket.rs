@@ -185,7 +185,7 @@ impl Socket {
         scaled.checked_div(u64::from(from.srtt_us)).unwrap_or(scaled)
     }
 
-    /// Current time of the kernel's clock in whole microseconds (`tcp_mstamp`).
+    /// Returns the current time of the kernel's clock in whole microseconds (`tcp_mstamp`).
     pub fn now_us(&self) -> u64 {
         whole_micros(self.now + self.preconnect)
     }
@@ -211,17 +211,17 @@ impl Socket {
         (self.snd_cwnd, self.snd_ssthresh)
     }
 
-    /// Time of the event in progress.
+    /// Returns the time of the event in progress.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Ticks per second of the kernel's clock.
+    /// Returns the number of ticks per second of the kernel's clock.
     pub fn hz(&self) -> u32 {
         self.hz
     }
 
-    /// Current tick of the kernel's clock (`tcp_jiffies32`).
+    /// Returns the current tick of the kernel's clock (`tcp_jiffies32`).
     #[inline]
     pub fn jiffies(&self) -> u64 {
         let (start, number) = self.current_tick;
@@ -231,7 +231,8 @@ impl Socket {
         }
     }
 
-    /// Tick of the kernel's clock at a time after the first segment was sent; the clock starts with the connection.
+    /// Returns the tick of the kernel's clock at a time after the first segment was sent; the clock starts with the
+    /// connection.
     pub fn jiffies_at(&self, at: Time) -> u64 {
         (at + self.preconnect).0 / self.tick
     }

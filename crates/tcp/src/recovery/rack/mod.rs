@@ -273,7 +273,7 @@ impl Rack {
         detected
     }
 
-    /// Whether losses are being repaired (Linux: states Recovery and Loss).
+    /// Returns whether losses are being repaired (Linux: states Recovery and Loss).
     fn repairs(&self) -> bool {
         matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
     }
