@@ -44,7 +44,7 @@ def report(found: PathFit) -> FitReport:
 
 
 def _doubts(found: PathFit) -> Iterator[str]:
-    """Yields a note if the rate changes so often that other traffic at the bottleneck is likely."""
+    """Yields a note if the rate changes often, which suggests other traffic at the bottleneck."""
     steps = len(found.features.steps)
     if steps >= MANY_STEPS:
         yield (
