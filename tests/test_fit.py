@@ -168,6 +168,14 @@ def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path)
     assert np.abs(one.delivered - other.delivered).max() <= 3 * seen.mss
 
 
+def test_a_scenario_without_tcp_has_neither_goodput_nor_rtt(tmp_path: Path) -> None:
+    path = tmp_path / "voice.toml"
+    path.write_text(Scenario(framing="ip", duration="1 s", traffic={"kind": "cbr", "rate": "1 Mbit/s"}).to_toml())
+    goodput, rtt, losses = whatif(path, {"switch.buffer": "20 packets"}, 3).measures
+    assert np.isnan([*goodput.changed, *rtt.changed]).all()
+    assert losses.changed == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("control", ["bbr", "scalable"])
 def test_longpipes_own_captures_give_the_control_back(control: str, tmp_path: Path) -> None:
     text = f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -111,11 +112,15 @@ def _observed(one: ComparedMeasure) -> str:
 
 
 def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
-    """Returns a mean and the half-width of its confidence interval."""
+    """Returns a mean and the half-width of its confidence interval; "-" if a run has no value."""
+    if math.isnan(found[0]):
+        return "-"
     scale = _shown(one)[0]
     return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
 
 
 def _interval(one: ComparedMeasure) -> str:
+    if math.isnan(one.runs[0]):
+        return "-"
     low, high = (format(_shown(one)[0] * number, ".4g") for number in one.runs)
     return f"{low} to {high}"

@@ -120,7 +120,7 @@ def whatif(
             ]
             values.append(_measures(result, flows, unit) | own)
             if seed == pictured:
-                series.append(flows[0])
+                series.append(flows[0] if flows else simulated(result, duration_s(one)))
         return series, values[0], values[1]
 
     found = []
@@ -155,10 +155,11 @@ def _unit(measure: Measure) -> tuple[str, float]:
 
 
 def _measures(result: Any, flows: list[FlowSeries], unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
+    """Returns the measures of a run; goodput and RTT are those of its TCP flows, NaN if it has none."""
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
-        "goodput": sum(_goodput(one.grid, one.delivered) for one in flows),
+        "goodput": sum(_goodput(one.grid, one.delivered) for one in flows) if flows else math.nan,
         "median RTT": _median_rtt([(one.grid, one.rtt) for one in flows]),
         "losses": lost,
     }
