@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.analysis.dimensions import BITS_PER_SECOND, SECONDS, text_of
+from longpipe.analysis.intervals import CONFIDENCE, estimate
 from longpipe.analysis.measure import parse_all
+from longpipe.analysis.quantiles import t_quantile
 from longpipe.errors import ScenarioError
 from longpipe.fit.draws import drawn
 from longpipe.fit.path_file import read
@@ -37,7 +39,7 @@ STEADY: Final = 1 / 3
 SEEDS: Final = 40
 LEAST_SEEDS: Final = 3
 # Probability of a value below a two-sided 95 % interval.
-_TAIL: Final = 0.025
+_TAIL: Final = (1 - CONFIDENCE) / 2
 
 
 @dataclass(frozen=True)
@@ -206,8 +208,6 @@ def mean_of_path(values: Numbers) -> tuple[float, float]:
     too few runs can hide it; the variance of the simulated mean is added. If there is only one row, the path is known,
     and all variance is between runs.
     """
-    from scipy.stats import t
-
     repeats, count = values.shape
     means = values.mean(axis=0)
     between = float(means.var(ddof=1))
@@ -216,7 +216,7 @@ def mean_of_path(values: Numbers) -> tuple[float, float]:
         within = float(values.var(axis=0, ddof=1).mean()) / repeats
         error = math.sqrt(2 * (between**2 / (count - 1) + within**2 / (count * (repeats - 1))))
         of_path = max(between - within, 0.0) + error
-    return float(means.mean()), float(t.ppf(1 - _TAIL, count - 1)) * math.sqrt(of_path + between / count)
+    return float(means.mean()), t_quantile(CONFIDENCE, count - 1) * math.sqrt(of_path + between / count)
 
 
 def single_run(values: Numbers) -> tuple[float, float]:
@@ -226,13 +226,10 @@ def single_run(values: Numbers) -> tuple[float, float]:
     k is the rank of each end. With fewer than 39 runs, this probability is below 95 %, and a normal distribution is
     assumed (Student's t).
     """
-    from scipy.stats import t
-
     count = len(values)
     rank = math.floor(_TAIL * (count + 1) + 1e-9)
     if rank:
         ordered = np.sort(values)
         return float(ordered[rank - 1]), float(ordered[-rank])
-    mean, deviation = float(values.mean()), float(values.std(ddof=1))
-    half = float(t.ppf(1 - _TAIL, count - 1)) * deviation * math.sqrt(1 + 1 / count)
-    return max(mean - half, 0.0), mean + half
+    found = estimate(values, (0.0, math.inf))
+    return found.low, found.high

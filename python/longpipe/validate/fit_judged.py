@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from longpipe.analysis.intervals import estimate
 from longpipe.errors import ScenarioError
 from longpipe.units import RATE
 from longpipe.validate.fit_results import MEASURES, columns_of
@@ -199,9 +200,8 @@ def _draws(row: Row, runs: pd.DataFrame) -> int:
 
 def _half_of_mean(values: "pd.Series[float]") -> float:
     """Returns the half-width of the 95 % interval of the mean of independent runs (Student's t)."""
-    from scipy.stats import t
-
-    return float(t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5)
+    found = estimate(values)
+    return (found.mean_high - found.mean_low) / 2
 
 
 def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]]:
