@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Final, Literal
 
@@ -94,10 +94,9 @@ class Question:
 
     @cached_property
     def digest(self) -> str:
-        """A hash in which questions differ if any of their settings does."""
-        settings = [(name, value) for name, value in vars(self).items() if name in self.__dataclass_fields__]
-        settings[0] = ("base", self.base.digest())
-        return hashlib.sha256(repr(settings).encode()).hexdigest()
+        """A hash that differs between questions if any of their settings differs."""
+        settings = {one.name: getattr(self, one.name) for one in fields(self)} | {"base": self.base.digest()}
+        return hashlib.sha256(repr(list(settings.items())).encode()).hexdigest()
 
     @cached_property
     def design(self) -> Design:
