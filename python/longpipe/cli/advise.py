@@ -324,7 +324,7 @@ def _table(answer: Answer) -> Table:
     shown = len(answer.rows)
     table = Table(
         title="Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else ""),
-        title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
+        title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
     )  # fmt: skip
     heads = len(answer.advice.question.factors)
     for place, name in enumerate(frame.columns):

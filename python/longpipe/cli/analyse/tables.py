@@ -136,8 +136,8 @@ def _ranks(ranks: pd.DataFrame) -> Table:
 
 def _table(title: str, first: str, *others: str) -> Table:
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0),
-        header_style="bold", caption_justify="left", caption_style="dim",
+        title=title, title_style="bold", caption_style="dim", box=None, pad_edge=False, padding=(0, 2, 0, 0),
+        header_style="bold",
     )  # fmt: skip
     table.add_column(first)
     for name in others:

@@ -275,7 +275,7 @@ def _web(classes: list[Row]) -> Table:
 
 
 def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column(first)
     for name in others:
         table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)

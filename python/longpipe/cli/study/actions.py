@@ -186,8 +186,7 @@ def _number(value: float) -> str:
 
 
 def _table(*heads: str, right: Sequence[str] = ("finished", "runs", "failed")) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.caption_justify, table.caption_style = "left", "dim"
+    table = Table(caption_style="dim", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         table.add_column(escape(head), justify="right" if head in right else "left")
     return table
