@@ -355,15 +355,14 @@ def _runs(
 
 def _check_distinct(scenarios: Mapping[str, Scenario], changes: Iterable[Mapping[str, object]]) -> None:
     """Raises ScenarioError if levels lead to the same run, with the reason if the groups override the field."""
-    from longpipe.scenario.overrides import overridden
+    from longpipe.scenario.overrides import overridden_fields
 
     known: dict[str, str] = {}
     for label, scenario in scenarios.items():
         if (same := known.setdefault(scenario.digest(), label)) != label:
-            fields = dict.fromkeys(field for change in changes for field in change)
-            ignored = filter(None, (overridden(scenario, field) for field in fields))
+            ignored = overridden_fields(scenario, (field for change in changes for field in change))
             same_run = f"--compare: {same!r} and {label!r} are the same run; needs levels that change it"
-            raise ScenarioError(*(list(ignored) or [same_run]))
+            raise ScenarioError(*(ignored or [same_run]))
 
 
 def until(scenario: Scenario, end_s: float) -> Scenario:

@@ -15,7 +15,7 @@ from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
 from longpipe.errors import ScenarioError, check_kind
 from longpipe.scenario import LARGEST_SEED, Scenario
-from longpipe.scenario.overrides import overridden
+from longpipe.scenario.overrides import overridden_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -294,10 +294,8 @@ class Design:
         for scenario in scenarios:
             same = known.setdefault(scenario.digest(), scenario)
             if same is not scenario:
-                fields = dict.fromkeys(
-                    field for factor in self.factors for level in factor.levels.values() for field in level
-                )
-                if ignored := list(filter(None, (overridden(scenario, field) for field in fields))):
+                fields = (field for factor in self.factors for level in factor.levels.values() for field in level)
+                if ignored := overridden_fields(scenario, fields):
                     raise ScenarioError(*ignored)
                 raise ScenarioError(
                     f"factors: {same.name!r} and {scenario.name!r} are the same run; needs levels that change it"

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from longpipe.scenario import Scenario
 
 # Parts of a scenario that groups and flows replace as a whole; of `tcp` they replace single fields.
 _REPLACED: Final = ("traffic", "start", "stop")
+
+
+def overridden_fields(scenario: Scenario, fields: Iterable[str]) -> list[str]:
+    """Returns a line, as `overridden` does, for each of the fields that has no effect; duplicates count once."""
+    return [line for field in dict.fromkeys(fields) if (line := overridden(scenario, field)) is not None]
 
 
 def overridden(scenario: Scenario, field: str) -> str | None:

@@ -195,11 +195,11 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     Warns on stderr of a file without fields, and of changes that have no effect.
     """
     from longpipe.scenario import Scenario
-    from longpipe.scenario.overrides import overridden
+    from longpipe.scenario.overrides import overridden_fields
 
     changed = dict(change(text) for text in changes)
     scenario = Scenario.from_toml(file, changed)
-    for line in filter(None, (overridden(scenario, field) for field in changed)):
+    for line in overridden_fields(scenario, changed):
         echo(f"warning: --set {line}", err=True)
     lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
     if not any("=" in line for line in lines if not line.startswith("#")):
