@@ -79,14 +79,20 @@ def utilization(result: Result) -> float:
 
 
 def needed(flows: int, seed: int) -> int:
-    """Returns the smallest sufficient buffer [packets], to within the precision."""
-    low, high = (round(multiple * rule(flows)) for multiple in BRACKET)
+    """Returns the smallest sufficient buffer [packets], to within the precision.
+
+    Raises RuntimeError if all tested buffers are sufficient or none is, because the result would be an end of the
+    bracket, which is proportional to the rule.
+    """
+    least, most = low, high = [round(multiple * rule(flows)) for multiple in BRACKET]
     while high / low > PRECISION:
         middle = round(math.sqrt(low * high))
         if utilization(simulate(scenario(flows, middle), seed=seed)) < UTILIZATION:
             low = middle
         else:
             high = middle
+    if low == least or high == most:
+        raise RuntimeError(f"{flows} flows: the search ended at an end of {least} to {most} packets; widen BRACKET")
     return high
 
 
