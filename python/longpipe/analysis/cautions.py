@@ -154,7 +154,7 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 
 
 def _replaced(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per delay or rate that was given for a dumbbell's trunk and that a path without it replaces."""
+    """Yields a line per delay or rate of a dumbbell's trunk that was given, but that its path replaces by others."""
     network = scenario.network
     if network.kind != "dumbbell" or not (network.path or network.return_path):
         return

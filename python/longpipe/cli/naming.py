@@ -1,4 +1,4 @@
-"""Help for field names without their path."""
+"""Names and values of fields in the text of options."""
 
 import re
 from contextlib import suppress

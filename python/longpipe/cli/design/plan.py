@@ -98,7 +98,7 @@ def _split(text: str) -> list[str]:
 
 
 def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalidated input
-    """Returns a TOML table as a dict, `none` as None if the field may be absent, and other text unchanged."""
+    """Returns a level: a TOML table as a dict, a number, None for `none` if the field may be absent, or the text."""
     named = _NAMED.fullmatch(text)
     if named is not None:
         return _Labelled(named[1].strip(), _level(field, named[2], option))
