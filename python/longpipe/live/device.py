@@ -27,11 +27,12 @@ LONGEST_QUEUE: Final = 10_000
 _SET_INTERFACE: Final = 0x400454CA
 _TUN: Final = 0x0001
 _NO_INFORMATION: Final = 0x1000
-# IFF_VNET_HDR, a struct virtio_net_hdr before each packet, and the length of that header.
-_WITH_WHAT_IS_LEFT: Final = 0x4000
+# IFF_VNET_HDR: a struct virtio_net_hdr precedes each packet.
+_VIRTIO_HEADER: Final = 0x4000
 _SET_OFFLOADS: Final = 0x400454D0
-# Offload flags: TUN_F_CSUM, _TSO4 and _TSO6; and these flags together with _USO4 and _USO6, available since Linux 6.2.
-_LEFT: Final = (0x67, 0x07)
+# Sets of offload flags, tried in this order: TUN_F_CSUM, _TSO4, _TSO6, _USO4 and _USO6, of which the last two need
+# Linux 6.2; and the first three alone.
+_OFFLOAD_FLAGS: Final = (0x67, 0x07)
 _ALL_PROTOCOLS: Final = 0x0003
 _RECEIVE_BUFFER_FORCED: Final = 33
 _RECEIVE_BUFFER: Final = 1 << 25
@@ -69,10 +70,10 @@ def opened(way: str, mtu: int) -> Device:
 def _tun() -> int:
     descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        flags = _TUN | _NO_INFORMATION | _WITH_WHAT_IS_LEFT
+        flags = _TUN | _NO_INFORMATION | _VIRTIO_HEADER
         fcntl.ioctl(descriptor, _SET_INTERFACE, struct.pack("16sH22x", NAME.encode(), flags))
         # With offloads, the carrier splits long packets and computes checksums; without them, the kernel does.
-        for offloads in _LEFT:
+        for offloads in _OFFLOAD_FLAGS:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(descriptor, _SET_OFFLOADS, offloads)
                 break
