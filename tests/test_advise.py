@@ -542,7 +542,7 @@ def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_with_the_answ
     }  # fmt: skip
     base = Scenario().with_(**link)
     loss = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.001}, "tcp.congestion": "linux-reno"}
-    # The throughput is The throughput is 2 * 1448 bytes * 8 / 100 ms * sqrt(1500).
+    # The throughput is 2 * 1448 bytes * 8 / 100 ms * sqrt(1500).
     assert list(rules(base.with_(**loss)))[1] == (
         "MSS / RTT sqrt(3 / 2p) with losses of 0.1 %, 2 long flows: 8.97 Mbit/s, 9 % of the link: a larger buffer does "
         "not increase it"

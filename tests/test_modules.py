@@ -224,7 +224,7 @@ def test_a_call_that_never_returns_is_ended_and_named(monkeypatch: pytest.Monkey
     ("file", "misbehaves", "told"),
     [
         (AIMD, 1, "sets a window of 0 bytes at 1.2"),
-        # The window is The window is 2³² - 1 segments of 1448 bytes.
+        # The window is 2³² - 1 segments of 1448 bytes.
         (AIMD, 2, "sets a window of 6219112643160 bytes at 1.2"),
         (RATE, 1, "sets a pacing rate of 0 bit/s at 0.18"),
     ],

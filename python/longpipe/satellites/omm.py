@@ -29,7 +29,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "MEAN_MOTION_DOT": (-100, 100),
     "MEAN_MOTION_DDOT": (-100, 100),
 }
-# Optional fields, which are set to 0 because SGP4 does not need them.
+# Optional fields, which are 0 if absent.
 _ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
 # Fields that occur once per message; a second occurrence belongs to another satellite.
 _OF_ONE: Final = ("EPOCH", "MEAN_MOTION", "MEAN_ANOMALY")
