@@ -34,7 +34,10 @@ def _phase(name: str) -> str:
     return f"{name}=longpipe.suites.bbr_phases:{name}"
 
 
-def _scenario(case: str, rate_mbits: float, round_trip_ms: float, buffer: str, *, duration_s: int) -> dict[str, Any]:
+def _scenario(
+    case: str, rate_mbits: float, round_trip_ms: float, buffer: str, *, duration_s: int, **network: object
+) -> dict[str, Any]:
+    """Returns a scenario with one flow over one bottleneck; `network` has further fields of the dumbbell."""
     return {
         "name": f"BBR draft, {case}",
         "framing": "ip",
@@ -45,15 +48,12 @@ def _scenario(case: str, rate_mbits: float, round_trip_ms: float, buffer: str, *
             "access_rate": "1 Gbit/s",
             "trunk_rate": f"{rate_mbits:g} Mbit/s",
             "trunk_delay": f"{round_trip_ms / 2:g} ms",
+            **network,
         },
         "switch": {"buffer": buffer},
         "tcp": {"profile": "linux-6", "congestion": "bbr3"},
         "traces": {"delay": True},
     }
-
-
-def _with_network(scenario: dict[str, Any], **fields: object) -> dict[str, Any]:
-    return {**scenario, "network": {**scenario["network"], **fields}}
 
 
 def _within(column: str, expected: float, difference: float) -> Any:  # noqa: ANN401 - a margin
@@ -137,8 +137,8 @@ def _parts() -> tuple[SuitePart, ...]:
         SuitePart(
             "12-13",
             "Startup and ProbeCRUISE with aggregation",
-            _with_network(
-                _scenario("cases 12 and 13", 20, 40, "8 BDP", duration_s=14),
+            _scenario(
+                "cases 12 and 13", 20, 40, "8 BDP", duration_s=14,
                 conditioners=[{"kind": "aggregation", "overhead": "0 s", "interval": "20 ms"}],
             ),
             {**controls, "phase": {**_from(0, 2), **_from(4, 14)}},
@@ -160,9 +160,7 @@ def _parts() -> tuple[SuitePart, ...]:
         SuitePart(
             "15",
             "Increase of the rate by a factor of 10",
-            _with_network(
-                _scenario("case 15", 100, 40, "500 kB", duration_s=30), path=_steps((0, 10), (10, 100))
-            ),
+            _scenario("case 15", 100, 40, "500 kB", duration_s=30, path=_steps((0, 10), (10, 100))),
             {**controls, "phase": _from(20, 30)},
             (GOODPUT, LOSS),
             note="From 10 to 100 Mbit/s at 10 s.",
@@ -173,9 +171,7 @@ def _parts() -> tuple[SuitePart, ...]:
         SuitePart(
             "16",
             "Decrease of the rate by a factor of 10",
-            _with_network(
-                _scenario("case 16", 100, 40, "500 kB", duration_s=35), path=_steps((0, 100), (10, 10))
-            ),
+            _scenario("case 16", 100, 40, "500 kB", duration_s=35, path=_steps((0, 100), (10, 10))),
             {**controls, "phase": _from(25, 35)},
             (GOODPUT, LOSS),
             note="From 100 to 10 Mbit/s at 10 s.",
@@ -187,8 +183,8 @@ def _parts() -> tuple[SuitePart, ...]:
         SuitePart(
             "17",
             "Token-bucket policer",
-            _with_network(
-                _scenario("case 17", 100, 40, "8 BDP", duration_s=30),
+            _scenario(
+                "case 17", 100, 40, "8 BDP", duration_s=30,
                 conditioners=[{"kind": "policer", "rate": "10 Mbit/s", "burst": "100 kB"}],
             ),
             {**controls, "phase": _from(10, 30)},
