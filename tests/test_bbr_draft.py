@@ -36,8 +36,7 @@ def entered(result: Result, stage: str) -> list[float]:
 
 def test_drain_begins_when_the_sender_enters_it() -> None:
     result = run()
-    rates = bbr_phases._observed(result)
-    _, begin, lowest = bbr_phases._drain(rates)
+    _, begin, lowest = bbr_phases._drain(bbr_phases._observed(result))
     (drain_s,) = entered(result, "drain")
     # Rates are averages over round trips, and most of such a round trip must lie in Drain.
     assert drain_s < begin < drain_s + 2 * ROUND_TRIP_S
@@ -84,7 +83,7 @@ def test_one_case_from_the_command_line(tmp_path: Path) -> None:
 
 
 @needs_stacks
-def test_both_controls_are_measured_by_the_same_packets() -> None:
+def test_packets_show_the_phases_of_noq() -> None:
     result = simulate(Scenario.model_validate(SUITE.only(["1-10"])[0].base).with_(traffic=NOQ))
     assert bbr_phases.drain_rate(result) == pytest.approx(0.5, abs=0.15)
     assert bbr_phases.probes(result) >= 2

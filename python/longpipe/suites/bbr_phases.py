@@ -84,7 +84,7 @@ def drain_rate(result: "Result") -> float:
 
 
 def drain_rounds(result: "Result") -> float:
-    """Returns the round trips from the first one of Drain until a packet waits for at most 1 % of a round trip."""
+    """Returns the round trips from the beginning of Drain until a packet waits for at most 1 % of a round trip."""
     seen = _observed(result)
     _, begin, _ = _drain(seen)
     empty = seen.at[(seen.at > begin) & (seen.wait <= 0.01 * seen.round_trip_s)]
@@ -107,7 +107,7 @@ def probes(result: "Result") -> float:
 
 
 def longest_probe_rounds(result: "Result") -> float:
-    """Round trips from the first to the last packet that waits during the longest probe, or nan without probes."""
+    """Returns the round trips from the first to the last packet that waits in the longest probe; nan without probes."""
     seen = _observed(result)
     return max(((end - begin) / seen.round_trip_s for begin, end in _probes(seen)), default=np.nan)
 
