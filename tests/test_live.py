@@ -17,6 +17,7 @@ from commands import run
 from live_programs import ASK, IDLE, SERVE, counted, live, python
 from longpipe import Scenario, ScenarioError
 from longpipe.live import Settings, plan, replay
+from longpipe.live import run as run_programs
 from longpipe.live.link_log import entries
 from longpipe.live.measures import kills, replays
 from longpipe.live.records import MAGIC, read
@@ -97,6 +98,12 @@ def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option:
     assert done.returncode == 2
     assert done.stderr == f"error: {option}: {folder}/a: {folder} does not exist; needs an existing directory\n"
     assert not folder.exists()
+
+
+def test_a_seed_of_more_than_64_bits_is_refused() -> None:
+    path = plan(Scenario.from_toml(IDLE), ("source1", "sink1"))
+    with pytest.raises(ScenarioError, match="seed: 18446744073709551616; needs a whole number from 0 to"):
+        run_programs(path, {"source1": ["true"]}, seed=2**64)
 
 
 def test_a_path_that_is_not_there_is_one_line() -> None:

@@ -43,7 +43,7 @@ def simulate(
     defect of longpipe, and for a run that would exceed `memory` ("4 GB"; by default four fifths of the available
     memory); and KeyboardInterrupt on Ctrl-C.
     """
-    _check_seed(seed)
+    check_seed(seed)
     if not isinstance(scenario, Scenario):
         check_kind("scenario", scenario, (str, Path), "a Scenario or the name of a TOML file")
         scenario = Scenario.from_toml(scenario)
@@ -104,7 +104,8 @@ def _without_warm_up(
     return since(resolved, whole, before, warm_up_ps, chosen)
 
 
-def _check_seed(seed: int) -> None:
+def check_seed(seed: int) -> None:
+    """Raises ScenarioError unless the seed is a whole number of 64 bits without a sign."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise ScenarioError(f"seed: {seed!r}; needs a whole number from 0 to {LARGEST_SEED}")
 

@@ -55,10 +55,10 @@ def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
     Raises ScenarioError, with a line for each part of the scenario that the page does not support.
     """
     from longpipe.lab.beyond import check
-    from longpipe.scenario import LARGEST_SEED, Scenario
+    from longpipe.run import check_seed
+    from longpipe.scenario import Scenario
 
-    if not 0 <= seed <= LARGEST_SEED:
-        raise ScenarioError(f"seed: {seed}; needs a whole number from 0 to {LARGEST_SEED}")
+    check_seed(seed)
     found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     check(found)
     letters = base64.urlsafe_b64encode(zlib.compress(found.to_toml().encode(), 9)).decode().rstrip("=")

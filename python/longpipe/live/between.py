@@ -11,6 +11,7 @@ from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.device import listened_to
 from longpipe.live.hosts import Plan
+from longpipe.run import check_seed
 
 # Time limit for resolving an address [s].
 LONGEST_S: Final = 30.0
@@ -29,8 +30,10 @@ def between(
 ) -> Certificate:
     """Carries packets between a plan's hosts, which are reached through these interfaces and have these addresses.
 
-    The hosts use this machine as their router. Raises RunError if it is not permitted, or if no host answers.
+    The hosts use this machine as their router. Raises ScenarioError for an invalid seed, and RunError if the machine
+    does not permit it, or if no host answers.
     """
+    check_seed(seed)
     with contextlib.ExitStack() as stack:
         attached = []
         for interface, own in zip(interfaces, addresses, strict=True):

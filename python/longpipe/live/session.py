@@ -18,6 +18,7 @@ from longpipe.live.certificate import Certificate
 from longpipe.live.flow_limits import real_flows
 from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
+from longpipe.run import check_seed
 
 _LOOK_S: Final = 0.02
 # Default maximum time [s] that a program may take until it listens, and time [s] after which waiting is reported.
@@ -63,6 +64,7 @@ def run(
     """
     if not commands:
         raise ScenarioError("--at: no command; needs at least one")
+    check_seed(seed)
     records.check_places(record, capture)
     if to_outside:
         outside.check()

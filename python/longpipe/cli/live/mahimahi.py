@@ -31,7 +31,7 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
     return print_rates
 
 
-def whole(text: str) -> int:
+def _seed(text: str) -> int:
     """Returns the number given by --seed; raises ScenarioError if it is invalid."""
     if not text.isdecimal():
         raise ScenarioError(f"--seed: {shown(text)}; needs a whole number from 0")
@@ -58,7 +58,7 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         for option, value in (("outside", outside), ("seed", seed)):
             if value is not None:
                 found.keep_own(option, str(value))
-        seed_of_run = whole(found.own.get("seed", "1"))
+        seed_of_run = _seed(found.own.get("seed", "1"))
         check_machine()
         path = plan(found.scenario(), (INSIDE, OUTSIDE))
         # Address of mahimahi's outermost host.
@@ -87,7 +87,7 @@ def shell(name: str, usage: str) -> Callable[..., None]:
 
     command.__doc__ = (
         f"Run a command as mahimahi does: {usage}.\n\n    The far end is the outer host; its address is also in "
-        f"MAHIMAHI_BASE. Shells can be nested: mm-delay 20 mm-link up down COMMAND. --outside and --seed "
+        "MAHIMAHI_BASE. Shells can be nested: mm-delay 20 mm-link up down COMMAND. --outside and --seed "
         "may follow the name or the arguments of any of them."
     )
     return command
