@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 CAUSES: Final = (
     "marked", "overflow", "aqm", "injected_loss", "outage", "bit_error", "partial_frame", "ack_filter", "no_route",
     "policer",
-)  # fmt: skip # Values of column `reason` as recorded by releases up to 6, by cause; other causes keep their names.
+)  # fmt: skip
+# Values of column `reason` as recorded by releases up to 6, by cause; other causes keep their names.
 _REASONS: Final = {"aqm": "refused", "ack_filter": "refused", "injected_loss": "forced"}
 _CAUSES_OF_REASONS: Final = {"refused": "aqm", "forced": "injected_loss"}
 # Earlier names of the loss counters of ports, with their present names.

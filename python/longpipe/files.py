@@ -16,7 +16,8 @@ PICTURES: Final = (".svg", ".pdf", ".png")
 _NEW: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL
     | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-)  # fmt: skip # Folders of devices and open descriptors, which must not be replaced by new files.
+)  # fmt: skip
+# Folders of devices and open descriptors, which must not be replaced by new files.
 _SYSTEM: Final = ("dev", "proc")
 # Identity of a file under all its names: device and inode, or the path of a file that does not exist yet.
 _Identity = tuple[int, int] | Path

@@ -32,7 +32,8 @@ CONTROLS: Final[Mapping[str, tuple[str, ...]]] = {
         "cubic", "reno", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable",
         "vegas", "veno", "westwood", "yeah",
     ),
-}  # fmt: skip # Default receive window of a stream in both stacks [bytes].
+}  # fmt: skip
+# Default receive window of a stream in both QUIC stacks [bytes].
 _WINDOW: Final = 1_250_000
 # Default length [bytes] of the largest IP packet of the QUIC stacks, and of Linux, whose devices have Ethernet's MTU.
 _LONGEST: Final = "1480 B"
@@ -187,10 +188,7 @@ def core_stack(stack: Stack) -> dict[str, Any]:
     settings: dict[str, str] = {"congestion": stack.congestion}
     if stack.size is not None:
         settings["size"] = str(SIZE.parse(stack.size))
-    if stack.stack != LINUX:
-        settings |= _library_settings(stack)
-    else:
-        settings |= _linux_settings(stack)
+    settings |= _linux_settings(stack) if stack.stack == LINUX else _library_settings(stack)
     return {
         "kind": "stack",
         "stack": stack.stack,
