@@ -18,12 +18,12 @@ _SEARCH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 def digest_of(command: Sequence[str], serve: Sequence[str] | None) -> str:
     """Returns the digest of a flow's programs. If one is missing, raises a ScenarioError that names the field."""
     digest = hashlib.sha256(b"longpipe guest\n")
-    for name, words in (("command", command), ("serve", serve or ())):
-        if name == "command" or serve is not None:
-            try:
-                digest.update(f"{name} {find_program(words, None)}\n".encode())
-            except ScenarioError as error:
-                raise ScenarioError(f"{name}: {error}") from None
+    programs = {"command": command} if serve is None else {"command": command, "serve": serve}
+    for name, words in programs.items():
+        try:
+            digest.update(f"{name} {find_program(words, None)}\n".encode())
+        except ScenarioError as error:
+            raise ScenarioError(f"{name}: {error}") from None
     return digest.hexdigest()
 
 
