@@ -1,7 +1,8 @@
-// First process of the guest: hosts of a simulation, each in a network namespace, and the applications that use their TCP.
+// First process of the guest: creates the hosts of a simulation, each in a network namespace, and runs their applications.
 //
-// The simulation controls it by frames of the type CONTROL on the device vec0. A request is answered by one frame. The hosts'
-// devices are macvlans on vec0, so that the simulation identifies a host by its address: 02:00:00:00 and its number, from 1.
+// The simulation controls this process by frames of the type CONTROL on the device vec0. One frame answers each request.
+// The hosts' devices are macvlans on vec0, so that the simulation identifies a host by its Ethernet address: 02:00:00:00,
+// followed by the host's number, counted from 1.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,18 +40,18 @@
 #define UNKNOWN UINT64_MAX
 #define MOST_HOSTS 512
 #define CHUNK (1 << 20)
-// Bytes of a control frame before its contents.
+// Length of a control frame's Ethernet header [byte].
 #define HEAD 14
-// Maximum number of bytes of a program's text, and of the part of its output in an answer.
+// Maximum length of a program's text, and of the part of this text or of the program's output in one frame [byte].
 #define MOST_TEXT (1 << 16)
 #define PART 1000
-// Where programs write: their output, their temporary files, and the names of hosts.
+// Directory with the output of programs, their temporary files, and their /etc/hosts.
 #define WRITABLE "/run/longpipe"
 
 enum { ADD_HOST = 1, START = 2, READ_HOST = 3, ADD_TEXT = 4, STOP = 5, READ_OUTPUT = 6 };
 
-// Requests. A host sends `bytes` bytes (UNKNOWN: without end) from `start` on [ns], if `sends`; with `program` it runs the one
-// in ADD_TEXT from `start` on, if there is any.
+// Request that creates a host. At time `start` [ns], a host with `sends` begins to send `bytes` bytes; UNKNOWN means without
+// end. If `program` is set, the host instead starts the program whose text ADD_TEXT adds, or nothing without such a text.
 struct add_host {
     uint16_t request, host;
     uint16_t sends, ecn;
@@ -61,21 +62,21 @@ struct add_host {
 struct short_request {
     uint16_t request, host;
 };
-// The next bytes of the program of a host: NUL-terminated strings, namely its working directory, its PATH, the contents of
-// /etc/hosts, and its words.
+// Request that appends bytes to the text of a host's program. The text consists of NUL-terminated strings: the working
+// directory, the PATH, the contents of /etc/hosts, and the words of the command.
 struct add_text {
     uint16_t request, host;
     uint32_t bytes;
     char text[PART];
 };
-// The next bytes that the program of a host has written to descriptor 1 or 2.
+// Request for the bytes from `offset` on that a host's program has written to descriptor 1 or 2.
 struct read_output {
     uint16_t request, host;
     uint32_t descriptor;
     uint64_t offset;
 };
 
-// Answers. `failed` is a line of text if it is not empty. Times are nanoseconds since START.
+// Beginning of each answer. `failed` is an error in one line, or empty. Times in answers are nanoseconds since START.
 struct answer {
     uint16_t request, host;
     uint32_t reserved;
@@ -83,12 +84,12 @@ struct answer {
 };
 struct host_answer {
     struct answer head;
-    // Of a receiver, but `connected` and `closed`, which both have; UNKNOWN for absent times.
+    // Values of a receiver; a sender has `connected` and `closed`, too. Absent times are UNKNOWN.
     uint64_t delivered, completed, connected, closed;
-    // Of a sender: TCP_INFO, and counters of the namespace.
+    // Values of a sender, from TCP_INFO and the counters of its namespace.
     uint64_t cwnd, ssthresh, mss, srtt_us, rttvar_us, min_rtt_us, pacing_rate;
     uint64_t sent_segments, sent_bytes, retransmitted_segments, retransmitted_bytes, recoveries, timeouts;
-    // Of a program. The status is the exit code, or 128 and the number of the signal that ended it, as in a shell.
+    // Values of a program. `status` is the exit code, or 128 plus the number of the signal that ended the program.
     uint64_t started, ended, status;
 };
 struct output_answer {
@@ -97,12 +98,13 @@ struct output_answer {
     char text[PART];
 };
 
-// What an application shares with the first process.
+// Memory that the process of an application shares with the first process.
 struct shared {
     volatile uint64_t delivered, completed, connected, closed, started, ended, status;
     volatile int error, group;
 };
-// `text` is that of the host's program; without it the host sends and receives by itself.
+// A host. `space` is its network namespace, `counters` is the namespace's netstat file, and `text` is the text of its program,
+// if it has one.
 struct host {
     struct add_host wanted;
     int socket, counters, space;
@@ -139,7 +141,7 @@ static int set(const char *file, const char *value) {
     return 0;
 }
 
-// Loads a module of the folder, and before it those that it needs.
+// Loads a kernel module from the folder, after the module that it depends on.
 static int load(const char *folder, const char *name) {
     char path[512];
     if (!strcmp(name, "net/ipv4/tcp_yeah") && load(folder, "net/ipv4/tcp_vegas") < 0) return -1;
@@ -172,7 +174,7 @@ static void address_of(int host, unsigned char *address) {
     memcpy(address, (unsigned char[]){2, 0, 0, 0, (host + 1) >> 8, (host + 1) & 255}, 6);
 }
 
-// Creates the macvlan `eth0` of a host in the namespace `space`. Segments are not offloaded, so that each packet is one.
+// Creates the macvlan `eth0` of a host in the namespace `space`. Without segmentation offload, each packet is one segment.
 static int add_device(int host, int space, uint32_t mtu) {
     struct {
         struct nlmsghdr head;
@@ -214,7 +216,7 @@ static int add_device(int host, int space, uint32_t mtu) {
     return 0;
 }
 
-// The address of a host: 10.F.F.1 for the sender of flow F, and 10.F.F.2 for its receiver.
+// Returns the address of a host: 10.F.F.1 for the sender of flow F, whose number has two bytes, and 10.F.F.2 for its receiver.
 static struct sockaddr_in internet(int host, int port) {
     struct sockaddr_in made = {.sin_family = AF_INET, .sin_port = htons(port)};
     made.sin_addr.s_addr = htonl(10u << 24 | (host / 2) << 8 | (1 + host % 2));
@@ -226,7 +228,7 @@ static void name_device(struct ifreq *request) {
     strcpy(request->ifr_name, "eth0");
 }
 
-// Configures the device of this namespace, and the address of the other host of the flow, so that no packet waits for it.
+// Configures the device of this namespace. A permanent ARP entry for the flow's other host avoids ARP requests.
 static int configure(int host) {
     int control = socket(AF_INET, SOCK_DGRAM, 0);
     NEED(control, "socket");
@@ -273,7 +275,7 @@ static int open_socket(const struct host *host, int number) {
     return made;
 }
 
-// Makes the congestion control that of all connections of this namespace, for which the kernel has loaded it.
+// Sets the default congestion control of this namespace; its module is loaded.
 static int use_congestion(const char *name) {
     if (set("ipv4/tcp_congestion_control", name) < 0)
         FAIL("congestion: %s; this kernel cannot use it", name);
@@ -312,13 +314,13 @@ static int add_host(const struct add_host *wanted) {
     return done;
 }
 
-// Mounts what programs need beside the host's file system, which they can only read.
+// Mounts file systems in memory to which programs can write, because the machine's files are read-only.
 static int make_writable(void) {
     static int is_made;
     if (is_made) return 0;
     NEED(mkdir(WRITABLE, 0755), WRITABLE);
     NEED(mount("tmpfs", WRITABLE, "tmpfs", 0, "size=128m"), WRITABLE);
-    // The kernel has mounted its own devices.
+    // The kernel has mounted its own file system at /dev, so that /dev/shm can be created.
     if (mkdir("/dev/shm", 0777) == 0) mount(WRITABLE, "/dev/shm", 0, MS_BIND, 0);
     is_made = 1;
     return 0;
@@ -330,14 +332,14 @@ static int add_text(const struct add_text *added) {
     if (added->bytes > PART || host->text_bytes + added->bytes > MOST_TEXT)
         FAIL("command: more than %d bytes; needs at most as many, with the path and the directory", MOST_TEXT);
     if (make_writable() < 0) return -1;
-    // One byte more ends the last string in any case.
+    // The additional byte terminates the last string.
     if (!host->text && !(host->text = calloc(1, MOST_TEXT + 1))) FAIL("command: %s", strerror(errno));
     memcpy(host->text + host->text_bytes, added->text, added->bytes);
     host->text_bytes += added->bytes;
     return 0;
 }
 
-// Opens a file for programs, named after a host.
+// Opens a file in WRITABLE whose name contains the number of a host.
 static int open_writable(const char *kind, int host, int flags) {
     char path[64];
     snprintf(path, sizeof path, WRITABLE "/%s-%d", kind, host);
@@ -354,7 +356,7 @@ static void lost(struct host *host) {
     _exit(1);
 }
 
-// Connects at the start time, sends all data, and closes its direction.
+// Connects at the start time, sends all data, and then closes the sending direction.
 static void send_all(struct host *host, int number) {
     uint64_t start = zero + host->wanted.start, left = host->wanted.bytes;
     struct timespec at = {start / BILLION, start % BILLION};
@@ -371,7 +373,7 @@ static void send_all(struct host *host, int number) {
     _exit(0);
 }
 
-// Accepts one connection, and reads everything at once.
+// Accepts one connection, and reads data as soon as they arrive.
 static void receive_all(struct host *host) {
     int connection = accept(host->socket, 0, 0);
     if (connection < 0) lost(host);
@@ -387,13 +389,13 @@ static void receive_all(struct host *host) {
     _exit(0);
 }
 
-// Writes a line to the program's standard error, in its place.
+// Ends the process of a program that cannot be run. The reason becomes part of the program's standard error.
 static void cannot_run(const char *what) {
     dprintf(2, "longpipe: %s: %s\n", what, strerror(errno));
     _exit(127);
 }
 
-// Lets this process use the host's network, and names of its own for the hosts.
+// Moves this process into the host's network namespace, and replaces /etc/hosts for it by `names`.
 static void enter_host(const struct host *host, int number, const char *names) {
     char path[64];
     int file = open_writable("hosts", number, O_WRONLY | O_CREAT);
@@ -415,13 +417,13 @@ static void run_words(char *directory, char *search, char **words, int number) {
     setenv("HOME", folder, 1);
     setenv("TMPDIR", folder, 1);
     setenv("LANG", "C.UTF-8", 1);
-    // The host's files cannot be written.
+    // Python cannot write its caches, because the machine's files are read-only.
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     execvp(words[0], words);
     cannot_run(words[0]);
 }
 
-// Runs the program of a host from its start time, and reports when it ended.
+// Runs the program of a host at its start time, and stores when and how it ended.
 static void run_program(struct host *host, int number) {
     static char *words[MOST_TEXT / 2];
     char *end = host->text + host->text_bytes, *at = host->text, *texts[3] = {at, at, at};
@@ -450,7 +452,7 @@ static void run_program(struct host *host, int number) {
     _exit(0);
 }
 
-// Asks all programs that still run to end; what they write then is part of their output.
+// Sends SIGTERM to all programs that still run. Text that they write in response is part of their output.
 static int stop(void) {
     for (int number = 0; number < MOST_HOSTS; number++) {
         const struct shared *shared = hosts[number].shared;
@@ -484,7 +486,7 @@ static int start(void) {
     return 0;
 }
 
-// Returns a counter of the namespace from the lines "TcpExt: names" and "TcpExt: values".
+// Returns the counter with this name from a line "TcpExt: NAMES" and a line "TcpExt: VALUES", or 0 if it is absent.
 static uint64_t counter(char *text, const char *name) {
     char *names = strtok_r(text, "\n", &text), *values = strtok_r(0, "\n", &text);
     if (!names || !values) return 0;
@@ -527,7 +529,7 @@ static int read_host(int number, struct host_answer *answer) {
     answer->srtt_us = info.tcpi_rtt;
     answer->rttvar_us = info.tcpi_rttvar;
     answer->min_rtt_us = info.tcpi_min_rtt;
-    // Bytes per second.
+    // TCP_INFO has this rate in byte/s.
     answer->pacing_rate = info.tcpi_pacing_rate;
     answer->sent_segments = info.tcpi_data_segs_out;
     answer->sent_bytes = info.tcpi_bytes_sent;
@@ -564,7 +566,7 @@ int main(void) {
         struct output_answer output;
     } answer = {0};
     size_t bytes = sizeof answer.host;
-    // The first answer says that the guest is ready, and by which version.
+    // The first answer reports that the guest is ready. It contains the kernel's version.
     struct utsname name;
     uname(&name);
     snprintf(answer.head.failed, sizeof answer.head.failed, "%s", name.release);

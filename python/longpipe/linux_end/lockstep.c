@@ -1,12 +1,13 @@
-// Lockstep with a simulation: the guest's clock advances to the times that the simulation sends, and frames of the guest's
-// vector device (transport=fd, fd=DEVICE) travel over the connection to the simulation, descriptor 0, instead of a device.
+// Keeps the guest in lockstep with a simulation: the guest's clock advances to the times that the simulation sends, and the
+// connection to the simulation, descriptor 0, carries the frames of the guest's vector device (transport=fd, fd=DEVICE).
 //
-// Each exchange is one message each way; the guest sends when the kernel is idle, and waits for the answer:
+// An exchange consists of a message in each direction. The guest sends its message when the kernel is idle, and waits for
+// the answer:
 //
 //   guest       clock [ns], next timer [ns] (0: none), number of bytes that follow, whether more messages follow at once
 //   simulation  clock [ns], whether time passes while the guest is busy (0 or 1), number of bytes that follow, 0
 //
-// The bytes are frames, each after its length (32 bits). All numbers are little-endian.
+// The bytes that follow are frames, each preceded by its length (32 bits). All numbers are little-endian.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -21,10 +22,11 @@
 
 #define CONNECTION 0
 #define DEVICE 100
-// Maximum size of a message [byte], also for the simulation.
+// Maximum total length of the frames in a message, in either direction [byte].
 #define MOST_BYTES (1 << 20)
-// Readings of the clock without a pause after which the guest counts as busy, as with a program that polls until a packet
-// arrives, and the time that each further reading takes [ns]. The kernel reads it some 10 times per tick of 10 ms.
+// Number of readings of the clock without idle time after which the guest counts as busy, and the time that each further
+// reading takes [ns]. A program that polls until a packet arrives makes the guest busy. The kernel itself reads the clock
+// about 10 times per tick of 10 ms.
 #define MOST_READINGS 2000
 #define BUSY_STEP 20000
 
@@ -37,12 +39,13 @@ static struct {
     struct head head;
     unsigned char bytes[MOST_BYTES];
 } sent;
-// Frames for the kernel, which a busy guest may not have read before the next ones come.
+// Frames for the kernel. A busy guest may not have read all of them when further frames arrive.
 static unsigned char received[4 * MOST_BYTES];
 static size_t received_bytes, taken_bytes;
 static uint64_t readings, passes_if_busy;
 
-// The connection ends with the simulation, and the guest with the connection. Processes of the guest end with their tracer.
+// Writes all bytes to the connection. The guest ends if the connection is closed, because the simulation has then ended; the
+// guest's processes end with the kernel, their tracer.
 static void put(const void *from, size_t bytes) {
     for (const char *at = from; bytes;) {
         ssize_t done = syscall(SYS_write, CONNECTION, at, bytes);
@@ -69,7 +72,8 @@ static void flush(uint32_t more) {
     sent.head.bytes = 0;
 }
 
-// Waits for the simulation at the time `*now`, with the next timer at `due`. Sets `*now`; frames raise SIGIO at that time.
+// Sends the time `*now` and that of the next timer, `due`, and waits for the simulation, which sets `*now`. Received frames
+// raise SIGIO.
 static void exchange(uint64_t *now, uint64_t due) {
     struct head head;
     sent.head.now = *now;
@@ -92,13 +96,13 @@ static void exchange(uint64_t *now, uint64_t due) {
     }
 }
 
-// The guest is idle.
+// Called when the guest is idle.
 void wait_for_simulation(uint64_t *now, uint64_t due) {
     readings = 0;
     exchange(now, due);
 }
 
-// The guest reads its clock. If the simulation wants so, time passes if it does so too often without being idle.
+// Called when the guest reads its clock. Time passes if the guest is busy and the simulation permits it.
 void wait_if_busy(uint64_t *now, uint64_t due) {
     if (!passes_if_busy || ++readings < MOST_READINGS) return;
     uint64_t next = *now + BUSY_STEP;
@@ -138,7 +142,7 @@ ssize_t readv(int file, const struct iovec *parts, int count) {
     return done;
 }
 
-// The kernel polls DEVICE; each write to it is an event. A panic leaves no core file.
+// Opens an eventfd as DEVICE, which the kernel polls; each write to it is an event. Disables core files, also for a panic.
 __attribute__((constructor)) static void open_device(void) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
