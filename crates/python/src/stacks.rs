@@ -44,8 +44,9 @@ pub(crate) fn register_own_program(digest: &str, words: Vec<String>) {
     registry::register_program(digest, words);
 }
 
-/// Registers user-mode Linux: the kernel, the library that is preloaded into it, the folder with the guest's first process,
-/// the folder with the kernel's modules, and the working directory, the PATH and the Python interpreter of the user's programs.
+/// Registers user-mode Linux: the kernel, the library that is preloaded into it, the folder with the guest's first
+/// process, the folder with the kernel's modules, and the environment of the user's programs: working directory, PATH
+/// and Python interpreter.
 #[pyfunction]
 pub(crate) fn register_linux(
     program: PathBuf,

@@ -141,7 +141,7 @@ impl End for LinuxEnd {
 
     fn report(&mut self) -> Report {
         let state = self.last_state();
-        // If a user program opened the connection, its values are unknown and are reported as 0.
+        // A value of 0 is unknown: the guest reads TCP_INFO neither of receivers nor of connections of user programs.
         let known = |bytes: u64| if bytes > 0 { bytes as f64 } else { f64::NAN };
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         let values = [

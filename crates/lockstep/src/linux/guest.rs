@@ -265,8 +265,8 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Creates a host, which starts with the run. Returns its number. Hosts 2n and 2n + 1 are the sender and the receiver
-    /// of a flow.
+    /// Creates a host, which starts with the run. Returns its number. Hosts 2n and 2n + 1 are the sender and the
+    /// receiver of a flow.
     ///
     /// # Errors
     /// Returns a one-line error if the guest cannot create the host.

@@ -1,5 +1,5 @@
-//! str0m: media over WebRTC. The sender's encoder follows the bandwidth that Google's congestion control estimates from the
-//! receiver's transport-wide feedback.
+//! str0m: media over WebRTC. The sender's encoder follows the bandwidth that Google's congestion control estimates from
+//! the receiver's transport-wide feedback.
 
 mod crypto;
 mod encoder;
