@@ -180,7 +180,7 @@ def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
         elif not Path(schedule).is_file():
             raise ScenarioError(
                 f"mm-link: {schedule}: no such file; needs a schedule with a time in milliseconds per line, or a rate "
-                f"with --cbr"
+                "with --cbr"
             )
         else:
             link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}

@@ -159,8 +159,7 @@ def _check_links(
     if slowest < LEAST_RETURN * fastest:
         raise ScenarioError(
             f"network.return_rate: {slowest} bit/s; Linux's path does not queue ACKs, so it needs {LEAST_RETURN:.0%} "
-            f"of "
-            "network.trunk_rate"
+            "of network.trunk_rate"
         )
     for place in (flow["route"][0], flow["route"][2]):
         if links[place]["rate_bps"] < fastest:
