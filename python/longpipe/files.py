@@ -121,12 +121,12 @@ def check_directory(field: str, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file atomically, so that neither a concurrent reader nor a kill sees an incomplete file."""
+    """Writes a file atomically, so that it is never incomplete, for a concurrent reader or after a kill."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file atomically, so that neither a concurrent reader nor a kill sees an incomplete file."""
+    """Writes a file atomically, so that it is never incomplete, for a concurrent reader or after a kill."""
     if _of_command and _identity(path) in _of_command[-1].read:
         raise ScenarioError(f"output: {path} is also an input; needs another file or directory")
     if _is_written_in_place(path):

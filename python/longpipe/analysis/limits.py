@@ -65,7 +65,8 @@ BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds at and above which a link counts as busy and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
-# Utilization of a window above which it is the limit in a run without losses, where few other causes are possible.
+# Utilization of a window at and above which it is the limit in a run without losses, where few other causes are
+# possible.
 MOSTLY: Final = 0.5
 # Share of lost ACKs, of lost datagrams, or of time, at and above which the share is considered large.
 MUCH: Final = 0.05

@@ -37,7 +37,7 @@ class FitReport:
     # Distance of the best simulation from the observed flow; None if nothing was simulated.
     distance: float | None
     undetermined: Sequence[str]
-    # Reasons why the estimates may be wrong; they come before them.
+    # Reasons why the estimates may be wrong, which are printed before the estimates.
     doubts: Sequence[str]
     notes: Sequence[str]
     # Observed series: `time_s`, `delivered_bytes`, `rtt_s`, `in_flight_bytes` at equal intervals, and `lost_s`.

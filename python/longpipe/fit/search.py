@@ -33,7 +33,7 @@ _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
 # Number of most likely controls for which AQM disciplines are simulated.
 _MANAGED_CONTROLS: Final = 2
-# The receiver window limits a flow if it is full after at least this share of the ACKs.
+# The receiver window limits a flow if it is full after more than this share of the ACKs.
 _LIMITED: Final = 0.5
 # Exponent of the distance: the posterior probability is proportional to the distance raised to minus this power, so
 # that a candidate at twice the distance is 16 times less likely.

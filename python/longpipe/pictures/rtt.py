@@ -11,7 +11,7 @@ from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, 
 from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
 MOST_FLOWS = 5
-# Ratio of the largest RTO to the smallest RTT at and above which the RTT axis is logarithmic.
+# Ratio of the largest RTO to the smallest RTT above which the RTT axis is logarithmic.
 WIDE = 15
 # Ratio of the largest RTO to the largest RTT up to which the RTO is drawn by default.
 NEAR = 1.5

@@ -53,7 +53,7 @@ const BETA_MIN: u32 = 64;
 const BETA_MAX: u32 = 102;
 /// Maximum amount by which a sample may exceed the maximum RTT in order to become the new maximum [µs].
 const LONGER_US: u32 = 20_000;
-/// Minimum RTT at which the ratio of RTTs determines `beta` [µs].
+/// RTT above which the ratio of RTTs determines `beta` [µs].
 const LEAST_ADAPTED_US: u32 = 10_000;
 /// Number of RTTs after a reduction during which throughput is not smoothed.
 const FRESH: u64 = 3;

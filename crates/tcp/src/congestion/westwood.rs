@@ -34,7 +34,7 @@ pub struct WestwoodModule {
     has_min_rtt: bool,
 }
 
-/// A measurement lasts at least 50 ms, a twentieth of a second.
+/// A measurement lasts more than 50 ms, a twentieth of a second.
 const MEASUREMENTS_PER_SECOND: u32 = 20;
 /// RTT that is assumed before the first sample [s].
 const INITIAL_RTT_S: u32 = 20;

@@ -14,7 +14,7 @@ from longpipe.design import Design
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
-# Number of replications up to which intervals are of little use.
+# Number of replications below which intervals are of little use.
 FEW: Final = 4
 # Range of absolute means that are shown with four decimals.
 LEAST_FIXED: Final = 0.001

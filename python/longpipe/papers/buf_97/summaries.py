@@ -49,7 +49,7 @@ def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def start_up(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns the mean efficiency with buffers of at least 0.5 RTT: in the first fifth, in the rest, and overall."""
+    """Returns mean efficiency with buffers of at least 0.5 RTT: in the first fifth of a run, the rest, and overall."""
     keys = [*CONFIGURATION, "seed"]
     whole = runs[runs["table"].notna()].set_index(keys)["efficiency"]
     first = runs[runs["part"] == "start-up"].set_index(keys)["efficiency"]
