@@ -1,5 +1,5 @@
 //! A growing ring buffer. Its entries keep their numbers until they are removed, unless an entry is inserted before
-//! them.
+//! them or removed from the middle.
 
 use crate::memory;
 

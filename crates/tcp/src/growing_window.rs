@@ -5,7 +5,8 @@
 //! (`window_clamp`) that follows the data that the application reads per RTT. ACKs advertise it if the scenario
 //! requests it; otherwise the window that the scenario sets is advertised from the start.
 //!
-//! Times within this file are those of the kernel's clock, which starts when the connection is established.
+//! The methods of the window take simulation times. RTTs are counted on the kernel's clock, which starts when the
+//! connection is established; `preconnect` converts from one clock to the other.
 
 use crate::config::MAX_WINDOW_FIELD;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -22,7 +23,8 @@ pub struct GrowingWindow {
     mss: u64,
     /// Maximum data read within one RTT [byte].
     read: u64,
-    /// Start of the current RTT, initially the establishment of the connection, and the bytes read before it.
+    /// Start of the current RTT on the kernel's clock, initially the establishment of the connection, and the bytes read
+    /// before it.
     began: MaybeTime,
     before: u64,
     /// Idle time between the establishment of the connection and its first segment.
@@ -277,6 +279,7 @@ impl GrowingWindow {
         // The application reads the segment after the window has grown.
         let grows = self.grow(beyond + self.mss);
         let round_trip = self.measure(now, sent);
+        // On the kernel's clock, the connection was established `preconnect` before its first segment arrives.
         let began = self.began.get().unwrap_or(now);
         self.began = began.into();
         let now = now + self.preconnect;

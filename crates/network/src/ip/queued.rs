@@ -167,7 +167,7 @@ fn report_from<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQue
     }
 }
 
-/// Reports the packets that a router's egress queue has dropped after it had enqueued them.
+/// Reports the packets that a router's egress queue has dropped after it passed them to its discipline.
 pub(super) fn report_removed<P: Probe>(probe: &mut P, link: Link, queue: &mut EgressQueue) {
     let is_host = queue.is_host();
     for removed in queue.take_removed().filter(|_| !is_host) {

@@ -129,7 +129,7 @@ pub(crate) struct Batch {
     pub line_bytes: u64,
 }
 
-/// A packet that left the queue without being transmitted.
+/// A packet that was dropped from the queue, or on arrival; then `arrival` equals `time`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Removed {
     /// Time at which the packet was enqueued.
@@ -190,7 +190,7 @@ pub(crate) struct EgressQueue {
     drops: Drops,
     /// Times and flows of packets marked at this port that the engine has not reported yet.
     marks: Vec<(Time, Flow)>,
-    /// Packets dropped from the queue that the engine has not reported yet.
+    /// Packets dropped by the discipline or by an outage that the engine has not reported yet; each is also in `drops`.
     removed: Vec<Removed>,
 }
 
@@ -253,7 +253,7 @@ impl EgressQueue {
         self.marks.drain(..)
     }
 
-    /// Removes and returns the packets that were dropped from the queue.
+    /// Removes and returns the packets that the discipline or an outage dropped.
     #[inline]
     pub fn take_removed(&mut self) -> impl Iterator<Item = Removed> + '_ {
         self.removed.drain(..)

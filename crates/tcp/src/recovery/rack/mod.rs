@@ -307,8 +307,7 @@ impl Rack {
     }
 
     /// Starts a recovery if segments are lost, or if it directly `follows` another recovery; after a timeout, only if
-    /// retransmitted segments are lost.
-    /// Returns whether a recovery starts, and whether it reduces the window.
+    /// retransmitted segments are lost. Returns whether a recovery starts, and whether it reduces the window.
     fn begin(
         &mut self,
         detected: &DetectedLosses,
