@@ -248,12 +248,12 @@ impl Control {
     /// an interval.
     #[inline]
     pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
-        Control::none_drops_before(std::iter::once(self), law, now)
+        Control::all_drop_none_before(std::iter::once(self), law, now)
     }
 
-    /// Like `drops_none_before`, but for one or more queues.
+    /// Like `drops_none_before`, but for one or more queues, none of which drops a packet.
     #[inline(always)]
-    pub fn none_drops_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
+    pub fn all_drop_none_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);
         let earliest = now + law.interval;
         let mut first = u64::MAX;

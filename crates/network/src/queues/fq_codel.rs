@@ -217,7 +217,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             .iter()
             .chain(self.old.iter())
             .map(|&queue| &self.flows[queue as usize].control);
-        Control::none_drops_before(controls, &self.law, now)
+        Control::all_drop_none_before(controls, &self.law, now)
     }
 
     fn pass_through(&mut self, packet: &T) -> bool {
