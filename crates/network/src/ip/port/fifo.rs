@@ -157,7 +157,7 @@ impl Router {
         // Shortcut: the rules permit `repeat`, so a packet of another length is also admitted without further checks.
         let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
-        line.forbid_repeat();
+        line.allow_repeat(false);
         let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
         let mut arrival = Arrival {
             now,

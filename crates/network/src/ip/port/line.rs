@@ -173,12 +173,6 @@ impl Line {
         (self.free, self.part) = (now.0, 0);
     }
 
-    /// Forbids `repeat`, on behalf of the port.
-    #[inline(always)]
-    pub fn forbid_repeat(&mut self) {
-        self.repeatable = 0;
-    }
-
     /// On behalf of the port, permits or forbids `repeat` for packets that are as long as the last one.
     #[inline(always)]
     pub fn allow_repeat(&mut self, may: bool) {
