@@ -360,7 +360,7 @@ mod tests {
     const MSS: u64 = 1448;
 
     /// Simulates RTTs of 100 ms with the given numbers of segments, sent at intervals of 1.2 ms. Returns which segments
-    /// are acknowledged at once, and the bound after each RTT.
+    /// are acknowledged at once, and the bound after each RTT [segment].
     fn rounds(segments: &[u64]) -> (Vec<bool>, Vec<u64>) {
         let mut window = GrowingWindow::new(MSS as u32, false);
         let (mut end, mut at_once, mut bounds) = (0, vec![], vec![]);
@@ -370,7 +370,7 @@ mod tests {
                 end += MSS;
                 at_once.push(window.on_segment(now, Time(now.0 - Span::millis(50).0), end, 0));
             }
-            bounds.push(window.space / 1460);
+            bounds.push(window.space * 2 / window.segment_memory());
         }
         (at_once, bounds)
     }
