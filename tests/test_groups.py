@@ -176,6 +176,8 @@ def test_a_field_that_every_group_overrides_is_reported(tmp_path: Path) -> None:
     assert (design.returncode, design.stderr) == (2, f"error: {IGNORED}\n")
     changed = run("run", "duel.toml", "--no-store", "--set", "tcp.congestion=bbr", cwd=tmp_path)
     assert (changed.returncode, changed.stderr.splitlines()[0]) == (0, f"warning: --set {IGNORED}")
+    compared = run("whatif", "duel.toml", "--seeds", "3", "--set", "tcp.congestion=bbr", cwd=tmp_path)
+    assert (compared.returncode, compared.stderr.splitlines()[0]) == (0, f"warning: --set {IGNORED}")
 
 
 def test_compared_levels_that_lead_to_the_same_run_are_rejected(tmp_path: Path) -> None:

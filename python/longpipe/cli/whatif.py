@@ -52,9 +52,12 @@ def whatif(
         check_file("--output", output)
     from longpipe.cli.run import change
     from longpipe.fit.whatif import whatif as compare
+    from longpipe.scenario.overrides import overridden_fields
 
     with RunBar("simulating") as bar:
         found = compare(path, dict(change(text) for text in changes or []), seeds, measures or (), bar.update)
+    for line in overridden_fields(found.scenario.with_(**found.changes), found.changes):
+        echo(f"warning: --set {line}", err=True)
     if json:
         import orjson
 
