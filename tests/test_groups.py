@@ -176,6 +176,8 @@ def test_a_field_that_every_group_overrides_is_reported(tmp_path: Path) -> None:
     assert (design.returncode, design.stderr) == (2, f"error: {IGNORED}\n")
     changed = run("run", "duel.toml", "--no-store", "--set", "tcp.congestion=bbr", cwd=tmp_path)
     assert (changed.returncode, changed.stderr.splitlines()[0]) == (0, f"warning: --set {IGNORED}")
+    drawn = ("plot", "duel.toml", "queue", "-o", "a.svg", "--port", "switch1->switch2", "--set", "tcp.congestion=bbr")
+    assert run(*drawn, cwd=tmp_path).stderr.count(IGNORED) == 1
     compared = run("whatif", "duel.toml", "--seeds", "3", "--set", "tcp.congestion=bbr", cwd=tmp_path)
     assert (compared.returncode, compared.stderr.splitlines()[0]) == (0, f"warning: --set {IGNORED}")
 

@@ -13,7 +13,7 @@ import typer
 from longpipe.cli import completers
 from longpipe.cli.completers import among, field_and_level
 from longpipe.cli.progress import Waiting
-from longpipe.cli.run import scenario_with
+from longpipe.cli.run import change, scenario_with
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, factors_of_study, opened
 from longpipe.cli.times import seconds
@@ -302,8 +302,10 @@ def _check_port(source: Path, changes: list[str], port: str | None) -> None:
     """Raises ScenarioError, before the run, for a port that the network of a scenario file does not have."""
     if port is not None and source.is_file():
         from longpipe.pictures.recorded import check_port
+        from longpipe.scenario import Scenario
 
-        check_port(scenario_with(source, changes), port)
+        # Warnings of the scenario are printed when it is read for the run.
+        check_port(Scenario.from_toml(source, dict(map(change, changes))), port)
 
 
 def _kind(name: str | None) -> Kind:
