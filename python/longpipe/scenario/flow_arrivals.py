@@ -61,8 +61,8 @@ class FlowArrivals(Model):
             found = handler(values)
         except ValidationError as error:
             invalid = [_details(one) for one in error.errors(include_url=False)]
-        given = vars(found) if found is not None else values if isinstance(values, Mapping) else None
-        for name, problem in () if given is None else _problems(given):
+        given = values if found is None else vars(found)
+        for name, problem in _problems(given) if isinstance(given, Mapping) else ():
             details = InitErrorDetails(type="value_error", loc=(name,), input=None, ctx={"error": ValueError(problem)})
             invalid.append(details)
         if found is None or invalid:
