@@ -28,8 +28,7 @@ def overridden(scenario: Scenario, field: str) -> str | None:
     else:
         return None
     network = scenario.network.model_dump(by_alias=True, exclude_none=True)
-    what = "group" if network["kind"] == "dumbbell" else "flow"
-    key = "group" if what == "group" else "flows"
+    what, key = ("group", "group") if network["kind"] == "dumbbell" else ("flow", "flows")
     owners = network.get(key) or ()
     if not owners or not all(_has(owner, names) for owner in owners):
         return None
