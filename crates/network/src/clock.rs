@@ -45,8 +45,8 @@ pub(crate) enum Actor {
 pub(crate) struct Clock {
     pub now: Time,
     pub end: Time,
-    /// Time up to which events are handled: the end of the run, or an earlier time up to which no external packet can
-    /// be delivered and no agent can act.
+    /// Time up to which events are handled: the end of the run, or an earlier time before which no external packet
+    /// enters and no agent acts.
     pub until: Time,
     pub queue: EventQueue,
     /// Number of events handled.

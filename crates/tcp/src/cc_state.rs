@@ -53,7 +53,8 @@ impl CcState {
         }
     }
 
-    /// Returns a mutable reference to the pacing rate, which loss recovery lowers when it reduces the window.
+    /// Returns a mutable reference to the pacing rate, which loss recovery updates when the controller changes the rate
+    /// together with the window.
     pub fn pacing(&mut self) -> &mut Option<Pacing> {
         &mut self.pacing
     }

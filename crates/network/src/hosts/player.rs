@@ -228,12 +228,12 @@ mod tests {
         for (tenths, previous, next) in [
             // f = 2.05 Mbit/s exceeds the next higher bitrate, so the highest bitrate below f is selected.
             (61, 0, 1),
-            // f = 1.95 Mbit/s lies between the next lower bitrate of 1 Mbit/s and the next higher one of 2 Mbit/s, so
-            // the bitrate is kept.
+            // f = 1.95 Mbit/s lies between the bitrates next to 1 Mbit/s, and between those next to 2 Mbit/s, so either
+            // bitrate is kept.
             (59, 0, 0),
             (59, 1, 1),
-            // f = 1.95 Mbit/s is below the next lower bitrate than 3 Mbit/s, so the lowest bitrate above f is selected,
-            // which is 2 Mbit/s.
+            // The next lower bitrate than 3 Mbit/s is 2 Mbit/s. f = 1.95 Mbit/s is below it, so the lowest bitrate
+            // above f is selected, which is 2 Mbit/s.
             (59, 2, 1),
             // f is 4.95, 4.05 and 3.95 Mbit/s; the previous bitrate is the highest.
             (119, 4, 4),

@@ -18,8 +18,8 @@ impl Receiver {
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
             _ => {
-                // The block is copied word by word, because the processor would stall if it loaded words with one
-                // instruction that were stored separately.
+                // The block is copied word by word, because the processor would stall if one instruction loaded several
+                // words that were stored separately.
                 let [first, second, third] = self.several_blocks();
                 [first, second, third]
             }

@@ -116,7 +116,7 @@ pub struct Sender {
     /// Send time of the segment being timed.
     timed_since: Time,
     rtt: RttEstimator,
-    /// Latest RTT sample since `take_rtt_sample` was last called.
+    /// Latest RTT sample since `take_measured` was last called.
     measured: Option<Span>,
     /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs only
     /// the number of acknowledged bytes.

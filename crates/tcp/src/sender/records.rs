@@ -12,7 +12,7 @@ use crate::retransmission_queue::{AckSummary, RetransmissionQueue};
 use crate::segment::{AckSegment, DataSegment};
 use longpipe_events::{MaybeTime, Time};
 
-/// The parts of a sender that are specific to RACK.
+/// The parts of a sender that RACK uses.
 struct Parts<'a> {
     rack: &'a mut Rack,
     rtx_queue: &'a mut RetransmissionQueue,
