@@ -30,8 +30,8 @@ struct Copied {
     _library: Library,
 }
 
-// SAFETY: `control` points to functions and texts of the library, which the object keeps loaded. Each simulation has its own
-// copy and runs on one thread at a time.
+// SAFETY: `control` points to functions and texts of the library, which the object keeps loaded. Each simulation has
+// its own copy and runs on one thread at a time.
 unsafe impl Send for Copied {}
 // SAFETY: threads share only `control`, which they read and which does not change, and the complaints, which have a
 // lock.

@@ -1,4 +1,5 @@
-//! Data packets delivered per CPU second over IP paths: three workloads, varying numbers of flows, and a very large pipe.
+//! Data packets delivered per CPU second over IP paths: three workloads, varying numbers of flows, and a very large
+//! pipe.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,5 @@
-//! The memory limit of a run: a run that would exceed it ends with an error, and the limit does not change results below it.
+//! The memory limit of a run: a run that would exceed it ends with an error, and the limit does not change results
+//! below it.
 
 mod common;
 

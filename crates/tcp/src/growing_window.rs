@@ -123,8 +123,8 @@ impl Smoothed {
         }
     }
 
-    /// Records an RTT sample of a segment that was sent at `sent` and arrived at `now`. `ack_delay` is the one-way delay of the
-    /// ACK that the segment echoes, `since_handshake` the time since the SYN-ACK was sent.
+    /// Records an RTT sample of a segment that was sent at `sent` and arrived at `now`. `ack_delay` is the one-way
+    /// delay of the ACK that the segment echoes, `since_handshake` the time since the SYN-ACK was sent.
     #[inline]
     fn measure(&mut self, now: Time, sent: Time, ack_delay: Span, since_handshake: Span) {
         let arrived = |ack: &Time| ack.0 + ack_delay.0 <= sent.0;
@@ -156,7 +156,8 @@ impl Smoothed {
     }
 }
 
-/// Half of a socket's initial buffer [byte] (tcp_rmem). The initial window leaves room for one segment (tcp_init_buffer_space).
+/// Half of a socket's initial buffer [byte] (tcp_rmem). The initial window leaves room for one segment
+/// (tcp_init_buffer_space).
 const INITIAL_BOUND: u64 = 65_536;
 /// Data that are assumed to be read in the first RTT [segment]: one initial window.
 const INITIAL_READ: u64 = 10;
@@ -221,8 +222,8 @@ impl GrowingWindow {
         }
     }
 
-    /// Sets the RTT of a handshake that is not simulated, if it is known, and the idle time between the establishment of the
-    /// connection and its first segment.
+    /// Sets the RTT of a handshake that is not simulated, if it is known, and the idle time between the establishment
+    /// of the connection and its first segment.
     pub fn established(self, initial_rtt: Option<Span>, preconnect: Span) -> GrowingWindow {
         GrowingWindow {
             initial_rtt,
@@ -263,8 +264,8 @@ impl GrowingWindow {
         (field * *unit) as u32
     }
 
-    /// Increases the window by two segments, if there is room in addition to the `waiting` bytes that the application has
-    /// not read. Returns whether it grew (`tcp_grow_window`).
+    /// Increases the window by two segments, if there is room in addition to the `waiting` bytes that the application
+    /// has not read. Returns whether it grew (`tcp_grow_window`).
     pub fn grow(&mut self, waiting: u64) -> bool {
         let space = self.space.saturating_sub(waiting * OCCUPIED_16THS / 16);
         let room = self.bound.min(space).saturating_sub(self.window);
@@ -326,8 +327,8 @@ impl GrowingWindow {
         }
     }
 
-    /// Returns the RTT of the handshake, the only sample of a host that sends no data (`srtt_us`): twice the minimum one-way
-    /// delay.
+    /// Returns the RTT of the handshake, the only sample of a host that sends no data (`srtt_us`): twice the minimum
+    /// one-way delay.
     pub fn round_trip(&self) -> Option<Span> {
         let known = self.min_delay.0.saturating_mul(2);
         (known < u64::MAX).then_some(Span(known))

@@ -9,8 +9,8 @@
 //!                  └ timer:      RTT estimate and retransmission timeout
 //! ```
 //!
-//! The caller passes the time with every call, calls `poll_transmit` until it returns no segment, and calls `on_timeout` at
-//! `next_timeout`.
+//! The caller passes the time with every call, calls `poll_transmit` until it returns no segment, and calls
+//! `on_timeout` at `next_timeout`.
 
 mod accurate;
 mod cc_state;

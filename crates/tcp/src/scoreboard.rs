@@ -46,7 +46,8 @@ impl Scoreboard {
         self.retransmitted_until = end;
     }
 
-    /// Discards the SACK information after a timeout, because the receiver may have discarded the data (RFC 2018 section 8).
+    /// Discards the SACK information after a timeout, because the receiver may have discarded the data (RFC 2018
+    /// section 8).
     pub fn clear(&mut self) {
         self.sacked.clear();
         self.retransmitted_until = 0;

@@ -88,7 +88,8 @@ pub struct AckSegment {
     pub opening: Opening,
     /// Byte counters of the AccECN option, if both ends use this option.
     pub counts: ByteCounts,
-    /// Window that the receiver advertises [byte]; 0 if every ACK advertises the same one (`TcpConfig::advertised_window`).
+    /// Window that the receiver advertises [byte]; 0 if every ACK advertises the same one
+    /// (`TcpConfig::advertised_window`).
     pub window: u32,
 }
 

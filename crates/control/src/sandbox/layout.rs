@@ -1,4 +1,5 @@
-//! The structures of `longpipe_control.h` in the memory of a wasm32 module, and the addresses at which the host writes them.
+//! The structures of `longpipe_control.h` in the memory of a wasm32 module, and the addresses at which the host writes
+//! them.
 //!
 //! Structures without pointers have the same layout in a module and in this process: their fields have fixed widths,
 //! are aligned to their sizes, and are little-endian.

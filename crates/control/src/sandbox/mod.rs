@@ -1,7 +1,7 @@
 //! Controllers that are WebAssembly modules: `longpipe_control.h` compiled for wasm32.
 //!
-//! An [`Executor`] executes them: an interpreter, or the browser in which the lab runs. A module can only compute: functions
-//! that it imports fail when they are called. A failure ends the module, not the process.
+//! An [`Executor`] executes them: an interpreter, or the browser in which the lab runs. A module can only compute:
+//! functions that it imports fail when they are called. A failure ends the module, not the process.
 
 pub mod executor;
 mod guest;

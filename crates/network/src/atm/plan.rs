@@ -348,7 +348,8 @@ impl<'a> Plan<'a> {
         low
     }
 
-    /// Returns the time at which a cell that leaves the port of `step` at `leaves` has left the last port of its circuit.
+    /// Returns the time at which a cell that leaves the port of `step` at `leaves` has left the last port of its
+    /// circuit.
     fn leaves_path(&self, step: u32, leaves: Time) -> Time {
         let mut delay = Span(self.scenario.links[self.topology.steps[step as usize].link.index()].delay_ps);
         let mut leaves = leaves;

@@ -93,8 +93,8 @@ impl Atm {
         Some(self.send_frame(hosts, link, ack, &Options::NONE, left_trunk))
     }
 
-    /// Delivers an ACK without options to its sender in an untraced run. Returns false if the sender may do more than send full
-    /// segments.
+    /// Delivers an ACK without options to its sender in an untraced run. Returns false if the sender may do more than
+    /// send full segments.
     #[inline(always)]
     pub(crate) fn take_ack_frame_on_fast_path<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
         let (flow, data) = (packet.vc().flow(), packet.vc().reverse());

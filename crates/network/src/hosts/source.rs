@@ -1,5 +1,5 @@
-//! Times and sizes of an application's datagrams, or of its writes into a TCP socket: at a constant rate, in bursts, as a Poisson
-//! process, in video frames, or from a list.
+//! Times and sizes of an application's datagrams, or of its writes into a TCP socket: at a constant rate, in bursts, as
+//! a Poisson process, in video frames, or from a list.
 //!
 //! Random numbers come from the flow's own stream, so two networks with the same seed have equal applications. All
 //! operations give bit-identical results, so times are equal on all machines.

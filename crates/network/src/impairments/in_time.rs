@@ -1,4 +1,5 @@
-//! Losses that depend on time instead of packet numbers: a piecewise constant probability, and a two-state process in continuous time.
+//! Losses that depend on time instead of packet numbers: a piecewise constant probability, and a two-state process in
+//! continuous time.
 
 use super::loss::Probability;
 use longpipe_events::{Stream, Time};

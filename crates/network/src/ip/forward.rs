@@ -82,7 +82,8 @@ impl Ip {
         None
     }
 
-    /// Slow path of `transmit`, for a packet that was queued or lost. If its transmission starts, the packet is forwarded.
+    /// Slow path of `transmit`, for a packet that was queued or lost. If its transmission starts, the packet is
+    /// forwarded.
     #[inline(never)]
     fn transmit_by_queue<P: Probe>(
         &mut self,
@@ -197,8 +198,8 @@ impl Ip {
         }
     }
 
-    /// Processes the arrival of the first packet at the end of a wire with bit errors or rerouting. Returns whether it is
-    /// lost there.
+    /// Processes the arrival of the first packet at the end of a wire with bit errors or rerouting. Returns whether it
+    /// is lost there.
     #[inline(never)]
     pub(super) fn lose_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) -> bool {
         let now = hosts.clock.now;

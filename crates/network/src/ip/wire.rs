@@ -225,7 +225,8 @@ impl Port {
         }
     }
 
-    /// Returns the arrival times and circuits of the packets of a router's port whose departure times are not known yet.
+    /// Returns the arrival times and circuits of the packets of a router's port whose departure times are not known
+    /// yet.
     pub fn waiting_packets(&self) -> Vec<(Time, Circuit)> {
         match self {
             Port::ConstantRate(port) if !port.queue().is_host() => port.queue().waiting_packets(),
@@ -250,7 +251,8 @@ impl Port {
         }
     }
 
-    /// Performs the action of an egress queue that is due at `now`. Returns the packet whose transmission starts, if any.
+    /// Performs the action of an egress queue that is due at `now`. Returns the packet whose transmission starts, if
+    /// any.
     #[inline]
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<StartedTransmission> {
         match self {

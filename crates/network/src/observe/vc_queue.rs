@@ -18,7 +18,8 @@ struct QueuedVc {
 /// serve cells in the order of arrival report them when they leave.
 #[derive(Clone, Debug, Default)]
 struct PortQueue {
-    /// Change of the number of queued cells at a sample: by the number of the sample and the position of the VC in `vcs`.
+    /// Change of the number of queued cells at a sample: by the number of the sample and the position of the VC in
+    /// `vcs`.
     changes: BTreeMap<(u64, u32), i32>,
     vcs: Vec<QueuedVc>,
     /// Arrival time of the cell that was added last.

@@ -1,5 +1,5 @@
-//! PIE (proportional integral controller enhanced): updates the drop probability every 15 ms from the queueing delay (RFC
-//! 8033).
+//! PIE (proportional integral controller enhanced): updates the drop probability every 15 ms from the queueing delay
+//! (RFC 8033).
 
 use super::{Arrival, Verdict};
 use crate::scenario::{PieConfig, PieDelay, PieRules};
@@ -63,8 +63,8 @@ impl Departures {
     fn reset(&mut self, rules: PieRules) {
         self.mean = None;
         self.cycle = match rules {
-            // ns-3 sets `m_dqCount` to `DQCOUNT_INVALID` but leaves `m_inMeasurement`, so a cycle in progress continues from its old
-            // start, and its count wraps around at the next departure.
+            // ns-3 sets `m_dqCount` to `DQCOUNT_INVALID` but leaves `m_inMeasurement`, so a cycle in progress continues
+            // from its old start, and its count wraps around at the next departure.
             PieRules::Ns3 => self.cycle.map(|(start, _)| (start, DQCOUNT_INVALID)),
             PieRules::Rfc8033 | PieRules::Linux => None,
         };

@@ -22,7 +22,8 @@ pub trait Queued {
     fn class(&self) -> u32 {
         0
     }
-    /// Returns whether the packet belongs to the low-latency queue, because it carries ECT(1) or CE (RFC 9331 section 5.1).
+    /// Returns whether the packet belongs to the low-latency queue, because it carries ECT(1) or CE (RFC 9331 section
+    /// 5.1).
     fn is_low_latency(&self) -> bool {
         false
     }

@@ -1,4 +1,5 @@
-//! Controlled delay (CoDel): drops packets at the head while the sojourn time stays above a target, at shrinking intervals (RFC 8289).
+//! Controlled delay (CoDel): drops packets at the head while the sojourn time stays above a target, at shrinking
+//! intervals (RFC 8289).
 
 use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -295,8 +296,8 @@ impl Control {
         self.next = at + law.gap(self.count, self.root);
     }
 
-    /// Removes the first packet. Also returns whether the sojourn time has been above the target for an interval (RFC 8289:
-    /// `dodequeue`).
+    /// Removes the first packet. Also returns whether the sojourn time has been above the target for an interval (RFC
+    /// 8289: `dodequeue`).
     #[inline]
     fn take<T: Queued>(&mut self, law: &Law, now: Time, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
         let Some(packet) = backlog.pop() else {

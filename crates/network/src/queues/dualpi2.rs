@@ -1,5 +1,5 @@
-//! DualPI2: a low-latency queue for scalable congestion controllers and a classic queue, coupled by one PI controller (RFC
-//! 9332).
+//! DualPI2: a low-latency queue for scalable congestion controllers and a classic queue, coupled by one PI controller
+//! (RFC 9332).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;

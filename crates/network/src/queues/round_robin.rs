@@ -1,5 +1,5 @@
-//! Deficit round robin (Shreedhar and Varghese 1996), and stochastic fairness queueing, whose hash may change periodically
-//! (McKenney 1990).
+//! Deficit round robin (Shreedhar and Varghese 1996), and stochastic fairness queueing, whose hash may change
+//! periodically (McKenney 1990).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;

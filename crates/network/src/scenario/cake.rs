@@ -176,7 +176,8 @@ impl CakeIsolation {
         }
     }
 
-    /// Returns whether a queue's quantum is divided by the number of bulk flows of its sending host, and of its receiving host.
+    /// Returns whether a queue's quantum is divided by the number of bulk flows of its sending host, and of its
+    /// receiving host.
     pub(crate) fn isolates(self) -> [bool; 2] {
         match self {
             CakeIsolation::DualSrchost => [true, false],

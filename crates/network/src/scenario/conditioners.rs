@@ -1,5 +1,5 @@
-//! Conditioners of a port: policers before its queue discipline, a shaper or aggregation after it, jitter and reordering on
-//! its wire.
+//! Conditioners of a port: policers before its queue discipline, a shaper or aggregation after it, jitter and
+//! reordering on its wire.
 
 use super::bounds::MAX_WAIT;
 use super::refusal::refuse_unless;

@@ -1,4 +1,5 @@
-//! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by event.
+//! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by
+//! event.
 
 use super::conditioners::JitterConfig;
 use super::time_varying::{DelayConfig, OrderConfig, ServiceConfig};

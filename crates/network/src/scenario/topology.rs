@@ -36,8 +36,8 @@ pub struct Entry {
 /// Sentinel for the end of a circuit, used in place of a link.
 pub const HOST: Link = Link(u32::MAX);
 
-/// The graph with its routes. Flow `f` sends data on circuit `2f` and receives ACKs on circuit `2f + 1`; circuits of VBR sources
-/// follow.
+/// The graph with its routes. Flow `f` sends data on circuit `2f` and receives ACKs on circuit `2f + 1`; circuits of
+/// VBR sources follow.
 #[derive(Clone, Debug)]
 pub struct Topology {
     /// Upstream node of each link.

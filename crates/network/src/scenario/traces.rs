@@ -27,8 +27,8 @@ pub struct TraceConfig {
     /// Whether to record each sender's recovery state, pacing rate and controller stage at each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
-    /// Whether to record each sender's lost segments, retransmissions, timeouts, window reductions and undos, with their
-    /// causes.
+    /// Whether to record each sender's lost segments, retransmissions, timeouts, window reductions and undos, with
+    /// their causes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events: bool,
     /// Whether to record the data that reached each receiver for the first time.

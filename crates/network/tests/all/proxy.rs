@@ -116,8 +116,8 @@ fn a_full_buffer_slows_the_sender_down() {
         assert!(first.delivered_bytes - last.delivered_bytes <= room);
         assert_eq!(first.sender.retransmitted_segments, 0);
         if room == 100 * MSS {
-            // The second connection's transmitter is never idle after slow start, and the buffer is full except for data in
-            // flight.
+            // The second connection's transmitter is never idle after slow start, and the buffer is full except for
+            // data in flight.
             let line = 10_000_000 / 8 * 20 * MSS / (MSS + HEADERS);
             assert!(last.delivered_bytes > line * 99 / 100, "{last:?}");
             assert!(proxy.mean_bytes > 0.9 * room as f64, "{proxy:?}");

@@ -13,7 +13,8 @@ const US: u64 = SECOND / 1_000_000;
 const MSS: u32 = 1210;
 /// Time from the transmission of a segment over an idle path to its arrival.
 const ONE_WAY: u64 = 31_020 * US;
-/// Time from the transmission of a segment to the arrival of its ACK of 40 bytes: 32 us on the trunk and 320 ns on other links.
+/// Time from the transmission of a segment to the arrival of its ACK of 40 bytes: 32 us on the trunk and 320 ns on
+/// other links.
 const ROUND_TRIP: u64 = ONE_WAY + 30_032 * US + 2 * 320_000;
 
 /// Returns a flow over three links with a delay of 10 ms each; its initial window never limits a stream of 1 Mbit/s.

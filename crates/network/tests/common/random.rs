@@ -262,8 +262,8 @@ pub fn as_packets(mut scenario: Scenario) -> Scenario {
 }
 
 prop_compose! {
-    /// Strategy: IP flows with mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot, in both
-    /// directions.
+    /// Strategy: IP flows with mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot, in
+    /// both directions.
     pub fn any_parking_lot_of_packets()(
         buffer in prop_oneof![
             4 => (1u64..60).prop_map(|limit| Some(BufferConfig { unit: BufferUnit::Packets, limit })),

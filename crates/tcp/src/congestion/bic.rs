@@ -1,5 +1,5 @@
-//! BIC: binary search for the window at which the last loss occurred, then probing beyond it (Xu, Harfoush and Rhee 2004;
-//! tcp_bic.c).
+//! BIC: binary search for the window at which the last loss occurred, then probing beyond it (Xu, Harfoush and Rhee
+//! 2004; tcp_bic.c).
 
 use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Linux, Module, Socket};

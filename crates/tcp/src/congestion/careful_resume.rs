@@ -1,5 +1,5 @@
-//! Careful Resume: starts a connection with half of the window that an earlier connection between the same hosts used (RFC
-//! 9959).
+//! Careful Resume: starts a connection with half of the window that an earlier connection between the same hosts used
+//! (RFC 9959).
 //!
 //! It wraps a congestion controller. After the initial window has been acknowledged without congestion it jumps to half
 //! of the saved window, paced over one round trip (Unvalidated), and leaves growth to the controller while these data
@@ -275,8 +275,8 @@ impl CarefulResume {
         };
     }
 
-    /// Returns the window after the jump and the RTT for its pacing, if the initial window was acknowledged and the path seems
-    /// unchanged. Leaves Careful Resume if the path has changed or the jump would not enlarge the window.
+    /// Returns the window after the jump and the RTT for its pacing, if the initial window was acknowledged and the
+    /// path seems unchanged. Leaves Careful Resume if the path has changed or the jump would not enlarge the window.
     fn jump(&mut self, ack: &Ack, flight: &Flight) -> Option<(f64, Span)> {
         let (Phase::Reconnaissance { end, least_rtt }, Some(saved)) = (self.phase, self.saved) else {
             return None;
@@ -530,7 +530,8 @@ mod tests {
             script
         }
 
-        /// Acknowledges all packets before `una`, when packets before `max` have been sent. Returns the window [packet].
+        /// Acknowledges all packets before `una`, when packets before `max` have been sent. Returns the window
+        /// [packet].
         fn ack(&mut self, una: u64, max: u64) -> f64 {
             let before = self.flight.una;
             (self.flight.una, self.flight.nxt, self.flight.max) = (una * MSS, max * MSS, max * MSS);

@@ -5,8 +5,8 @@ use super::stage::Model;
 use crate::flight::Flight;
 use longpipe_events::{Span, Stream, Time};
 
-/// A congestion controller: computes cwnd, ssthresh and, optionally, a pacing rate. It has no access to the sender's state
-/// other than `Flight`.
+/// A congestion controller: computes cwnd, ssthresh and, optionally, a pacing rate. It has no access to the sender's
+/// state other than `Flight`.
 pub trait Control {
     /// Returns the inputs that the controller needs in addition to ACKs and reductions.
     fn wants(&self) -> Wants {
@@ -48,12 +48,12 @@ pub trait Control {
         CwndUpdate::unchanged(flight)
     }
 
-    /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects the
-    /// new SND.UNA.
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects
+    /// the new SND.UNA.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate;
 
-    /// Invoked for each transmission that is declared lost if `wants` requests `each_loss`. If this loss starts a recovery,
-    /// `on_reduction` has been invoked before.
+    /// Invoked for each transmission that is declared lost if `wants` requests `each_loss`. If this loss starts a
+    /// recovery, `on_reduction` has been invoked before.
     fn on_lost(&mut self, _lost: &LostSegment, _now: Time, _flight: &Flight) {}
 
     /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
@@ -254,8 +254,8 @@ impl Usage {
     }
 }
 
-/// Delivery rate sample: data delivered since the transmission of the latest segment that the ACK acknowledges (Cheng et al.,
-/// draft-cheng-iccrg-delivery-rate-estimation).
+/// Delivery rate sample: data delivered since the transmission of the latest segment that the ACK acknowledges (Cheng
+/// et al., draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
     /// Number of bytes delivered in `interval`.
@@ -343,8 +343,8 @@ impl CwndUpdate {
         }
     }
 
-    /// Returns the update for a reduction: `threshold` becomes ssthresh and cwnd; after a timeout cwnd is one segment (RFC
-    /// 5681 section 3.1).
+    /// Returns the update for a reduction: `threshold` becomes ssthresh and cwnd; after a timeout cwnd is one segment
+    /// (RFC 5681 section 3.1).
     pub fn reduced(cause: Cause, threshold: f64, flight: &Flight) -> CwndUpdate {
         CwndUpdate {
             window: if cause == Cause::Timeout {

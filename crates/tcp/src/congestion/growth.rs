@@ -38,8 +38,8 @@ impl Growth {
     }
 }
 
-/// Returns whether the congestion window limits the sender. In slow start half of the window is enough, because all of it
-/// is used in the next round trip (Linux: `tcp_is_cwnd_limited`).
+/// Returns whether the congestion window limits the sender. In slow start half of the window is enough, because all of
+/// it is used in the next round trip (Linux: `tcp_is_cwnd_limited`).
 pub fn is_limited(ack: &Ack, flight: &Flight) -> bool {
     let doubles = || flight.cwnd() < flight.ssthresh() && flight.cwnd() < 2.0 * ack.usage.most as f64;
     ack.usage.full || doubles()

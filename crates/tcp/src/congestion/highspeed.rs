@@ -28,7 +28,8 @@ pub enum HighspeedRules {
     #[default]
     #[serde(rename = "rfc-3649")]
     Rfc3649,
-    /// The rows of the table, without interpolation; the current row is updated in congestion avoidance only (tcp_highspeed.c).
+    /// The rows of the table, without interpolation; the current row is updated in congestion avoidance only
+    /// (tcp_highspeed.c).
     Linux,
 }
 

@@ -190,9 +190,9 @@ impl TrainSample {
 
     /// Returns the maximum length of an ACK train that does not end slow start.
     ///
-    /// If the sender is paced, this is the minimum RTT plus the time to send a burst at the pacing rate, which counts as at
-    /// most 1 ms (`hystart_ack_delay`). Otherwise it is half of that sum. The limit is higher for paced senders because
-    /// pacing alone may spread a window over half an RTT.
+    /// If the sender is paced, this is the minimum RTT plus the time to send a burst at the pacing rate, which counts
+    /// as at most 1 ms (`hystart_ack_delay`). Otherwise it is half of that sum. The limit is higher for paced senders
+    /// because pacing alone may spread a window over half an RTT.
     fn longest_train_us(&self) -> u64 {
         let burst_us = BURST * MICROS_PER_SECOND / self.pacing_rate.max(1);
         let whole = self.min_rtt_us + burst_us.min(MOST_BURST_US);
@@ -422,8 +422,8 @@ mod tests {
         assert_eq!(script.ack(Span::millis(1), 0, 240), (20, Some(20)));
     }
 
-    /// `tcp_ack` of Linux 6.1 calls `tcp_clean_rtx_queue`, and with it hystart_update, before `tcp_cong_control`: the threshold
-    /// is the window before loss recovery changes it for this ACK.
+    /// `tcp_ack` of Linux 6.1 calls `tcp_clean_rtx_queue`, and with it hystart_update, before `tcp_cong_control`: the
+    /// threshold is the window before loss recovery changes it for this ACK.
     #[test]
     fn linux_the_threshold_is_the_window_before_loss_recovery() {
         let mut script = Script::new(HystartConfig::Linux);

@@ -1,7 +1,7 @@
 //! LEDBAT: keeps the one-way queueing delay at a target, so that it yields to other traffic (RFC 6817).
 //!
-//! The one-way delay is the difference of the two timestamps of an ACK (RFC 7323). The queueing delay is the one-way delay
-//! minus its minimum over the last BASE_HISTORY minutes, so the offset between the clocks cancels.
+//! The one-way delay is the difference of the two timestamps of an ACK (RFC 7323). The queueing delay is the one-way
+//! delay minus its minimum over the last BASE_HISTORY minutes, so the offset between the clocks cancels.
 
 use super::control::{Ack, Cause, Control, CwndUpdate};
 use crate::flight::Flight;

@@ -1,7 +1,7 @@
 //! Congestion controllers that are loaded at run time: a kernel module or a user's shared object.
 //!
-//! This crate has no access to files. The reader of a scenario puts a [`Plugin`] into the [`Slot`] of each [`ModuleConfig`]
-//! before the simulation begins (crates/control).
+//! This crate has no access to files. The reader of a scenario puts a [`Plugin`] into the [`Slot`] of each
+//! [`ModuleConfig`] before the simulation begins (crates/control).
 
 use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
 use crate::flight::Flight;

@@ -179,7 +179,8 @@ impl Congestion {
         each!(self, one => one.model())
     }
 
-    /// Invoked before the first segment if an RTT is known. Like all handlers, it returns the new pacing rate if it changes.
+    /// Invoked before the first segment if an RTT is known. Like all handlers, it returns the new pacing rate if it
+    /// changes.
     pub fn on_start(&mut self, rtt: Span, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
@@ -201,8 +202,8 @@ impl Congestion {
         each!(self, one => one.on_sent(sent, flight))
     }
 
-    /// Returns whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs
-    /// use and for which the sender has a faster path.
+    /// Returns whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most
+    /// runs use and for which the sender has a faster path.
     #[inline(always)]
     pub fn needs_acked_bytes_only(&self) -> bool {
         matches!(self, Congestion::Aimd(_))

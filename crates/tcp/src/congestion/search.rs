@@ -57,8 +57,8 @@ impl Search {
         }
     }
 
-    /// Records an ACK of `delivered` bytes when `sent` bytes have been sent. If a bin has ended and enough bins are known,
-    /// returns the two volumes to compare.
+    /// Records an ACK of `delivered` bytes when `sent` bytes have been sent. If a bin has ended and enough bins are
+    /// known, returns the two volumes to compare.
     fn compare(&mut self, now: Time, delivered: u64, sent: u64, rtt: Option<Span>) -> Option<Comparison> {
         self.delivered += delivered;
         self.rtt = rtt.or(self.rtt);

@@ -9,8 +9,8 @@ use longpipe_events::{Span, Time};
 /// Payload of a segment [byte].
 const MSS: u32 = 1000;
 
-/// Returns an ACK of `acked` bytes in order, for an unpaced sender in Linux's Open state that fills its window. `flight` already
-/// reflects the new SND.UNA.
+/// Returns an ACK of `acked` bytes in order, for an unpaced sender in Linux's Open state that fills its window.
+/// `flight` already reflects the new SND.UNA.
 pub fn ack_of(acked: u64, now: Time, rtt: Option<Span>, flight: &Flight) -> Ack {
     let in_flight = flight.outstanding();
     Ack {

@@ -36,8 +36,8 @@ pub enum VegasRules {
     #[default]
     #[serde(rename = "brakmo-1995")]
     Brakmo1995,
-    /// Rules of tcp_vegas.c: uses the minimum RTT sample of each RTT; slow start doubles every RTT and ends at the window that
-    /// the path holds without queues.
+    /// Rules of tcp_vegas.c: uses the minimum RTT sample of each RTT; slow start doubles every RTT and ends at the
+    /// window that the path holds without queues.
     Linux,
 }
 

@@ -30,8 +30,8 @@ pub enum WindowAdjustment {
     ThresholdAtMost(f64),
     /// Sets cwnd to this value [byte].
     To(f64),
-    /// Sets cwnd to the data in flight plus one segment, so that the first lost segment can be retransmitted, even if the
-    /// controller owns the window (Linux: `tcp_enter_loss`).
+    /// Sets cwnd to the data in flight plus one segment, so that the first lost segment can be retransmitted, even if
+    /// the controller owns the window (Linux: `tcp_enter_loss`).
     AfterTimeout {
         /// Bytes in flight.
         in_flight: u64,

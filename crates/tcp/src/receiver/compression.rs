@@ -75,8 +75,8 @@ impl Compression {
         self.waiting = std::mem::take(&mut self.waiting_after_ack);
     }
 
-    /// Adds a segment to the ranges beyond the hole at `next`. Returns the index of the range that it extends, or the number
-    /// of ranges if it extends none (`tcp_sack_new_ofo_skb`).
+    /// Adds a segment to the ranges beyond the hole at `next`. Returns the index of the range that it extends, or the
+    /// number of ranges if it extends none (`tcp_sack_new_ofo_skb`).
     pub fn take(&mut self, next: u64, (sequence, end): (u64, u64)) -> usize {
         self.ranges.retain(|&(start, _)| start > next);
         if sequence <= next {

@@ -37,8 +37,8 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Creates the state for a clock with `hz` ticks per second that started `preconnect` before the first segment; `min_ato` is
-    /// the minimum timeout.
+    /// Creates the state for a clock with `hz` ticks per second that started `preconnect` before the first segment;
+    /// `min_ato` is the minimum timeout.
     pub fn new(min_ato: Span, hz: u32, preconnect: Span) -> Delays {
         let tick = PS_PER_SECOND / u64::from(hz);
         let min_ato = (min_ato.0 / tick).max(1);
@@ -106,8 +106,8 @@ impl Delays {
         self.ato = (2 * self.ato).min(self.rto(round_trip));
     }
 
-    /// Sets the timeout to its minimum, at the start and at the end of a phase of immediate ACKs (tcp_enter_quickack_mode,
-    /// tcp_dec_quickack_mode).
+    /// Sets the timeout to its minimum, at the start and at the end of a phase of immediate ACKs
+    /// (tcp_enter_quickack_mode, tcp_dec_quickack_mode).
     pub fn reset(&mut self) {
         self.ato = self.min_ato;
     }

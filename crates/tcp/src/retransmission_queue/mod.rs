@@ -56,8 +56,8 @@ struct Departure {
 pub struct LatestDelivery {
     /// Number of the transmission, which counts over the whole connection.
     pub number: u64,
-    /// RACK.rtt: of the transmissions that the ACK delivered, the RTT of the one that Linux processes last. Linux processes SACK
-    /// blocks before the cumulative acknowledgement, both in sequence order.
+    /// RACK.rtt: of the transmissions that the ACK delivered, the RTT of the one that Linux processes last. Linux
+    /// processes SACK blocks before the cumulative acknowledgement, both in sequence order.
     pub rtt: Span,
 }
 
@@ -301,7 +301,8 @@ struct Deliveries {
     newest: Option<(SentSegment, Departure)>,
     /// RTTs of segments that this ACK newly SACKed.
     sacked: RttSamples,
-    /// Number of the latest delivered transmission that cannot be confused with another transmission of the same segment.
+    /// Number of the latest delivered transmission that cannot be confused with another transmission of the same
+    /// segment.
     latest: Option<u64>,
     /// RTT of the last such segment that the ACK acknowledged cumulatively, and RTT and end of the last such segment
     /// that it SACKed. Of these two segments, Linux processes the cumulatively acknowledged one last

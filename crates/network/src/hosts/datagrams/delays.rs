@@ -1,4 +1,5 @@
-//! Statistics of one-way delays in constant memory: mean, extremes, quantiles with a relative error of 1/512, and jitter.
+//! Statistics of one-way delays in constant memory: mean, extremes, quantiles with a relative error of 1/512, and
+//! jitter.
 
 use longpipe_events::memory::Growing;
 use longpipe_events::Span;

@@ -1,5 +1,5 @@
-//! Split-TCP proxies (performance enhancing proxies, RFC 3135): a proxy acknowledges the data of one connection, keeps them in a
-//! buffer, and forwards them over the next connection, whose ACKs free the buffer.
+//! Split-TCP proxies (performance enhancing proxies, RFC 3135): a proxy acknowledges the data of one connection, keeps
+//! them in a buffer, and forwards them over the next connection, whose ACKs free the buffer.
 //!
 //! ```text
 //! sender ── data ─▶ receiver ─▶ buffer ─▶ sender ── data ─▶ receiver
@@ -135,8 +135,8 @@ fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M,
     }
 }
 
-/// Sends a zero-window probe: retransmits an acknowledged byte, so that the ACK reports the window. The ACK that opened the
-/// window may have been lost.
+/// Sends a zero-window probe: retransmits an acknowledged byte, so that the ACK reports the window. The ACK that opened
+/// the window may have been lost.
 fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     let state = &mut hosts.flows[flow.index()];

@@ -73,7 +73,8 @@ impl Rules {
         self.loss.as_mut().is_some_and(|loss| loss.loses(now))
     }
 
-    /// Applies the policy to an arriving packet of circuit `local`; `held` and `bytes_held` are the occupancy that it finds.
+    /// Applies the policy to an arriving packet of circuit `local`; `held` and `bytes_held` are the occupancy that it
+    /// finds.
     #[inline(always)]
     pub fn decide(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
         if let Some(aqm) = &mut self.aqm {

@@ -92,7 +92,8 @@ impl ConstantRatePort {
         Some(self.begin(line, now, queued))
     }
 
-    /// Processes an arrival at `now`, after all earlier departures. Returns the packet if its transmission starts at once.
+    /// Processes an arrival at `now`, after all earlier departures. Returns the packet if its transmission starts at
+    /// once.
     #[inline]
     pub fn arrive(
         &mut self,

@@ -450,7 +450,8 @@ impl EgressQueue {
         self.report.bytes_in += u64::from(packet.bytes());
     }
 
-    /// Returns an arriving packet for the discipline, unless the link's loss model, a conditioner or the shaper drops it.
+    /// Returns an arriving packet for the discipline, unless the link's loss model, a conditioner or the shaper drops
+    /// it.
     #[inline]
     fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         if self.is_bare {

@@ -78,8 +78,8 @@ impl DiscPort {
         }
     }
 
-    /// Processes an event of the transmitter. Returns the packet that has left, if any, and the time of the transmitter's next event, if
-    /// any; `None` if the event is obsolete.
+    /// Processes an event of the transmitter. Returns the packet that has left, if any, and the time of the
+    /// transmitter's next event, if any; `None` if the event is obsolete.
     pub fn on_transmitter(
         &mut self,
         mut variation: Option<&mut Variation>,
@@ -123,7 +123,8 @@ impl DiscPort {
         }
     }
 
-    /// Processes the start of an outage that may drop packets. Returns the time of the transmitter's next event if the outage determines it.
+    /// Processes the start of an outage that may drop packets. Returns the time of the transmitter's next event if the
+    /// outage determines it.
     pub fn on_outage(&mut self, variation: &mut Variation, now: Time) -> Option<Time> {
         let (waiting, in_service) = variation.motion.drops()?;
         let mut interrupted = false;
@@ -154,8 +155,8 @@ impl DiscPort {
         }
     }
 
-    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `arrival` is the time
-    /// of the arrival, if a packet has just arrived.
+    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `arrival` is the
+    /// time of the arrival, if a packet has just arrived.
     fn prepare(&mut self, mut variation: Option<&mut Variation>, arrival: Time, now: Time) -> Option<Time> {
         if self.queue.backlog().0 == 0 {
             // The discipline must be informed that the transmitter found no packet.
@@ -227,7 +228,8 @@ impl DiscPort {
         Time(self.free.0)
     }
 
-    /// Returns the arrival times and circuits of the packets of a router's port that `watch_in_service` does not report.
+    /// Returns the arrival times and circuits of the packets of a router's port that `watch_in_service` does not
+    /// report.
     pub fn waiting_packets(&self, variation: Option<&Variation>) -> Vec<(Time, Circuit)> {
         if self.queue.is_host() {
             return vec![];

@@ -425,7 +425,8 @@ impl ReferencePort {
         self.changed = now;
     }
 
-    /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire (`on_wire`) as held.
+    /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire (`on_wire`)
+    /// as held.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
         self.count_time(now);
         let mut report = self.report;

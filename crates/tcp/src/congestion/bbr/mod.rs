@@ -107,8 +107,8 @@ const WINDOW_GAIN: f64 = 2.0;
 /// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// ProbeRTT starts when the minimum RTT is `MIN_RTT_WINDOW` old, lasts for `PROBE_RTT_TIME`, and limits the data in flight to
-/// `LEAST_SEGMENTS`, which is also the minimum cwnd.
+/// ProbeRTT starts when the minimum RTT is `MIN_RTT_WINDOW` old, lasts for `PROBE_RTT_TIME`, and limits the data in
+/// flight to `LEAST_SEGMENTS`, which is also the minimum cwnd.
 const MIN_RTT_WINDOW: Span = Span::seconds(10);
 const PROBE_RTT_TIME: Span = Span::millis(200);
 const LEAST_SEGMENTS: f64 = 4.0;

@@ -32,8 +32,8 @@ pub struct CubicConfig {
     pub scaling: f64,
     /// Factor β by which a loss multiplies cwnd.
     pub beta: f64,
-    /// Whether a loss below the previous maximum lowers W_max further, to release bandwidth to other flows (RFC 9438 section
-    /// 4.7).
+    /// Whether a loss below the previous maximum lowers W_max further, to release bandwidth to other flows (RFC 9438
+    /// section 4.7).
     pub fast_convergence: bool,
     /// Whether cwnd grows at least as fast as Reno's would (RFC 9438 section 4.3).
     pub reno_friendly: bool,

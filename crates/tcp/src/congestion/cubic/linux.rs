@@ -70,7 +70,8 @@ impl Module for LinuxCubic {
         }
     }
 
-    /// Also runs Linux's HyStart, with every RTT sample, including those of duplicate ACKs with SACK blocks (`cubictcp_acked`).
+    /// Also runs Linux's HyStart, with every RTT sample, including those of duplicate ACKs with SACK blocks
+    /// (`cubictcp_acked`).
     fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
         let Some(rtt_us) = acked.rtt_us.filter(|_| !self.is_blind(socket)) else {
             return;

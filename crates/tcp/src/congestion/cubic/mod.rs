@@ -1,4 +1,5 @@
-//! CUBIC: after slow start cwnd is a cubic function of the time since the last reduction (RFC 9438; Ha, Rhee and Xu 2008).
+//! CUBIC: after slow start cwnd is a cubic function of the time since the last reduction (RFC 9438; Ha, Rhee and Xu
+//! 2008).
 
 mod config;
 mod epoch;
@@ -172,8 +173,8 @@ mod tests {
     }
 
     /// With W_max = 100 the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as 100 + C(t -
-    /// K)³. While Linux's window is not below the cubic, as on the plateau, it grows by one segment per 100 RTTs, and this
-    /// period has hundreds of RTTs.
+    /// K)³. While Linux's window is not below the cubic, as on the plateau, it grows by one segment per 100 RTTs, and
+    /// this period has hundreds of RTTs.
     #[test]
     fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
         let without = CubicConfig {

@@ -1,8 +1,8 @@
 //! The interface of Linux's congestion control modules (`struct tcp_congestion_ops`, 6.1), on top of [`Control`].
 //!
-//! A module computes in whole segments, microseconds and ticks, with the kernel's truncations and in the kernel's order:
-//! an ACK is reported to the module first, then the congestion state changes, then the window grows. Loss recovery uses the
-//! window and the threshold that the module sets when the ACK is reported.
+//! A module computes in whole segments, microseconds and ticks, with the kernel's truncations and in the kernel's
+//! order: an ACK is reported to the module first, then the congestion state changes, then the window grows. Loss
+//! recovery uses the window and the threshold that the module sets when the ACK is reported.
 
 mod socket;
 #[cfg(test)]

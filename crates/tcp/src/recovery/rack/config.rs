@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct RackConfig {
     /// Maximum number of SACK blocks in an ACK.
     pub blocks: u32,
-    /// Whether to send a tail loss probe when no ACKs arrive, before the retransmission timer expires (RFC 8985 section 7).
+    /// Whether to send a tail loss probe when no ACKs arrive, before the retransmission timer expires (RFC 8985 section
+    /// 7).
     pub probe: bool,
     /// Whether to undo spurious reductions that timestamps reveal; timestamps must be enabled (Eifel, RFC 3522 and RFC
     /// 4015).

@@ -1,5 +1,5 @@
-//! RACK-TLP: loss detection by time, and tail loss probes (RFC 8985), with proportional rate reduction (PRR, RFC 9937), as
-//! in Linux.
+//! RACK-TLP: loss detection by time, and tail loss probes (RFC 8985), with proportional rate reduction (PRR, RFC 9937),
+//! as in Linux.
 //!
 //! It uses the retransmission queue, so it knows exactly which segments are lost and how much data are in flight. A
 //! sender with RACK first retransmits lost segments and then sends new data, while the data in flight are below the
@@ -254,8 +254,8 @@ impl Rack {
 
     /// Detects losses and sets the reordering timer (RFC 8985 section 6.2, step 5).
     ///
-    /// Runs for every ACK on the slow path, even one that leaves no SACKed segment and no recovery in progress: new data sent
-    /// before the retransmission that this ACK delivered may be lost.
+    /// Runs for every ACK on the slow path, even one that leaves no SACKed segment and no recovery in progress: new
+    /// data sent before the retransmission that this ACK delivered may be lost.
     fn detect_losses(
         &mut self,
         now: Time,
@@ -278,8 +278,8 @@ impl Rack {
         matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
     }
 
-    /// Returns the reordering window: the time by which a segment may be delivered later than segments sent after it (RFC
-    /// 8985 section 6.2, step 4).
+    /// Returns the reordering window: the time by which a segment may be delivered later than segments sent after it
+    /// (RFC 8985 section 6.2, step 4).
     fn reo_wnd(&self, rtx_queue: &RetransmissionQueue, least_rtt: Span) -> Span {
         let certain = self.repairs() || rtx_queue.sacked_segments(DUP_THRESH) >= DUP_THRESH;
         if !self.reordered && certain {
@@ -325,7 +325,8 @@ impl Rack {
             _ => None,
         };
         if begins {
-            // If another recovery may follow, this recovery ends with the CWR episode whose reduction it shares (Linux).
+            // If another recovery may follow, this recovery ends with the CWR episode whose reduction it shares
+            // (Linux).
             let shared = cwr_end.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);

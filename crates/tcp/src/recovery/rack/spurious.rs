@@ -27,7 +27,8 @@ impl UndoRetrans {
     }
 }
 
-/// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
+/// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`,
+/// `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
 pub struct UndoState {
     /// Congestion window and threshold before the reduction; None if they must not be restored because the recovery did
@@ -61,8 +62,8 @@ pub enum FRto {
     SendingNewData,
 }
 
-/// State of RACK's reordering window: its size in quarters of the minimum RTT, and the number of recoveries for which it
-/// persists (`reo_wnd_steps`, `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
+/// State of RACK's reordering window: its size in quarters of the minimum RTT, and the number of recoveries for which
+/// it persists (`reo_wnd_steps`, `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
 #[derive(Clone, Copy, Debug)]
 pub struct ReorderingWindow {
     steps: u64,
@@ -112,7 +113,8 @@ impl ReorderingWindow {
 }
 
 impl Rack {
-    /// Saves the state to undo a recovery that starts while `retransmissions_in_flight` retransmissions are in flight (`tcp_init_undo`).
+    /// Saves the state to undo a recovery that starts while `retransmissions_in_flight` retransmissions are in flight
+    /// (`tcp_init_undo`).
     ///
     /// The previous window is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold
     /// is at least three quarters of the window (`tcp_current_ssthresh`).

@@ -197,9 +197,9 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// The reordering timer follows tcp_rack_mark_lost: `usecs_to_jiffies(timeout + 2000)`. A timer of n ticks expires n + 1
-/// ticks after the current tick began. At 100 ticks per second, a segment whose wait is 0.3 µs is examined again 20 to
-/// 30 ms later, after the third duplicate ACK.
+/// The reordering timer follows tcp_rack_mark_lost: `usecs_to_jiffies(timeout + 2000)`. A timer of n ticks expires n +
+/// 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is 0.3 µs is examined again 20
+/// to 30 ms later, after the third duplicate ACK.
 #[test]
 fn linux_the_reordering_timer_counts_in_ticks() {
     let mut sender = TestSender::new(10, 20);

@@ -180,8 +180,8 @@ impl OccupancyHistory {
         vc.passed + if vc.in_front { batch - vc.since } else { 0 }
     }
 
-    /// Returns X_i of a VC and, unless that is 0, N_a. `rank` orders the cells of the head's batch; `admitted` is the number of the
-    /// VC's admitted cells.
+    /// Returns X_i of a VC and, unless that is 0, N_a. `rank` orders the cells of the head's batch; `admitted` is the
+    /// number of the VC's admitted cells.
     pub fn occupancy(
         &mut self,
         head: Oldest,
