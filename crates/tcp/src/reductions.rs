@@ -177,9 +177,9 @@ impl Episode {
 /// The reductions of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses of segments that are not acknowledged, in order of time. Losses of a segment before the one that caused a
-    /// reduction are removed, so that the processing time per reduction is proportional only to the number of later
-    /// losses.
+    /// Losses of segments that are not acknowledged, in order of sequence number and transmission. Losses of a segment
+    /// before the one that caused a reduction are removed, so that the processing time per reduction is proportional
+    /// only to the number of later losses.
     noted: VecDeque<Loss>,
     /// The latest reductions, in order.
     recent: VecDeque<Reduction>,

@@ -42,7 +42,7 @@ pub struct DualPi2<T> {
     base: f64,
     delay_before: u64,
     next_update: Time,
-    /// Number of weighted bytes that the classic queue has sent beyond its share.
+    /// Number of weighted bytes that the low-latency queue has sent beyond its share.
     credit: f64,
 }
 

@@ -17,7 +17,7 @@ pub fn write_header(payload: &mut [u8], frame: u32, index: u16, count: u16, capt
 /// Frames that have arrived.
 #[derive(Debug, Default)]
 pub struct Playout {
-    /// Numbers of the missing packets of each incomplete frame, indexed by the frame's number.
+    /// Whether each packet of a frame is missing, indexed by the frame's number; empty for complete frames.
     incomplete: BTreeMap<u32, Vec<bool>>,
     /// Times [ps] from the capture of a frame to the arrival of its last packet.
     delays: Vec<u64>,

@@ -95,7 +95,7 @@ impl Delays {
         Time((self.ticks(now) + ato + 1) * self.tick - self.preconnect.0)
     }
 
-    /// Returns the number of ticks of the kernel's clock.
+    /// Returns the number of ticks of the kernel's clock by `now`.
     #[inline]
     fn ticks(&self, now: Time) -> u64 {
         (now + self.preconnect).0 / self.tick

@@ -55,7 +55,7 @@ pub(crate) struct Arriving {
     waited: u64,
     /// Maximum number of slots in use at the same time.
     peak: usize,
-    /// Numbers of the slots without a connection, in ascending order.
+    /// Numbers of the slots without a connection; the lowest is used first.
     free: BinaryHeap<Reverse<usize>>,
     /// Sums over connections that have been replaced, which exclude the current or latest connection of each slot.
     sums: Sums,
