@@ -221,12 +221,17 @@ def test_the_legend_of_own_axes_covers_no_data(kind: str, layout: Literal["none"
     own = panel.get_legend()
     assert own is not None
     lowest = own.get_window_extent().y0
-    for line in panel.get_lines():
-        values = np.asarray(line.get_ydata(), dtype=float)
-        # Marks of changes span the panel.
-        if line.get_transform() == panel.transData and np.isfinite(values).any():
-            assert panel.transData.transform((0, np.nanmax(values)))[1] < lowest
-    for bar in panel.patches if kind == "shares" else ():
+    # Marks of changes span the panel, in other coordinates.
+    data = panel.transData
+    lines = [np.asarray(line.get_ydata(), dtype=float) for line in panel.get_lines() if line.get_transform() == data]
+    tops = [np.nanmax(values, initial=-np.inf) for values in lines]
+    tops += [area.get_datalim(data).y1 for area in panel.collections if area.get_transform() == data]
+    tops = [top for top in tops if np.isfinite(top)]
+    bars = panel.patches if kind == "shares" else []
+    assert tops or bars
+    for top in tops:
+        assert data.transform((0, top))[1] < lowest
+    for bar in bars:
         assert bar.get_window_extent().y1 < lowest + 1
 
 
