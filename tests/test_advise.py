@@ -281,6 +281,15 @@ def test_the_end_of_a_budget_says_how_to_continue(budget: str, *, stored: bool, 
     assert told in text
 
 
+def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:
+    found = answered(budget="8 runs", limits=("datagrams:call.p95 < 1 ms",))
+    assert found.choice is None
+    assert confidence(found) == (
+        "Not certified: the budget of 8 runs ended after 8 runs; the same command with a larger --budget continues "
+        "from these runs."
+    )
+
+
 def test_levels_of_a_range_that_are_the_same_run_count_once() -> None:
     found = Range.parse(".5..1 BDP", "--choose")
     assert found is not None

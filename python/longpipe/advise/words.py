@@ -51,10 +51,10 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
         text += f": the best of {len(answer.rows)} alternatives"
         text += " that satisfy the limits" if question.bounds else ""
         text += f", or within {shown(goal, advice.zone)} of the best (the indifference zone)."
-    elif answer.choice is None:
-        return f"The budget of {advice.budget} ended after {advice.runs} runs. {_continuation(answer, stored=stored)}"
     else:
         spent = f"the budget of {advice.budget} ended" if advice.budget else "the maximum of replications was reached"
+        if answer.choice is None:
+            return f"Not certified: {spent} after {advice.runs} runs; {_continuation(answer, stored=stored)}"
         text = f"Not certified: {spent} {_progress(answer)}; {_continuation(answer, stored=stored)}"
     if math.isnan(answer.cost):
         return f"{text} The maximum loss is unknown: it needs two replications of each alternative."
