@@ -6,8 +6,7 @@ use crate::scenario::{PieConfig, PieDelay, PieRules};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
-/// Queueing delay above which each update increases the probability by at least 2 % (Linux:
-/// `pie_calculate_probability`).
+/// Queueing delay above which each update adds another 2 % to the probability (Linux: `pie_calculate_probability`).
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
 /// Maximum increase per update of a probability that is at least 0.1 (RFC 8033 section 5.5).

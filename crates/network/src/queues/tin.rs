@@ -109,7 +109,7 @@ pub struct Tin<T> {
     /// Time up to which the tin has used up its priority rate.
     pub next: i64,
     isolates: [bool; 2],
-    /// Queues and hosts; None before the first packet.
+    /// Queues and hosts; empty before the first packet.
     pub flows: Vec<CakeFlow<T>>,
     hosts: [Vec<CakeHost>; 2],
     /// The queues that wait for a turn, indexed by `FlowList`.
@@ -189,7 +189,7 @@ impl<T: Queued> Tin<T> {
     }
 
     /// Returns the queue for a packet: the queue of its flow; if there is none, an idle queue of the set; if none is
-    /// idle (a collision), the first queue of the set.
+    /// idle (a collision), the queue at which the search starts.
     pub fn queue_of(&mut self, keys: &Keys) -> usize {
         if self.flows.is_empty() {
             self.open();
