@@ -55,3 +55,10 @@ def test_an_error_in_a_class_ends_the_path_and_is_named(tmp_path: Path) -> None:
     assert "aimd.py:" in line
     assert "LookupError: no such window (in on_ack of " in line
     assert "Traceback" not in done.stderr
+
+
+def test_an_error_in_a_class_ends_the_wait_for_a_program(tmp_path: Path) -> None:
+    waits = ["--wait-for", "sink1:5000", "--at", "source1", "true", "--at", "sink1", "sleep 20"]
+    done = live(path_with(CLASS, tmp_path, crashes_after=1.0), *waits)
+    assert done.returncode == 1
+    assert "LookupError: no such window (in on_ack of " in done.stderr.splitlines()[-1]

@@ -39,6 +39,20 @@ def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signal
     assert spaces == set()
 
 
+@pytest.mark.usefixtures("namespaces")
+def test_ctrl_c_ends_the_wait_for_a_program(idle: str) -> None:
+    arguments = ["--wait-for", "sink1:5000", "--at", "source1", "true", "--at", "sink1", "sleep 1003"]
+    started = [sys.executable, "-m", "longpipe", "live", idle, *arguments]
+    with subprocess.Popen(started, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("waiting until a program at sink1 listens" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in errors
+    assert "--wait-for" not in errors
+
+
 def test_without_permission_three_ways_out_are_named(idle: str) -> None:
     # The command runs in a user namespace that cannot create further ones.
     if (reason := refused()) is not None:

@@ -42,8 +42,12 @@ def main(number: str, parent: str) -> NoReturn:
         message = {"device": made.kind, "ethernet": made.ethernet}
         socket.send_fds(control, [json.dumps(message).encode()], [made.descriptor])
         os.close(made.descriptor)
-        if not control.recv(1):
-            sys.exit(1)
+        try:
+            if not control.recv(1):
+                sys.exit(1)
+        except KeyboardInterrupt:
+            # Ctrl-C came before the command started.
+            sys.exit(128 + signal.SIGINT)
         control.setblocking(True)
         sys.exit(_run(wanted["command"], control))
 

@@ -83,10 +83,12 @@ def run(
                     end.start()
             if wait_for is not None:
                 server = next(end for end in ends if end.host.name == wait_for[0])
-                _wait_for(server, wait_for[1], carrier, longest_wait_s, tell)
+                _wait_for(server, wait_for[1], first, carrier, longest_wait_s, tell)
             elif len(commands) > 1:
                 time.sleep(settings.head_start_s)
-            first.start()
+            # A signal may have ended the first end before its command starts.
+            with contextlib.suppress(ConnectionError):
+                first.start()
             _wait(first, ends, carrier, progress, longest_s)
             status = first.status()
             for end in ends:
@@ -146,17 +148,22 @@ def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[st
     return host, int(port)
 
 
-def _wait_for(end: End, port: int, carrier: Carrier, longest_s: float, tell: Callable[[str], None]) -> None:
-    """Waits until a program at this host listens; raises RunError if it ends first or takes too long."""
+def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: float, tell: Callable[[str], None]) -> None:
+    """Waits until a program at this host listens; raises RunError if it ends or takes too long.
+
+    Returns early if a signal ends the first end, or if the carrier ends, whose certificate then raises the error.
+    """
     began_s = time.monotonic()
     until_s, told = began_s + longest_s, False
     while not sockets.listens(end.process.pid, port):
+        if first.status() is not None or not carrier.is_alive():
+            return
         if not told and time.monotonic() - began_s >= _SILENT_S:
             told = True
             tell(f"waiting until a program at {end.host.name} listens on port {port}, for at most {longest_s:g} s")
         if (status := end.status()) is not None:
             raise RunError(f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}")
-        if time.monotonic() > until_s or not carrier.is_alive():
+        if time.monotonic() > until_s:
             raise RunError(
                 f"--wait-for: no program listens on port {port} of {end.host.name} after {longest_s:g} s; "
                 "needs another port, or a longer --wait-at-most"
