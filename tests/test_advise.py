@@ -21,7 +21,7 @@ from longpipe.advise.ranges import Range, Uncertain, situations
 from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
-from longpipe.advise.words import confidence
+from longpipe.advise.words import confidence, headline
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
 from longpipe.store import Store
@@ -284,6 +284,7 @@ def test_the_end_of_a_budget_says_how_to_continue(budget: str, *, stored: bool, 
 def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:
     found = answered(budget="8 runs", limits=("datagrams:call.p95 < 1 ms",))
     assert found.choice is None
+    assert headline(found) == "No choice: when the selection ended, no alternative had runs within the limits."
     assert confidence(found) == (
         "Not certified: the budget of 8 runs ended after 8 runs; the same command with a larger --budget continues "
         "from these runs."

@@ -29,7 +29,7 @@ def headline(answer: Answer) -> str:
         if answer.certified:
             limits = " and ".join(map(limit_text, question.bounds))
             return f"No alternative satisfies {limits}."
-        return "No choice: the budget ended before an alternative within the limits had runs."
+        return "No choice: when the selection ended, no alternative had runs within the limits."
     measured = []
     for place, measure in enumerate(question.measures):
         half = answer.half(answer.choice, place)
