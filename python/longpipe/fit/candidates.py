@@ -101,7 +101,7 @@ class Hypothesis:
 
 
 def _moving(steps: tuple[tuple[float, float], ...], packet: int, base_rtt_s: float) -> dict[str, Any]:
-    """Returns the series of a link whose rate varies while the minimum RTT for `packet` bytes stays constant."""
+    """Returns the fields of a link whose rate varies while the minimum RTT for `packet` bytes stays constant."""
     half_ps = round(base_rtt_s * 1e12) // 2
     points = [(f"{round(at * 1e9)} ns", round(rate)) for at, rate in steps]
     delays = [f"{max(0, half_ps - transmission_ps(packet, rate))} ps" for _, rate in points]

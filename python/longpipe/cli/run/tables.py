@@ -245,7 +245,7 @@ def _slowdowns(rows: list[Row], max_rows: float) -> Table:
         margin = "-" if row["low"] is None else f"{(row['high'] - row['low']) / 2:.2f}"
         table.add_row(row["flow"], row["size"], mean, *[margin] * known, *quantiles)
     table = _noted(table, "completion time, divided by the time over the idle path")
-    return _noted(table, f"±: 95 % interval of the mean, from {LEAST_FLOWS} flows on") if known else table
+    return _noted(table, f"±: 95 % interval of the mean, for at least {LEAST_FLOWS} flows") if known else table
 
 
 def _by_size(rows: list[Row], max_rows: float) -> tuple[list[Row], int]:
