@@ -5,8 +5,8 @@ use longpipe_events::Time;
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 
-/// At real-time priority, the thread yields one part in this number of its CPU time. Otherwise the kernel would take 5
-/// % of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
+/// At real-time priority, the thread yields one part in this number of its CPU time. Otherwise the kernel would take
+/// 5 % of each second for other threads, in one piece (`sched_rt_runtime_us`; since Linux 6.12 the fair server).
 const YIELD_DIVISOR: u64 = 12;
 /// The thread naps if it owes other threads more CPU time [ns] than this.
 const MAX_DEBT_NS: u64 = 100_000;

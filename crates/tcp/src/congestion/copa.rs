@@ -33,8 +33,8 @@ impl Parameters for CopaConfig {
 
 /// Period over which the minimum RTT is taken.
 const MINIMUM_OVER: Span = Span::seconds(10);
-/// Number of RTTs over which the maximum RTT is taken. If the queue was never nearly empty in this number of RTTs,
-/// other connections compete for the link.
+/// Number of RTTs over which the maximum RTT is taken, and number of RTTs after which a queue that was never nearly
+/// empty shows that other connections compete for the link.
 const MAXIMUM_ROUNDS: u64 = 4;
 const EMPTY_ROUNDS: u64 = 5;
 /// A queueing delay below this share of the range of RTTs counts as a nearly empty queue.
