@@ -157,7 +157,7 @@ def _unit(measure: Measure) -> tuple[str, float]:
 
 
 def _measures(result: Any, flows: list[FlowSeries], unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
-    """Returns the measures of a run; goodput and RTT are those of its TCP flows, NaN if it has none."""
+    """Returns the measures of a run. Goodput and RTT are NaN if no TCP flow was traced, as for arriving flows."""
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
