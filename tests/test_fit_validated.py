@@ -193,7 +193,7 @@ def with_losses(linux: list[float], **changes: Any) -> dict[str, FitCriterion]: 
 def test_means_over_random_losses_need_several_runs_of_linux() -> None:
     once = with_losses([11.0])
     mean, single = once["mean prediction with random losses"], once["single runs within the predicted interval"]
-    assert (mean.met, mean.of, mean.note) == (0, 0, "not judged: 1 paths with one run of Linux")
+    assert (mean.met, mean.of, mean.note) == (0, 0, "paths not judged, with fewer than two runs of Linux: 1")
     assert (single.met, single.of) == (0, 2)
 
 

@@ -63,8 +63,8 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     lossless = [row for row in paths if not row["loss"]]
     lossy = [row for row in paths if row["loss"]]
     repeated = [row for row in lossy if _draws(row, runs) > 1]
-    once = len(lossy) - len(repeated)
-    note = f"not judged: {once} paths with one run of Linux" if once else ""
+    left = len(lossy) - len(repeated)
+    note = f"paths not judged, with fewer than two runs of Linux: {left}" if left else ""
     sure = [row for row in rows if row["sender_share"] >= SURE]
     sure_queue = [row for row in queues if row["queue_share"] >= SURE]
 
