@@ -280,10 +280,10 @@ def test_a_limit_of_arrivals_that_is_not_reached_is_reported(tmp_path: Path) -> 
     path.write_text(_scenario({**PARETO, "flows": 10**6}, duration="1 s").to_toml(), encoding="utf-8")
     result = simulate(Scenario.from_toml(path))
     line = f"flow1: {_arrived(result)['flow1']['arrived']} of at most 1000000 flows arrived before the end"
-    assert result.missed == (line,)
+    assert result.few_arrivals == (line,)
     assert line in result.warnings
     assert f"arrived    {line}\n" in run("run", str(path), "--no-store").stdout
-    assert simulate(_scenario({**PARETO, "flows": 1}, duration="1 s")).missed == ()
+    assert simulate(_scenario({**PARETO, "flows": 1}, duration="1 s")).few_arrivals == ()
 
 
 def test_what_limits_arriving_flows_and_their_demand(crowd: Result) -> None:

@@ -307,7 +307,7 @@ class Result:
         """
         found = self.flow_limits
         unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
-        ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed, *self.missed)
+        ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed, *self.few_arrivals)
         return (*cautions(self.scenario), *unsteady, *ended, *notes(found))
 
     @property
@@ -343,8 +343,8 @@ class Result:
         )
 
     @property
-    def missed(self) -> tuple[str, ...]:
-        """Maximum numbers of arriving flows that were not reached, as a line for each scenario flow with any."""
+    def few_arrivals(self) -> tuple[str, ...]:
+        """Scenario flows with fewer arrivals than their maximum `traffic.flows`, one line each."""
         found: Mapping[str, Sequence[Any]] = self.part("arrived")
         arrived = dict(zip(found.get("flow", ()), found.get("arrived", ()), strict=True))
         if not arrived:

@@ -81,7 +81,7 @@ def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console
     lines = [*zip(heads, limit_lines(limited), strict=False), *(("note", line) for line in notes(limited))]
     lines += [("died", line) for line in result.deaths]
     lines += [("waited", line) for line in result.delayed]
-    lines += [("arrived", line) for line in result.missed]
+    lines += [("arrived", line) for line in result.few_arrivals]
     lines += [("warm-up", line) for line in filter(None, [result.warm_up])]
     for head, line in lines:
         console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
