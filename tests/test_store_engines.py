@@ -359,6 +359,7 @@ def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: 
         ({"tcp.congestion": "westwood"}, True),
         ({"tcp.congestion": "linux-reno"}, True),
         ({"tcp.congestion": "cubic"}, False),
+        ({"tcp.congestion": {"kind": "python", "class": f"{DATA}/classes/aimd.py:Aimd"}}, False),
         ({"tcp.recovery": "rack", **MARKS}, False),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({"tcp.profile": "linux-6", **MARKS}, False),

@@ -55,8 +55,9 @@ _ACKS_OF_LINUX: Final = r'"ack": (\{[^{}]*"kind": )?"linux"'
 # Matches a kind that engine 8 changed, or ACKs by Linux's rules. DCTCP's ECN is matched, too, because it has the same
 # name as the congestion control.
 _OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LINUX}')
-# Matches a kind that engine 10 changed (RACK, CUBIC or a module), or ACKs by Linux's rules.
-_OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module)"|{_ACKS_OF_LINUX}')
+# Matches a kind that engine 10 changed (RACK, CUBIC, a module, or a Python class, whose `base` may be CUBIC), or ACKs
+# by Linux's rules.
+_OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module|python)"|{_ACKS_OF_LINUX}')
 # Matches a kind that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
