@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.scenario.digests import keep_digest
 from longpipe.scenario.variant import Variant
 
 
@@ -80,11 +81,7 @@ class OwnControl(Variant):
             if self.digest is None:
                 raise
             return self
-        if self.digest not in (None, digest):
-            needs = f"needs the unchanged {self.noun}, or no digest; {self.own_name} has {digest[:12]}... now"
-            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
-        self.__dict__["digest"] = digest
-        self.model_fields_set.add("digest")
+        keep_digest(self, digest, noun=self.noun, holder=self.own_name)
         return self
 
     def __getstate__(self) -> dict[Any, Any]:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import CommandLine, Model, PathMtu
+from longpipe.scenario.digests import keep_digest
 from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
@@ -62,11 +63,7 @@ class OwnStack(Model):
             if self.digest is None:
                 raise ValueError(f"{'command' if self.file is None else 'file'}: {error}") from None
             return self
-        if self.digest not in (None, digest):
-            needs = f"needs the unchanged stack, or no digest; it has {digest[:12]}... now"
-            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
-        self.__dict__["digest"] = digest
-        self.model_fields_set.add("digest")
+        keep_digest(self, digest, noun="stack")
         return self
 
     def _find(self) -> str:

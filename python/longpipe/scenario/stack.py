@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, MediaRate, Model, PathMtu
+from longpipe.scenario.digests import keep_digest
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
 from longpipe.units import RATE, SIZE
@@ -171,11 +172,7 @@ class Stack(Model):
             if self.digest is None:
                 raise ValueError(str(error)) from None
             return
-        if self.digest not in (None, digest):
-            needs = f"needs the programs as they were, or no digest; it has {digest[:12]}... now"
-            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
-        self.__dict__["digest"] = digest
-        self.model_fields_set.add("digest")
+        keep_digest(self, digest, noun="programs", holder="the command")
 
 
 def is_own(version: str) -> bool:
