@@ -2,7 +2,7 @@
 
 use crate::observe::recorder::{permute, sorted};
 use crate::packets::Link;
-use longpipe_events::memory::Growing;
+use longpipe_events::memory::{self, Growing};
 use longpipe_events::Time;
 use std::collections::BTreeMap;
 
@@ -21,6 +21,8 @@ struct PortQueue {
     /// Change of the number of queued cells at a sample: by the number of the sample and the position of the VC in
     /// `vcs`.
     changes: BTreeMap<(u64, u32), i32>,
+    /// Number of changes whose memory is counted.
+    counted: usize,
     vcs: Vec<QueuedVc>,
     /// Arrival time of the cell that was added last.
     latest: Time,
@@ -109,8 +111,18 @@ impl PortQueue {
         known.first = known.first.min(arrival);
         let (first, last) = (arrival.0 / interval + 1, end.0.div_ceil(interval));
         if first < last {
-            *self.changes.entry((first, position as u32)).or_default() += 1;
-            *self.changes.entry((last, position as u32)).or_default() -= 1;
+            self.change(first, position, 1);
+            self.change(last, position, -1);
+        }
+    }
+
+    /// Adds to the change at a sample, and counts the memory of all changes whenever their number doubles.
+    fn change(&mut self, sample: u64, position: usize, by: i32) {
+        *self.changes.entry((sample, position as u32)).or_default() += by;
+        if self.changes.len() > self.counted {
+            let counted = (2 * self.counted).max(16);
+            memory::take(memory::bytes::<((u64, u32), i32)>(counted - self.counted));
+            self.counted = counted;
         }
     }
 
