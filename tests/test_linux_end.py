@@ -282,6 +282,12 @@ def test_the_output_and_exit_code_of_failures_are_reported(tmp_path: Path) -> No
 
 
 @kernel
+def test_a_warning_on_a_command_with_line_breaks_has_one_line() -> None:
+    result = simulate(path({"command": ["sh", "-c", "echo out\nexit 3"]}, duration="1 s"))
+    assert "flow1: sh -c 'echo out exit 3' on source1 ended with exit code 3" in result.warnings
+
+
+@kernel
 def test_a_program_that_does_not_end_is_reported_with_its_output(tmp_path: Path) -> None:
     command = script(tmp_path, "waits.py", "import time\nprint('waits', flush=True)\ntime.sleep(1000)\n")
     result = simulate(path({"command": command}, duration="1 s"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -189,6 +190,11 @@ def shown(value: object) -> str:
         # Numbers with more digits than Python converts, and tables that are nested too deeply.
         return f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def in_one_line(text: str) -> str:
+    """Returns a text, such as a command with line breaks, for a message: in one line of at most 300 characters."""
+    return textwrap.shorten(text, 300, placeholder=" ...")
 
 
 def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, list[type[BaseModel]], str]:

@@ -19,6 +19,7 @@ from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
 from longpipe.analysis.sums import total
 from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
+from longpipe.errors import in_one_line
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import TIME
@@ -602,12 +603,13 @@ def records(columns: Columns) -> list[dict[str, Any]]:
 
 def _failure(flow: str, host: str, field: str, program: str, exit_code: float, errors: str) -> str:
     """Returns why a program of the user failed, or "" if it succeeded, or served to the end of the run."""
+    command = in_one_line(program)
     if math.isnan(exit_code):
-        return f"{flow}: {program} on {host} had not ended before the run did" if field == "command" else ""
+        return f"{flow}: {command} on {host} had not ended before the run did" if field == "command" else ""
     if exit_code == 0:
         return ""
     said = errors.strip().splitlines()
-    return f"{flow}: {program} on {host} ended with exit code {exit_code:.0f}" + (f": {said[-1]}" if said else "")
+    return f"{flow}: {command} on {host} ended with exit code {exit_code:.0f}" + (f": {said[-1]}" if said else "")
 
 
 def _frame(columns: Columns) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, in_one_line
 from longpipe.own_stacks import find_program
 
 # Directories in which programs are searched for if the user has no PATH.
@@ -36,7 +36,7 @@ def check(settings: Mapping[str, str]) -> None:
         raise ScenarioError(f"traffic.{error}") from None
     if found != settings["digest"]:
         needs = "needs the files as they were when the scenario was checked"
-        raise ScenarioError(f"traffic.command: {' '.join(command)} has changed; {needs}")
+        raise ScenarioError(f"traffic.command: {in_one_line(' '.join(command))} has changed; {needs}")
 
 
 def environment() -> tuple[Path, str, Path]:

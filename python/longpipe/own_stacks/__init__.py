@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longpipe import _core
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, in_one_line
 from longpipe.inputs import read_bytes
 from longpipe.object_cache import MAGIC, cached, cached_content
 
@@ -115,11 +115,12 @@ def register(digest: str) -> None:
         return
     if missing := [file for file in found.files if not Path(file).exists()]:
         raise ScenarioError(
-            f"traffic.command: {missing[0]} does not exist; needs it on each machine that runs {found.name}"
+            f"traffic.command: {missing[0]} does not exist; needs it on each machine that runs "
+            f"{in_one_line(found.name)}"
         )
     if _digest(found) != digest:
         needs = "needs the files unchanged since the scenario was checked, or a version"
-        raise ScenarioError(f"traffic.command: {found.name} has changed; {needs}")
+        raise ScenarioError(f"traffic.command: {in_one_line(found.name)} has changed; {needs}")
     first = sys.executable if found.words[0] == PYTHON else found.words[0]
     _core.register_own_program(digest, [first, *found.words[1:]])
 
