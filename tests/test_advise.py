@@ -414,6 +414,19 @@ REFUSED = [
         ["--choose", "switch.policy=pie,codel", "--maximise", "efficiency", "--uncertain", "network.sources=3"],
         "--uncertain: 'network.sources=3'; accepts FIELD=LOW..HIGH",
     ),
+    (
+        [
+            "--choose",
+            "switch.policy=pie,codel",
+            "--maximise",
+            "efficiency",
+            "--uncertain",
+            "tcp.mss=500..1000 B",
+            "--set",
+            'network.group=[{name = "a", tcp = {mss = "536 B"}}]',
+        ],
+        "--uncertain: tcp.mss: no effect, because every group sets its own; use network.group.0.tcp.mss",
+    ),
 ]
 
 

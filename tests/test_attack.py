@@ -20,7 +20,7 @@ from longpipe.attack.search import evolve, reductions
 from longpipe.attack.target import Target
 from longpipe.attack.trials import Trials
 from longpipe.attack.varied import UNCHANGED, Setting, Varied, changes, setting
-from longpipe.attack.words import certainty, effort, fields, headline, numbers, table
+from longpipe.attack.words import certainty, effort, fields, headline, is_certain, numbers, table
 from longpipe.attack.written import short_toml
 from longpipe.cli.attack import _varied as varied_of
 from longpipe.fairness.controls import Sender
@@ -294,6 +294,11 @@ def test_a_stack_keeps_the_settings_of_the_base_scenarios_stack() -> None:
     of_control, of_reference = Target(base, {}, Sender.parse("stack:quinn-bbr"), Sender.parse("cubic"), (), ()).pair({})
     quinn = {**stack, "stack": "quinn", "congestion": "bbr"}
     assert {name: getattr(of_control.traffic, name) for name in quinn} == quinn
+    # Defaults are not written to the minimal scenario.
+    kept = Target(base, {}, Sender.parse("stack:quinn-bbr"), Sender.parse("cubic"), (), ()).changes(
+        {}, Sender.parse("stack:quinn-bbr")
+    )
+    assert kept == {"traffic": quinn}
     assert of_reference.traffic.model_dump() == {"kind": "transfer", "size": "2 MB"}
     endless = base.with_(**{"traffic.size": None})
     assert Target(endless, {}, Sender.parse("cubic"), Sender.parse("bbr"), (), ()).pair({})[0].traffic.kind == "greedy"
@@ -384,12 +389,32 @@ REFUSED = [
     (["--control", "bbr", "--may", "switch.buffer"], "--may: 'switch.buffer'; accepts FIELD=LOW..HIGH"),
     (["--control", "bbr", "--may", "a.b=1..2", "--may", "a.b=3..4"], "--may: 'a.b' occurs 2 times"),
     (["--control", "bbr", "--may", "tcp.congestion=bic,htcp"], "--may: 'tcp.congestion' is set by --control"),
+    (["--control", "bbr", "--set", "tcp.congestion.beta=0.5"], "--set: 'tcp.congestion.beta' is set by --control"),
+    (
+        [
+            "--control",
+            "bbr",
+            "link.toml",
+            "--set",
+            'network.group=[{name = "a", tcp = {mss = "536 B"}}]',
+            "--may",
+            "tcp.mss=536 B,1 kB",
+        ],
+        "--may: tcp.mss: no effect, because every group sets its own; use network.group.0.tcp.mss",
+    ),
     (["--control", "bbr", "--may", "switch.buffer=2..4 furlongs"], "--may: switch.buffer: "),
     (["--control", "bbr", "--may", "switch.policy=cod,pi"], "--may: switch.policy: "),
     (["--control", "bbr", "--defect", "web.p95 > 1 s"], "web.p95"),
     (["--control", "bbr", "--budget", "soon"], "--budget: 'soon'"),
     (["--control", "{kind = 'cubic', hystart = 'no'}"], "hystart"),
 ]
+
+
+def test_a_comparison_that_allows_equality_is_certain_if_all_runs_are_equal() -> None:
+    died, alive = np.array([[1.0, 1.0]] * 3), np.array([[0.0, 1.0]] * 3)
+    assert is_certain(Defect.parse("flow:flow1.died >= 1"), died)
+    assert not is_certain(Defect.parse("flow:flow1.died > 1"), died)
+    assert is_certain(Defect.parse("flow:flow1.died < 1"), alive)
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)

@@ -93,9 +93,24 @@ def test_the_command_prints_a_matrix_and_writes_page_and_tables(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("field", "option"), [("duration=1 s", "--duration"), ("network.trunk_rate=9 Mbit/s", "--rate")]
+    ("field", "option"),
+    [
+        ("duration=1 s", "--duration"),
+        ("network.trunk_rate=9 Mbit/s", "--rate"),
+        ("tcp.congestion.beta=0.5", "--controls"),
+    ],
 )
 def test_fields_with_an_option_of_their_own_are_rejected(field: str, option: str, tmp_path: Path) -> None:
     done = run("fairness", "--controls", "cubic,vegas", "--set", field, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == f"error: --set: {field}; needs the option {option}\n"
+
+
+def test_a_change_that_the_controls_replace_is_reported(tmp_path: Path) -> None:
+    changed = "network.group.0.tcp.congestion"
+    done = run(
+        "fairness", "--controls", "cubic,vegas", "--rate", "1 Mbit/s", "--rtt", "20 ms", "--duration", "200 ms",
+        "--seeds", "1", "--workers", "1", "--no-store", "--set", f"{changed}=bbr", "-o", "out", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"warning: --set {changed}: no effect, because the factor 'one' sets it at every level\n" in done.stderr

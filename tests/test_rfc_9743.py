@@ -1,5 +1,6 @@
 """The report card of RFC 9743: verdicts, controls under test, and one command for the whole report."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,26 @@ def test_a_verdict_is_that_of_the_intervals_of_paired_margins() -> None:
 
 def test_a_single_run_decides_nothing() -> None:
     found = outcome({("mine", 1): [1.0], ("cubic", 1): [2.0]})
-    assert {one.verdict for one in verdicts(Criterion("1", "", compared("loss")), found)} == {"undecided"}
+    judged = verdicts(Criterion("1", "", compared("loss")), found)
+    assert [one.words for one in judged] == [
+        "undecided (margin 1, one run at flows 1)",
+        "undecided (margin 0, one run at flows 1)",
+    ]
+
+
+def test_a_run_without_a_value_is_reported_as_such_unless_another_point_fails() -> None:
+    found = outcome(
+        {
+            ("mine", 1): [math.nan, 1.0, 2.0],
+            ("mine", 2): [4.0, 5.0, 6.0],
+            ("cubic", 1): [2.0, 3.0, 4.0],
+            ("cubic", 2): [4.0, 5.0, 6.0],
+        }
+    )
+    mine, _ = verdicts(Criterion("1", "", compared("loss")), found)
+    assert mine.words == "no value (a run at flows 1 has none)"
+    mine, _ = verdicts(Criterion("1", "", compared("loss", plus=-0.5)), found)
+    assert (mine.verdict, mine.point) == ("fails", "flows 2")
 
 
 def test_controls_under_test() -> None:

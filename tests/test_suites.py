@@ -139,3 +139,12 @@ def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: 
     tail = runs[runs["queue"] == "tail-drop"]["loss"].mean()
     assert 0.8 < tail < 0.95
     assert f"{100 * tail:.2f} ± " in text
+
+
+def test_a_change_that_has_no_effect_in_some_parts_is_reported() -> None:
+    listed = ["suite", "rfc-7928", "5.1.1", "5.3 alone", "--list"]
+    done = CliRunner().invoke(app, [*listed, "--set", "switch.policy=pie", "--set", "tcp.congestion=bbr"])
+    assert done.stderr.splitlines() == [
+        "warning: --set switch.policy: no effect, because the factor 'queue' sets it at every level",
+        "warning: --set tcp.congestion: no effect in 5.1.1, because their factors or groups set it",
+    ]

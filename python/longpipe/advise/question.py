@@ -17,6 +17,7 @@ from longpipe.analysis.requirements import Requirement
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Scenario
+from longpipe.scenario.overrides import overridden
 
 _PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 _OVER: Final = re.compile(r"(\d{1,2}(?:\.\d+)?)\s*%")
@@ -72,6 +73,10 @@ class Question:
     def check(self) -> None:
         """Raises ScenarioError for settings that cannot be run, measured or parsed."""
         self._check_names()
+        for one in self.uncertain:
+            ignored = [overridden(alternative, one.field) for alternative in self.design.scenarios]
+            if all(ignored):
+                raise ScenarioError(f"--uncertain: {ignored[0]}")
         for scenario in (one for row in self.scenarios for one in row):
             for measure in self.measures:
                 measure.check(scenario)

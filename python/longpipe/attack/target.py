@@ -12,6 +12,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.fairness.controls import Sender
 from longpipe.scenario import Scenario
 from longpipe.scenario.network import Dumbbell
+from longpipe.scenario.overrides import overridden
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.traffic import Traffic
 
@@ -56,6 +57,10 @@ class Target:
         for name in fields:
             if name in senders:
                 raise ScenarioError(f"--may: {name!r} is set by --control and --reference; needs another field")
+        for name in self.fixed:
+            # The settings of a stack's traffic are kept.
+            if any(f"{name}.".startswith(f"{of_sender}.") for of_sender in senders if "traffic" not in of_sender):
+                raise ScenarioError(f"--set: {name!r} is set by --control and --reference; needs another field")
         scenarios = self.pair({})
         if scenarios[0].digest() == scenarios[1].digest():
             raise ScenarioError(f"--reference: {self.reference.name!r} is the control; needs another one")
@@ -65,7 +70,9 @@ class Target:
             self._check_values(one)
 
     def _check_values(self, one: Varied) -> None:
-        """Raises ScenarioError if no level, or neither end of the ranges, is valid in the base scenario."""
+        """Raises ScenarioError if the field has no effect, or if no level or neither end of the ranges is valid."""
+        if ignored := overridden(self.base, one.field):
+            raise ScenarioError(f"--may: {ignored}")
         ends: list[tuple[float, ...]] = [(float(i),) for i in range(len(one.levels))]
         if not ends:
             ends = [tuple(span.at(place) for span in one.ranges) for place in (0.0, 1.0)]
@@ -151,6 +158,6 @@ class Target:
         """
         traffic = self._traffic()
         if isinstance(traffic, Stack):
-            return traffic.model_dump(exclude={"kind", "stack", "congestion"}, exclude_none=True)
+            return traffic.model_dump(exclude={"kind", "stack", "congestion"}, exclude_defaults=True)
         size = getattr(traffic, "size", None)
         return {} if size is None else {"size": size}

@@ -62,12 +62,18 @@ def certainty(attack: Attack) -> str:
         return f"By chance: it shows in {times} of {len(attack.measured)} runs, and not on average."
     if len(attack.measured) < 2:
         return "One seed gives no interval; use --seeds 10."
-    sure = all(_sure(one, attack.measured[:, place]) for place, one in enumerate(attack.target.defects))
+    sure = all(is_certain(one, attack.measured[:, place]) for place, one in enumerate(attack.target.defects))
     return (
         "Certain at 95 %, for each comparison."
         if sure
         else "Not certain at 95 %; a larger --seeds narrows the intervals."
     )
+
+
+def is_certain(defect: Defect, values: NDArray[Any]) -> bool:
+    """Returns whether the 95 % interval of the difference between both sides, by seed, satisfies the comparison."""
+    found = estimate(values[:, 0] - values[:, 1])
+    return defect.holds(found.mean_high if defect.sign in ("<", "<=") else found.mean_low, 0.0)
 
 
 def effort(attack: Attack) -> Iterator[str]:
@@ -113,11 +119,6 @@ def _interval(side: Side, values: NDArray[Any]) -> str:
     mean, low, high = (number(one / scale) for one in (found.mean, found.mean_low, found.mean_high))
     of = f" {unit(measure)}" if unit(measure) else ""
     return f"{mean}{of}" if len(values) < 2 else f"{mean} ({low} to {high}){of}"
-
-
-def _sure(defect: Defect, values: NDArray[Any]) -> bool:
-    found = estimate(values[:, 0] - values[:, 1])
-    return found.mean_high < 0 if defect.sign in ("<", "<=") else found.mean_low > 0
 
 
 def _toml(value: object) -> str:

@@ -170,7 +170,8 @@ def advise(
     from longpipe.advise.page import page
     from longpipe.advise.tables import alternatives, runs
     from longpipe.cli.progress import Bar
-    from longpipe.cli.warnings import warn_of_design
+    from longpipe.cli.run import change
+    from longpipe.cli.warnings import warn_of_changes, warn_of_design, warn_of_replaced_changes
     from longpipe.study import Runner
 
     template = _template(file, gateway, rtt, users, calls)
@@ -190,6 +191,11 @@ def advise(
     spending = Budget.parse(budget)
     folder = out or _folder(question)
     check_directory("--out", folder)
+    changed = [change(text)[0] for text in changes or ()]
+    if template is None:
+        warn_of_replaced_changes(question.design, changed)
+    else:
+        warn_of_changes({question.base.name: question.design}, changed)
     warn_of_design(question.design)
     with opened_store(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
         advice = ask(question, Runner(kept, executor, workers, memory=memory), spending, bar.update)

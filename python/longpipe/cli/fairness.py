@@ -33,6 +33,7 @@ OPTIONS = {
     "network.trunk_rate": "--rate",
     "network.trunk_delay": "--rtt",
     "switch.buffer": "--buffer",
+    "tcp.congestion": "--controls",
 }
 
 
@@ -74,6 +75,7 @@ def fairness(
     from longpipe.cli.design.means import FEW
     from longpipe.cli.progress import Bar
     from longpipe.cli.run import change
+    from longpipe.cli.warnings import warn_of_changes
     from longpipe.fairness import pairs as of_pairs
     from longpipe.fairness.controls import senders
     from longpipe.fairness.page import page
@@ -81,13 +83,15 @@ def fairness(
 
     fields = dict(change(text) for text in changes or ())
     for field, option in OPTIONS.items():
-        if field in fields:
-            raise ScenarioError(f"--set: {field}={fields[field]}; needs the option {option}")
+        for name, value in fields.items():
+            if f"{name}.".startswith(f"{field}."):
+                raise ScenarioError(f"--set: {name}={value}; needs the option {option}")
     scenario = of_pairs.base(duration, fields)
     paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))
     designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
     _ = [design.scenarios for design in designs]
     check_directory("--out", out)
+    warn_of_changes(dict(zip(("pairs", "alone"), designs, strict=True)), fields)
     frames = []
     with opened_store(store, no_store=no_store) as kept, repeatable(kept):
         for design, name in zip(designs, ("pairs", "alone"), strict=True):

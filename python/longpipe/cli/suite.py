@@ -80,6 +80,7 @@ def suite(
     # Imported here because designs, the database and pandas take a second to load.
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import Bar
+    from longpipe.cli.warnings import warn_of_changes
     from longpipe.study import Runner
     from longpipe.suites.criteria import verdicts
     from longpipe.suites.outcome import run
@@ -92,6 +93,7 @@ def suite(
         asked = asked.of_control(control)
     fields, count = dict(change(text) for text in changes or ()), seeds or asked.seeds
     designs = [(part, part.design(count, fields)) for part in asked.only(parts or [])]
+    warn_of_changes({part.id: design for part, design in designs}, fields)
     console = terminal()
     if listed:
         for part, design in designs:

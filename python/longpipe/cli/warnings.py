@@ -12,6 +12,8 @@ from longpipe.memory import limit_bytes, shown
 from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from longpipe.design import Design
     from longpipe.result import Result
 
@@ -45,6 +47,31 @@ def warn_of_replaced(result: Result) -> None:
     """Warns on stderr of invalid values of loaded congestion controllers that were replaced."""
     for line in result.replaced:
         echo(f"warning: {line}", err=True)
+
+
+def warn_of_changes(designs: Mapping[str, Design], changed: Iterable[str]) -> None:
+    """Warns on stderr of fields of `--set` that have no effect in the designs, given by name; see `ineffective`.
+
+    If a field has an effect in some of the designs, the warning names the others.
+    """
+    from longpipe.design.ineffective import ineffective
+
+    for field in dict.fromkeys(changed):
+        reasons = {name: why for name, design in designs.items() if (why := ineffective(design, field)) is not None}
+        if len(reasons) == len(designs):
+            echo(f"warning: --set {next(iter(reasons.values()))}", err=True)
+        elif reasons:
+            echo(
+                f"warning: --set {field}: no effect in {', '.join(reasons)}, because their factors or groups set it",
+                err=True,
+            )
+
+
+def warn_of_replaced_changes(design: Design, changed: Iterable[str]) -> None:
+    """Warns as `warn_of_changes` of a base scenario from `scenario_with`, which has reported what its groups set."""
+    from longpipe.scenario.overrides import overridden
+
+    warn_of_changes({design.base.name: design}, (one for one in changed if overridden(design.base, one) is None))
 
 
 def warn_of_design(design: Design) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from longpipe.analysis.intervals import estimate
+from longpipe.analysis.intervals import Estimate, estimate
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 # Factor whose levels are judged, and its reference level if the suite has one.
 CONTROL: Final = "control"
 BASELINE: Final = "cubic"
-_WORST_FIRST: Final = ("fails", "undecided", "holds")
+# Verdict if a run at some point has no value, for example because a file of the run was not completed.
+NO_VALUE: Final = "no value"
+_WORST_FIRST: Final = ("fails", NO_VALUE, "undecided", "holds")
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,10 @@ class Verdict:
     """The verdict on a criterion for one control over all points of a part."""
 
     control: str
-    # "holds" if no 95 % interval of a margin reaches below 0, "fails" if one is entirely below 0, else "undecided".
+    # "fails" if a 95 % interval of a margin is entirely below 0; otherwise NO_VALUE if a run has no value; otherwise
+    # "undecided" if an interval reaches below 0, or if there is none; otherwise "holds".
     verdict: str
-    # The point with the smallest margin, and that margin's mean and interval.
+    # The point that determines the verdict, with the smallest margin, and that margin's mean and interval.
     point: str
     margin: float
     low: float
@@ -37,10 +41,11 @@ class Verdict:
     @property
     def words(self) -> str:
         """Returns the verdict, the smallest margin and its point as a short text."""
-        if self.margin != self.margin:
-            return f"{self.verdict} (a run has no value)"
         where = f" at {self.point}" if self.point else ""
-        return f"{self.verdict} (margin {self.margin:.3g}, {self.low:.3g} to {self.high:.3g}{where})"
+        if self.verdict == NO_VALUE:
+            return f"{self.verdict} (a run{where} has none)"
+        interval = "one run" if math.isnan(self.low) else f"{self.low:.3g} to {self.high:.3g}"
+        return f"{self.verdict} (margin {self.margin:.3g}, {interval}{where})"
 
 
 def verdicts(criterion: Criterion, outcome: PartOutcome) -> list[Verdict]:
@@ -61,23 +66,29 @@ def _judged(
     margins = criterion.margin(rows, baseline)
     points = margins.groupby(level=list(others)) if others else [("", margins)]
     found = [(point, estimate(values.to_numpy())) for point, values in points]
-    kinds = {_kind(one.mean, one.mean_low, one.mean_high) for _, one in found}
-    point, least = min(
-        found, key=lambda pair: pair[1].mean_low if pair[1].mean_low == pair[1].mean_low else pair[1].mean
-    )
+    kinds = [_kind(one) for _, one in found]
+    verdict = next(kind for kind in _WORST_FIRST if kind in kinds)
+    deciding = [pair for pair, kind in zip(found, kinds, strict=True) if kind == verdict]
+    point, least = min(deciding, key=lambda pair: _least(pair[1]))
     names = point if isinstance(point, tuple) else (point,)
     where = ", ".join(f"{name} {value!s}" for name, value in zip(others, names, strict=False))
-    verdict = next(kind for kind in _WORST_FIRST if kind in kinds)
     return Verdict(control, verdict, where, least.mean, least.mean_low, least.mean_high)
 
 
-def _kind(mean: float, low: float, high: float) -> str:
-    # A single run has no interval, and so no verdict.
-    if low != low:
+def _kind(margin: Estimate) -> str:
+    if math.isnan(margin.mean):
+        return NO_VALUE
+    # A single run has no interval.
+    if math.isnan(margin.mean_low):
         return "undecided"
-    if low >= 0:
+    if margin.mean_low >= 0:
         return "holds"
-    return "fails" if high < 0 else "undecided"
+    return "fails" if margin.mean_high < 0 else "undecided"
+
+
+def _least(margin: Estimate) -> float:
+    """Returns the lower end of an interval, or the mean if there is no interval."""
+    return margin.mean if math.isnan(margin.mean_low) else margin.mean_low
 
 
 def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
@@ -106,7 +117,9 @@ def judged(outcomes: Sequence[PartOutcome]) -> Iterator[tuple[Criterion, list[Ve
 
 
 def _cell(found: Verdict | None) -> Cell:
-    return Cell(NOTHING) if found is None else Cell(found.words, mark=found.verdict)
+    if found is None:
+        return Cell(NOTHING)
+    return Cell(found.words, mark="not-testable" if found.verdict == NO_VALUE else found.verdict)
 
 
 def compared(column: str, *, factor: float = 1.0, plus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin

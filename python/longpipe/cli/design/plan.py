@@ -13,9 +13,9 @@ from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
 from longpipe.cli.naming import check_path, number_or_text, value_of
 from longpipe.cli.progress import Bar
-from longpipe.cli.run import scenario_with
+from longpipe.cli.run import change, scenario_with
 from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import warn_of_design
+from longpipe.cli.warnings import warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level
 from longpipe.errors import ScenarioError
@@ -39,7 +39,10 @@ def plan(
     confounded: Sequence[str] | None,
     **seeds: Any,  # noqa: ANN401 - the options that every kind of design takes
 ) -> Design:
-    """Builds the design from the options; raises ScenarioError for contradictory options or invalid scenarios."""
+    """Builds the design from the options; raises ScenarioError for contradictory options or invalid scenarios.
+
+    Warns on stderr of changes that have no effect.
+    """
     base, chosen = scenario_with(file, changes), [parse_factor(text) for text in factors]
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
@@ -50,6 +53,7 @@ def plan(
     else:
         found = Design.full_factorial(base, chosen, **seeds)
     _ = found.scenarios
+    warn_of_replaced_changes(found, (change(text)[0] for text in changes))
     return found
 
 
