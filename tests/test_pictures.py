@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -18,7 +19,7 @@ from longpipe.pictures.changes import capacity_steps, handovers_s, outages
 from longpipe.pictures.compare import Kind as Compared
 from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.events import phases
-from longpipe.pictures.overlay import OVERLAID
+from longpipe.pictures.overlay import FLOWS_OVERLAID, OVERLAID
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rates import control_steps
 from longpipe.pictures.recorded import of_flow, trace
@@ -459,6 +460,33 @@ def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -
     assert "the 5 of 12 flows with the longest round trips" in title
 
 
+@pytest.mark.parametrize("kind", FLOWS_OVERLAID)
+def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
+    (panel,) = pictures.overlay_flows(run(), kind).axes
+    assert [line.get_label() for line in panel.get_lines()] == ["flow1", "flow2"]
+    line = pictures.compare({"a": run(), "b": run()}, kind, ["flow2"], overlaid=True).axes[0].get_lines()[0]
+    assert np.array_equal(np.asarray(panel.get_lines()[1].get_xdata()), np.asarray(line.get_xdata()))
+    title = pictures.overlay_flows(many(), kind).get_suptitle()
+    assert "the 8 of 12 flows with the " in title
+    (panel,) = pictures.overlay_flows(many(), kind, most=None).axes
+    drawn = [(line.get_color(), line.get_linestyle()) for line in panel.get_lines()]
+    assert len(drawn) == 12
+    # Lines whose colours repeat have other dashes.
+    assert kind == "rtt" or len(set(drawn)) == 12
+    with pytest.raises(ScenarioError, match=r"^kind: 'shares'; accepts window, sequence, rtt$"):
+        pictures.overlay_flows(run(), "shares")
+
+
+def test_the_command_draws_flows_on_the_same_axes(tmp_path: Path) -> None:
+    scenario, file = tmp_path / "wan.toml", tmp_path / "a.svg"
+    scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
+    for arguments in (["window"], ["rtt", "--log"], ["sequence", "--all"], ["throughput"], ["delay-cdf"]):
+        framing = ["--set", "framing=ip", "--set", "switch.buffer=20 packets"]
+        done = command("plot", scenario, *arguments, *framing, "--overlay", "-o", file)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert {"flow1", "flow2"} <= set(re.findall(r"<!-- (.*?) -->", file.read_text()))
+
+
 @pytest.mark.parametrize("kind", ["throughput", "window", "rtt", "queue"])
 def test_pictures_draw_every_flow_where_all_are_asked_for(kind: str) -> None:
     title, words = drawn(kind, most=None)
@@ -530,7 +558,7 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),
         (["window", "-o", "a.svg", "--port", PORT], "--port: window shows flows; needs --flow, or the picture queue"),
-        (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which shows one flow"),
+        (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which shows one flow; needs --overlay"),
         (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' is not in the network; accepts"),
         (["rtt", "--to", "x"], "--to: 'x'; needs a number of seconds, or a time with its unit, as in '250 ms'"),
         (
@@ -543,10 +571,10 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         ),
         (["window", "-o", "a.svg", "--rto"], "--rto: window shows no timeout; needs rtt"),
         (
-            ["window", "-o", "a.svg", "--overlay"],
-            "--overlay: not with one run, whose flows are drawn without --overlay, in panels or stacked (in Python "
-            "also into axes of your own, with ax=); needs --compare FIELD=LEVEL,LEVEL",
+            ["shares", "-o", "a.svg", "--overlay"],
+            "--overlay: shares stacks the flows of one run; needs window, sequence, rtt, or --compare FIELD=LEVEL,",
         ),
+        (["rtt", "-o", "a.svg", "--overlay", "--rto"], "--overlay: not with --rto; needs panels"),
         (["window", "-o", "a.svg", "--where", "tcp=reno"], "--where: only for studies; needs --x FACTOR"),
         (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null cannot be written"),
     ],

@@ -71,6 +71,15 @@ OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
 # Pictures in which each of several runs is a line.
 DISTRIBUTIONS: Final = (Kind.CDF, Kind.SLOWDOWNS)
+# Pictures that draw a flow as a line of its own on common axes on request.
+ONE_LINE: Final = (Kind.WINDOW, Kind.SEQUENCE, Kind.RTT)
+# Pictures that cannot draw the flows of one run as lines, with the reason. All others always do.
+STACKED: Final = {
+    Kind.QUEUE: "queue stacks the flows of one run",
+    Kind.SHARES: "shares stacks the flows of one run",
+    Kind.DROPS: "drops counts packets by cause",
+    Kind.RATES: "rates draws several lines for each flow, and throughput one",
+}
 # Pictures whose unit is bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
@@ -140,7 +149,10 @@ def plot(
         ),
     ] = None,
     overlaid: Annotated[
-        bool, typer.Option("--overlay", help="With --compare: draw all runs on the same axes.")
+        bool,
+        typer.Option(
+            "--overlay", help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes."
+        ),
     ] = False,
     log: Annotated[
         bool,
@@ -228,17 +240,10 @@ def plot(
         _save(path(scenario, _span(scenario, begin, end)), title, output)
         return
     kind = _kind(name)
-    if everything and (flow or compared or kind is Kind.SEQUENCE):
-        with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow"
-        raise ScenarioError(f"--all: not with {with_what}")
-    if overlaid and (compared is None or rto):
-        one_run = (
-            "one run, whose flows are drawn without --overlay, in panels or stacked (in Python also into axes of your "
-            "own, with ax=); needs --compare FIELD=LEVEL,LEVEL"
-        )
-        raise ScenarioError(f"--overlay: not with {'--rto' if rto else one_run}")
-    # Pictures of distributions always draw several runs as lines of one picture.
-    options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind not in DISTRIBUTIONS)
+    _check_flows_drawn(kind, flow, compared, everything=everything, overlaid=overlaid, rto=rto)
+    # Pictures of distributions always draw several runs, and some pictures all flows, as lines on the same axes.
+    lines = overlaid and (kind not in DISTRIBUTIONS if compared else kind in ONE_LINE)
+    options = _options(kind, unit, port, rto=rto, log=log, overlaid=lines)
     busy: Busy = {}
     _check_port(_existing(source), changes or [], port)
     runs = _runs(Path(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
@@ -263,6 +268,19 @@ def _output(output: Path | None, source: str, kind: str | None, x: str | None, y
     return output
 
 
+def _check_flows_drawn(
+    kind: Kind, flow: list[str] | None, compared: str | None, *, everything: bool, overlaid: bool, rto: bool
+) -> None:
+    """Raises ScenarioError for an --all or --overlay that has no effect on a picture."""
+    if everything and (flow or compared or (kind is Kind.SEQUENCE and not overlaid)):
+        with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow; needs --overlay"
+        raise ScenarioError(f"--all: not with {with_what}")
+    if overlaid and rto:
+        raise ScenarioError("--overlay: not with --rto; needs panels")
+    if overlaid and compared is None and kind in STACKED:
+        raise ScenarioError(f"--overlay: {STACKED[kind]}; needs {', '.join(ONE_LINE)}, or --compare FIELD=LEVEL,LEVEL")
+
+
 def _options(
     kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlaid: bool
 ) -> dict[str, Any]:
@@ -275,8 +293,6 @@ def _options(
         raise ScenarioError(f"--rto: {kind.value} shows no timeout; needs rtt")
     if log and kind not in DELAYS:
         raise ScenarioError(f"--log: {kind.value} shows no delay; needs {' or '.join(DELAYS)}")
-    if log and overlaid:
-        raise ScenarioError("--log: not with --overlay; needs panels")
     asked = {"unit": unit and unit.value, "port": port, "rto": rto, "log": log, "overlaid": overlaid}
     return {name: value for name, value in asked.items() if value}
 
@@ -462,11 +478,13 @@ def _draw(
     if kind is Kind.CDF:
         whole: dict[str, Any] = {"most": None} if everything else {}
         return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
-    if len(runs) > 1 or "overlaid" in options:
+    if len(runs) > 1:
         return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has its own default for the number of flows that it shows.
     most: dict[str, Any] = {"most": None} if everything else {}
     (run,) = runs.values()
+    if options.pop("overlaid", False):
+        return pictures.overlay_flows(run, kind.value, flows, **options, **most)
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)
     if kind is Kind.DROPS:

@@ -1,32 +1,63 @@
-"""Comparison of runs on the same axes."""
+"""Several runs, or several flows of one run, as lines on the same axes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.queue import busiest, queue_by_flow
-from longpipe.pictures.recorded import Run, config_of, flow_names, name_of, shown_s, trace, within
+from longpipe.pictures.recorded import Run, chosen, config_of, flow_names, name_of, shown_s, trace, within
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.sequence import sequence_events
-from longpipe.pictures.style import MOST_SHAPES, Unit, colour, legend, panels, unit_for
+from longpipe.pictures.style import (
+    DASHES,
+    MOST_SHAPES,
+    PALETTE,
+    Unit,
+    colour,
+    legend,
+    logarithmic,
+    panels,
+    titled,
+    unit_for,
+)
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput_series
 from longpipe.pictures.window import window_steps
 
 Span = tuple[float, float]
-# Pictures of a single flow.
-_COLUMNS: Final[Mapping[str, tuple[Callable[[Run, str, Span], pd.DataFrame], str, str]]] = {
-    "window": (window_steps, "cwnd_bytes", "congestion window"),
-    "sequence": (lambda run, flow, span: sequence_events(run, flow, span).acknowledged, "ack_bytes", "acknowledged"),
-    "rtt": (
-        lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
-        "rtt_s",
-        "round trip",
+MOST_FLOWS: Final = len(PALETTE)
+
+
+class _Line(NamedTuple):
+    """A quantity of one flow over time: how to read it from a run, its column, and its name."""
+
+    read: Callable[[Run, str, Span], pd.DataFrame]
+    column: str
+    called: str
+    # Trace and its column by which the largest flows are selected, and their description.
+    trace: str
+    size: str
+    largest: str
+
+
+_LINES: Final[Mapping[str, _Line]] = {
+    "window": _Line(window_steps, "cwnd_bytes", "congestion window", "cwnd", "cwnd_bytes", "largest windows"),
+    "sequence": _Line(
+        lambda run, flow, span: sequence_events(run, flow, span).acknowledged,
+        "ack_bytes", "acknowledged", "sequence", "sequence_bytes", "most data",
     ),
-}
-OVERLAID: Final = (*_COLUMNS, "queue", "throughput")
+    "rtt": _Line(
+        lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
+        "rtt_s", "round trip", "rtt", "rtt_s", "longest round trips",
+    ),
+}  # fmt: skip
+# Pictures in which several runs, or several flows of one run, can be lines.
+OVERLAID: Final = (*_LINES, "queue", "throughput")
+FLOWS_OVERLAID: Final = tuple(_LINES)
 
 
 def overlay(
@@ -38,6 +69,7 @@ def overlay(
     unit: Unit = "segments",
     port: str | None = None,
     interval_s: float | None = None,
+    log: bool = False,
 ) -> Figure:
     """Draws one line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
 
@@ -63,28 +95,77 @@ def overlay(
         of = f" of {', '.join(flows)}" if flows else ""
         what, across = f"data arrived{of}, {averaged(interval_s)}", "throughput [Mbit/s]"
     else:
-        read, column, called = _COLUMNS[kind]
-        found = {
-            label: read(run, flows[0], shown_s(run, span_s)).set_index("time_s")[column] for label, run in runs.items()
-        }
-        divisor, word = 1e-3, "ms"
-        if kind != "rtt":
-            top = max((float(values.max()) for values in found.values() if len(values)), default=0.0)
-            divisor, word = unit_for(unit, top, config_of(first.scenario, flows[0])["mss_bytes"])
-        drawn = {label: values / divisor for label, values in found.items()}
+        drawn, word = _scaled(kind, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
+        called = _LINES[kind].called
         what, across = f"{called} of {flows[0]}", f"{called}, {flows[0]} [{word}]"
     names = dict.fromkeys(name_of(run) for run in runs.values())
     figure, (panel,) = panels(1, f"{', '.join(names)}: {what}", span, height=3.6)
-    for number, (label, values) in enumerate(drawn.items()):
-        own = colour(number)
-        if kind == "rtt":
-            (dots,) = panel.plot(values.index, values, ".", ms=2, color=own, label=label)
-            dots.set_rasterized(len(values) > MOST_SHAPES)
-        else:
-            style = "default" if kind == "throughput" else "steps-post"
-            panel.plot(values.index, values, color=own, lw=1.2, drawstyle=style, label=label)
-    if kind != "rtt":
-        panel.set_ylim(bottom=0)
+    _draw(panel, kind, drawn, log=log)
     panel.set_ylabel(across)
     legend(figure, [panel])
     return figure
+
+
+def overlay_flows(
+    run: Run,
+    kind: str = "window",
+    flows: Sequence[str] | None = None,
+    span_s: Span | None = None,
+    *,
+    most: int | None = MOST_FLOWS,
+    unit: Unit = "bytes",
+    log: bool = False,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draws one line per flow on the same axes: its cwnd, its acknowledged data, or its RTT samples.
+
+    `kind` is window, sequence or rtt; it needs the traces of that picture. Without `flows`, it shows the `most` flows
+    with the largest values (None for all). `unit` is bytes or segments; `log` makes the axis of RTTs logarithmic.
+    """
+    if kind not in _LINES:
+        raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), FLOWS_OVERLAID)}")
+    line = _LINES[kind]
+    sizes = trace(run, line.trace).groupby("flow", observed=True)[line.size].max()
+    names, note = chosen(run, flows, most, sizes, line.largest)
+    drawn, word = _scaled(kind, {name: (run, name) for name in names}, span_s, unit)
+    title = titled(f"{name_of(run)}: {line.called}", note)
+    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
+    _draw(panel, kind, drawn, log=log)
+    mark_changes(panel, run, span_s)
+    panel.set_ylabel(f"{line.called} [{word}]")
+    legend(figure, [panel], ax)
+    return figure
+
+
+def _scaled(
+    kind: str, sources: Mapping[str, tuple[Run, str]], span_s: Span | None, unit: Unit
+) -> tuple[dict[str, pd.Series], str]:
+    """Returns a series for each label, read from a flow of a run, in a common unit, and the unit's name."""
+    line = _LINES[kind]
+    found = {
+        label: line.read(run, flow, shown_s(run, span_s)).set_index("time_s")[line.column]
+        for label, (run, flow) in sources.items()
+    }
+    if kind == "rtt":
+        return {label: 1e3 * values for label, values in found.items()}, "ms"
+    top = max((float(values.max()) for values in found.values() if len(values)), default=0.0)
+    units = {
+        label: unit_for(unit, top, config_of(run.scenario, flow)["mss_bytes"]) for label, (run, flow) in sources.items()
+    }
+    return {label: values / units[label][0] for label, values in found.items()}, next(iter(units.values()))[1]
+
+
+def _draw(panel: Axes, kind: str, drawn: Mapping[str, pd.Series], *, log: bool) -> None:
+    """Draws one line per label; RTT samples are dots. The axis starts at 0 for quantities other than RTTs."""
+    for number, (label, values) in enumerate(drawn.items()):
+        if kind == "rtt":
+            (dots,) = panel.plot(values.index, values, ".", ms=2, color=colour(number), label=label)
+            dots.set_rasterized(len(values) > MOST_SHAPES)
+        else:
+            style = "default" if kind == "throughput" else "steps-post"
+            dashes = DASHES[number // len(PALETTE) % len(DASHES)]
+            panel.plot(values.index, values, color=colour(number), ls=dashes, lw=1.2, drawstyle=style, label=label)
+    if log:
+        logarithmic(panel, "y")
+    elif kind != "rtt":
+        panel.set_ylim(bottom=0)
