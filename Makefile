@@ -117,7 +117,7 @@ WASM := target/wasm32-unknown-unknown/wasm/longpipe_wasm.wasm
 BINDGEN := target/bindgen/debug/bindgen
 LAB := $(shell find lab/src -type f) lab/build.mjs lab/tsconfig.json
 DESCRIBED := $(shell find python/longpipe/scenario python/longpipe/lab python/longpipe/papers -name '*.py') \
-	python/longpipe/units.py python/longpipe/absent.py $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
+	python/longpipe/units.py python/longpipe/absent.py Cargo.toml crates/network/src/lib.rs $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
 
 lab: $(PAGE)
 	@:
@@ -131,9 +131,10 @@ lab/node_modules/.installed: lab/package-lock.json
 	cd lab && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-lab/build/description.json: $(VENV)/.built $(DESCRIBED)
+# Needs Python's packages, but not the core compiled for Python.
+lab/build/description.json: $(VENV)/.packages lab/describe.py $(DESCRIBED)
 	@mkdir -p lab/build
-	$(BIN)/python -m longpipe.lab.description scenarios > $@.new
+	$(BIN)/python lab/describe.py scenarios > $@.new
 	@mv $@.new $@
 
 lab/build/engine/engine.js: $(WASM) $(BINDGEN)
@@ -150,7 +151,7 @@ $(BINDGEN): lab/bindgen/Cargo.toml lab/bindgen/Cargo.lock lab/bindgen/src/main.r
 	@touch $@
 
 # Tests the lab in Chromium, found on the path or set by CHROMIUM=, and a sample of the tests in Firefox, if installed (FIREFOX=).
-lab-test: $(PAGE)
+lab-test: $(VENV)/.built $(PAGE)
 	$(BIN)/python lab/tests/expected.py > lab/build/expected.json
 	cd lab && npm run --silent test
 

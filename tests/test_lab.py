@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 import webbrowser
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from longpipe import lab
 from longpipe.cli import app
 from longpipe.errors import RunError
 from longpipe.examples import EXAMPLES, MOVING, example
+from longpipe.lab.description import description
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario import Scenario, ScenarioError
@@ -423,6 +425,12 @@ def test_the_page_causes_a_warning_every_part_and_every_unit() -> None:
     json.dumps(described, allow_nan=False)
 
 
+def test_the_data_of_the_page_need_no_compiled_core() -> None:
+    script = ROOT / "lab" / "describe.py"
+    done = subprocess.run([sys.executable, script, ROOT / "scenarios"], capture_output=True, text=True, check=True)
+    assert done.stdout == json.dumps(description(ROOT / "scenarios"))
+
+
 def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.html"
     page.touch()
@@ -436,6 +444,8 @@ def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch:
     assert opened[0].startswith(f"{page.as_uri()}#seed=7&s=")
     assert CliRunner().invoke(app, ["lab", "--print"]).stdout.strip() == page.as_uri()
     assert len(opened) == 1
+    with pytest.raises(ScenarioError, match=r"^seed: 7; needs a scenario, as in longpipe lab geo\.toml --seed 7$"):
+        CliRunner().invoke(app, ["lab", "--seed", "7"], catch_exceptions=False)
 
 
 def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ def lab(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE.toml", help="Scenario to open.", show_default=False)
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of every random stream; only with FILE.toml.")] = 1,
     print_only: Annotated[
         bool, typer.Option("--print", help="Print the address of the page instead of opening it.")
     ] = False,

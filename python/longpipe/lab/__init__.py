@@ -36,9 +36,18 @@ def address(scenario: Path | Scenario | None = None, seed: int = 1) -> str:
 
     Raises RunError if the page was not built, and ScenarioError for a scenario that the page cannot run.
     """
-    end = "" if scenario is None else fragment(scenario, seed)
+    end = _end(scenario, seed)
     _check_built()
     return PAGE.as_uri() + end
+
+
+def _end(scenario: Path | Scenario | None, seed: int) -> str:
+    """Returns the end of the page's address; raises ScenarioError for a seed without a scenario."""
+    if scenario is not None:
+        return fragment(scenario, seed)
+    if seed != 1:
+        raise ScenarioError(f"seed: {seed}; needs a scenario, as in longpipe lab geo.toml --seed {seed}")
+    return ""
 
 
 def _check_built() -> None:
@@ -90,4 +99,4 @@ def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int
     if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:
         raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {LEAST_HEIGHT} to {MOST_HEIGHT}")
     _check_built()
-    return Embedded("" if scenario is None else fragment(scenario, seed), height)
+    return Embedded(_end(scenario, seed), height)

@@ -1,7 +1,5 @@
-"""Data about longpipe that is built into the lab; `python -m longpipe.lab.description` prints it."""
+"""Data about longpipe that is built into the lab; `lab/describe.py` in the sources prints it."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +58,3 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         "beyond": {"network": dict(beyond.OF_NETWORK), "kinds": list(beyond.RESOLVED_BY_PYTHON)},
         "presets": presets(folder),
     }
-
-
-if __name__ == "__main__":
-    json.dump(description(Path(sys.argv[1]) if len(sys.argv) > 1 else None), sys.stdout, allow_nan=False)
