@@ -251,6 +251,25 @@ def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> No
     assert cautions(silent(**{**path, **own})) == []
 
 
+def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warning() -> None:
+    link = {"between": ["r1", "r2"], "rate": "20 Mbit/s", "delay": "20 ms", "return_rate": "1 Mbit/s"}
+    network = {
+        "kind": "graph",
+        "nodes": [{"name": name, "kind": "host" if name in "ab" else "switch"} for name in ("a", "r1", "r2", "b")],
+        "links": [
+            {"between": ["a", "r1"], "rate": "1 Gbit/s", "delay": "1 ms"},
+            {**link, "path": {"rate": [["0 s", "20 Mbit/s"]]}, "return_delay": "5 ms"},
+            {"between": ["r2", "b"], "rate": "1 Gbit/s", "delay": "1 ms"},
+        ],
+        "flows": [{"name": "f", "from": "a", "to": "b"}],
+    }
+    rate = "network.links[1].return_rate: 1 Mbit/s only determines sizes in BDP and auto; network.links[1].path has a "
+    found = [line for line in cautions(silent(network=network)) if "return_" in line]
+    assert found == [f"{rate}rate of 20 Mbit/s"]
+    network["links"][1] = {**link, "return_path": {"rate": [["0 s", "1 Mbit/s"]]}}
+    assert not [line for line in cautions(silent(network=network)) if "return_" in line]
+
+
 def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> None:
     path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
     changed = silent(**{"network.path": path, "network.trunk_rate": "155.52 Mbit/s"})

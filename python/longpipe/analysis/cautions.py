@@ -34,6 +34,11 @@ SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # intentionally.
 FEWEST_STEPS: Final = 4
 
+# Nodes of a dumbbell's trunk.
+TRUNK: Final = ("switch1", "switch2")
+# Delay and rate of a dumbbell's trunk, and those of the second direction of a trunk or link.
+FORTH: Final = ("trunk_delay", "trunk_rate")
+BACK: Final = ("return_delay", "return_rate")
 # Factor by which a rounded rate may be outside the range of a path's rates.
 _ROUNDED: Final = 1.01
 
@@ -154,24 +159,39 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 
 
 def _replaced(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per delay or rate of a dumbbell's trunk that was given, but that its path replaces by others."""
+    """Yields a line per delay or rate that was given, but that a path replaces by others.
+
+    These are fields of a dumbbell's trunk, or of the second direction of a graph's links. The rate and the delay of a
+    graph's link are mandatory, so they cause no warning.
+    """
     network = scenario.network
-    if network.kind != "dumbbell" or not (network.path or network.return_path):
+    if network.kind == "dumbbell":
+        yield from _replaced_between(TRUNK, scenario, "network", network, (*FORTH, *BACK))
         return
-    for name in ("trunk_delay", "return_delay", "trunk_rate", "return_rate"):
-        written: str | None = getattr(network, name)
-        if written is None or written == type(network).model_fields[name].default:
+    for k, link in enumerate(network.links):
+        yield from _replaced_between(link.between, scenario, f"network.links[{k}]", link, BACK)
+
+
+def _replaced_between(
+    ends: tuple[str, str], scenario: Scenario, where: str, way: Dumbbell | Link, names: Sequence[str]
+) -> Iterator[str]:
+    """Yields a line per field of the link between two nodes that was given, but that its path replaces."""
+    if not (way.path or way.return_path):
+        return
+    for name in names:
+        written: str | None = getattr(way, name)
+        if written is None or written == type(way).model_fields[name].default:
             continue
         unit, back = RATE if name.endswith("_rate") else TIME, name.startswith("return_")
-        path = "return_path" if back and network.return_path else "path"
-        values = _values_of_path(scenario.resolved, unit, back=back)
+        path = "return_path" if back and way.return_path else "path"
+        values = _values_of_path(scenario.resolved, ends[::-1] if back else ends, unit)
         if not values or unit.parse(written) in values:
             continue
         # A rate near those of the direction's own path was given for sizes in BDP.
         if unit is RATE and back == (path == "return_path") and _is_near(unit.parse(written), values):
             continue
         effect = "only determines sizes in BDP and auto" if unit is RATE else "is not used"
-        yield f"network.{name}: {written} {effect}; network.{path} has {_span(values, unit)}"
+        yield f"{where}.{name}: {written} {effect}; {where}.{path} has {_span(values, unit)}"
 
 
 def _default_rate(scenario: Scenario) -> Iterator[str]:
@@ -181,18 +201,17 @@ def _default_rate(scenario: Scenario) -> Iterator[str]:
         return
     if network.trunk_rate != type(network).model_fields["trunk_rate"].default:
         return
-    rates_bps = _values_of_path(scenario.resolved, RATE, back=False)
+    rates_bps = _values_of_path(scenario.resolved, TRUNK, RATE)
     if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):
         default = f"not given, {network.trunk_rate} determines sizes in BDP and auto"
         yield f"network.trunk_rate: {default}; network.path has {_span(rates_bps, RATE)}"
 
 
-def _values_of_path(resolved: Resolved, unit: Dimension, *, back: bool) -> set[int]:
-    """Returns the rates [bit/s] or delays [ps] of the path of a dumbbell's trunk; empty if it has none."""
-    ends = ("switch2", "switch1") if back else ("switch1", "switch2")
+def _values_of_path(resolved: Resolved, ends: tuple[str, str], unit: Dimension) -> set[int]:
+    """Returns the rates [bit/s] or delays [ps] of the path from one node to the other; empty if it has none."""
     nodes = resolved["nodes"]
-    trunks = [link for link in resolved["links"] if (nodes[link["from"]]["name"], nodes[link["to"]]["name"]) == ends]
-    motions = [link.get("motion", {}) for link in trunks]
+    links = [link for link in resolved["links"] if (nodes[link["from"]]["name"], nodes[link["to"]]["name"]) == ends]
+    motions = [link.get("motion", {}) for link in links]
     if unit is RATE:
         return {step[1] for motion in motions for step in motion.get("service", {}).get("steps", ())}
     return {knot[1] for motion in motions for knot in motion.get("delay", {}).get("knots_ps", ())}
