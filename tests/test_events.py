@@ -279,6 +279,24 @@ def test_hystart_leaves_slow_start_without_a_loss(hystart: str, exits: int) -> N
     assert ("slow start left" in labels) == bool(exits)
 
 
+def test_reductions_during_a_recovery_do_not_leave_slow_start() -> None:
+    congested = {
+        "network.trunk_rate": "50 Mbit/s", "network.trunk_delay": "300 ms", "network.sources": 2, "duration": "13 s",
+        "switch.policy": "pie", "tcp.profile": "linux-6", "traces.cwnd": True, "traces.events": True,
+    }  # fmt: skip
+    result = simulate(Scenario.example("fiber").with_(**congested))
+    events = result.traces["events"].query("kind == 'reduction'")
+    below = 0
+    for name in result.flows["flow"]:
+        reductions = events[events["flow"] == name]
+        # During a recovery, PRR lowers the window below the threshold that the next reduction sets.
+        windows = result.traces["cwnd"].query("flow == @name")
+        reduced = windows[windows["time_s"].isin(reductions["time_s"])]
+        below += int((reduced["cwnd_bytes"] < reduced["ssthresh_bytes"]).sum())
+        assert not slow_start_exits(result, name)["time_s"].isin(reductions["time_s"]).any()
+    assert below > 0
+
+
 def test_recovery_lasts_until_what_was_under_way_is_acknowledged() -> None:
     result = run("sack")
     recovery = phases(result, "flow1").query("phase == 'recovery'").iloc[0]

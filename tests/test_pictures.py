@@ -201,6 +201,14 @@ def test_axes_and_settings_of_the_user_stay_as_they_are() -> None:
         assert not figure.axes[0].spines["right"].get_visible()
 
 
+@pytest.mark.parametrize("kind", ["window", "sequence", "rates", "rtt"])
+def test_axes_show_one_flow_unless_flows_are_overlaid(kind: str) -> None:
+    ax = Figure().subplots()
+    getattr(pictures, kind)(run(), ["flow1"], ax=ax)
+    with pytest.raises(ScenarioError, match=r"^ax: it already shows '.*'.*; needs pictures\.overlay_flows for several"):
+        getattr(pictures, kind)(run(), ["flow2"], ax=ax)
+
+
 def test_a_figure_of_several_axes_explains_each_line_once() -> None:
     upper, lower = Figure().subplots(2)
     for panel, span in ((upper, (0.0, 1.0)), (lower, (1.0, 2.0))):

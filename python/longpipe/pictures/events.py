@@ -75,14 +75,16 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
 def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns when a flow left slow start without a loss, as with HyStart and Vegas, from `traces.cwnd`: time_s, event.
 
-    At such an exit, ssthresh is set to the window; after a loss, it is set to a lower value or to two segments.
+    At such an exit, ssthresh is set to the window; after a loss, it is set to a lower value or to two segments, and
+    during a recovery to a value above the window. Reductions that `traces.events` contains are no exits.
     """
     rows = of_flow(trace(run, "cwnd"), flow)
-    threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()
+    threshold, now, before = rows["ssthresh_bytes"], rows["cwnd_bytes"], rows["cwnd_bytes"].shift()
     minimum = 2 * config_of(run.scenario, flow)["mss_bytes"]
-    left = (
-        (threshold < threshold.shift()) & (threshold > minimum) & (threshold >= window) & (rows["cwnd_bytes"] >= window)
-    )
+    left = (threshold < threshold.shift()) & (threshold > minimum) & (now >= threshold) & (threshold >= before)
+    if "events" in run.traces:
+        events = of_flow(run.traces["events"], flow)
+        left &= ~rows["time_s"].isin(events.loc[events["kind"] == "reduction", "time_s"])
     frame = pd.DataFrame({"time_s": rows.loc[left, "time_s"], "event": "slow start left"})
     return within(frame.reset_index(drop=True), span_s)
 

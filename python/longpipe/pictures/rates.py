@@ -51,7 +51,7 @@ def rates(
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
     series = throughput_series(run, names, interval_s, span_s) / 1e6
     title = titled(f"{name_of(run)}: rates; data arrived {averaged(interval_s)}", note)
-    figure, axes = panels(len(names), title, (begin_s, end_s), height=2.6, ax=ax)
+    figure, axes = panels(len(names), title, (begin_s, end_s), height=2.6, ax=ax, once="data arrived")
     for panel, name in zip(axes, names, strict=True):
         shade(panel, phases(run, name, span_s))
         steps = control_steps(run, name, span_s)

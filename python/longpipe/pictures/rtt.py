@@ -44,7 +44,7 @@ def rtt(
     names, note = chosen(run, flows, most, longest, "longest round trips")
     shown = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
-    figure, axes = panels(len(names), title, shown, ax=ax)
+    figure, axes = panels(len(names), title, shown, ax=ax, once="SRTT")
     for panel, name in zip(axes, names, strict=True):
         points = rtt_points(run, name)
         measured = within(points.dropna(subset=["rtt_s"]), shown)

@@ -73,7 +73,7 @@ def sequence(
     name = flows[0] if flows else flow_names(run.scenario)[0]
     events = sequence_events(run, name, span_s)
     title = f"{name_of(run)}: segments and ACKs of {name}"
-    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax)
+    figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax, once="sent")
     top = max((frame["end_bytes"].max() for frame in events[:3] if len(frame)), default=0)
     divisor, word = unit_for(unit, top, config_of(run.scenario, name)["mss_bytes"])
     drawn = (

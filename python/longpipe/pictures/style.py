@@ -46,10 +46,17 @@ MOST_PANELS: Final = 100
 
 
 def panels(
-    rows: int, title: str, span_s: tuple[float, float], height: float = 2.1, ax: Axes | None = None
+    rows: int, title: str, span_s: tuple[float, float], height: float = 2.1, ax: Axes | None = None, *, once: str = ""
 ) -> tuple[Figure, list[Axes]]:
-    """Returns panels with a common time axis [s], or the given axes; raises ScenarioError for too many panels."""
+    """Returns panels with a common time axis [s], or the given axes; raises ScenarioError for too many panels.
+
+    `once` is the label of a line of a picture that has the colours and the unit of a single flow: axes that already
+    contain this line are rejected.
+    """
     if ax is not None:
+        if once and once in ax.get_legend_handles_labels()[1]:
+            several = "pictures.overlay_flows for several flows, pictures.compare(..., overlaid=True) for several runs"
+            raise ScenarioError(f"ax: it already shows {once!r} of another flow or run; needs {several}")
         if rows > 1:
             raise ScenarioError(f"ax: a single one for {rows} panels; needs flows=[...] with one flow")
         ax.set_xlabel("time [s]")

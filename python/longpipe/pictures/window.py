@@ -43,7 +43,7 @@ def window(
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
-    figure, axes = panels(len(names), title, shown_s(run, span_s), ax=ax)
+    figure, axes = panels(len(names), title, shown_s(run, span_s), ax=ax, once="cwnd")
     top_bytes = max(1.0, *(frame["cwnd_bytes"].max() for frame in steps.values() if len(frame)))
     units = {name: unit_for(unit, top_bytes, configs[name]["mss_bytes"]) for name in names}
     top = max((frame["cwnd_bytes"].max() / units[name][0] for name, frame in steps.items() if len(frame)), default=1.0)
