@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from commands import run
-from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, pictures, simulate
 from longpipe.analysis.slowdowns import slowdowns
 from longpipe.result import records
 from longpipe.scenario.flow_sizes import FixedSizes, ParetoSizes, WebSearchSizes
@@ -272,7 +272,25 @@ def test_a_store_keeps_the_tables(tmp_path: Path) -> None:
     for name in ("arrived", "slowdowns"):
         assert loaded.to_json() == result.to_json()
         assert getattr(loaded, name).equals(getattr(result, name))
-    assert loaded.completions.empty
+    with pytest.raises(
+        ScenarioError, match=r"^result\.completions: stores, .* needs longpipe\.simulate, or result\.arr"
+    ):
+        _ = loaded.completions
+    assert loaded.files.empty
+    assert loaded.chunks.empty
+
+
+def count(result: Result) -> int:
+    """A measure that needs a list which stores do not keep."""
+    return len(result.completions)
+
+
+def test_a_measure_of_a_study_that_needs_completions_is_an_error(tmp_path: Path) -> None:
+    design = Design.full_factorial(_scenario(), [Factor.over("switch.buffer", ["100 packets"])], measures=[count])
+    with closing(Study(design, tmp_path / "runs.db", "waits")) as study:
+        study.run(workers=1)
+        with pytest.raises(ScenarioError, match=r"^result\.completions: stores, from which studies read runs, do not"):
+            study.frame()
 
 
 def test_a_limit_of_arrivals_that_is_not_reached_is_reported(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
 from longpipe.analysis.sums import total
 from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
-from longpipe.errors import in_one_line
+from longpipe.errors import ScenarioError, in_one_line
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import TIME
@@ -55,6 +55,12 @@ PARTS: Final = (
 _LATER_PARTS: Final = (
     "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "videos", "warm_up",
 )  # fmt: skip
+# Lists that stores do not keep, each with the table of its flows and the summaries that stores keep.
+_LISTS: Final = {
+    "files": ("web", ("response_times", "waiting")),
+    "completions": ("arrived", ("arrived", "slowdowns")),
+    "chunks": ("videos", ("videos",)),
+}
 # States of BBR and phases of Careful Resume, and states of recoveries, in the order of the core's numbers.
 STAGES: Final = (
     "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt",
@@ -222,9 +228,10 @@ class Result:
     def files(self) -> pd.DataFrame:
         """A row per file requested by web traffic: flow, class, bytes; times of request, answer and completion [s].
 
-        The answer is timed at the server, the completion at the client.
+        The answer is timed at the server, the completion at the client. Raises ScenarioError for a run with web traffic
+        from a store, because stores do not keep the rows.
         """
-        return _named(self.columns["files"], self.names)
+        return _named(self._list("files"), self.names)
 
     @cached_property
     def response_times(self) -> pd.DataFrame:
@@ -249,12 +256,12 @@ class Result:
         """A row per flow that arrived: flow, size [bytes], times of arrival and completion [s], and slowdown.
 
         The slowdown is the time from arrival to completion, divided by the time that the same transfer takes over an
-        idle path (`analysis.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. A result from
-        a store has no rows.
+        idle path (`analysis.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. Raises
+        ScenarioError for a run with flow arrivals from a store, because stores do not keep the rows.
         """
         import numpy as np
 
-        if not (columns := self.columns["completions"]):
+        if not (columns := self._list("completions")):
             return _frame({name: [] for name in slowdowns.COMPLETIONS})
         frame, resolved = _named(columns, self.names), self.scenario.resolved
         ideal, codes = np.full(len(frame), np.nan), np.asarray(columns["flow"], dtype=np.int64)
@@ -283,9 +290,21 @@ class Result:
     def chunks(self) -> pd.DataFrame:
         """A row per requested chunk: flow, bitrate, bytes; times of request, answer and completion [s].
 
-        A result from a store has no rows.
+        Raises ScenarioError for a run with adaptive video from a store, because stores do not keep the rows.
         """
-        return _named(self.columns.get("chunks", {}), self.names)
+        return _named(self._list("chunks"), self.names)
+
+    def _list(self, name: str) -> Columns:
+        """Returns the columns of a list that stores do not keep; raises ScenarioError if a store omitted its rows."""
+        if name in self.columns:
+            return self.columns[name]
+        counted, summaries = _LISTS[name]
+        if self.part(counted).get("flow"):
+            raise ScenarioError(
+                f"result.{name}: stores, from which studies read runs, do not keep it; needs longpipe.simulate, or "
+                f"result.{' or result.'.join(summaries)}, which stores keep"
+            )
+        return {}
 
     @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
@@ -400,7 +419,7 @@ class Result:
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
             # A stored run contains these, unless an early version stored it.
-            if not len(self.columns["files"].get("flow", ())):
+            if not len(self.columns.get("files", {}).get("flow", ())):
                 return {column: [] for column in (web.COLUMNS if name == "response_times" else web.WAITING)}
             if name == "waiting":
                 return {column: [v] for column, v in web.waiting(self.files, duration_s(self.scenario)).items()}

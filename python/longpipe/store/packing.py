@@ -73,7 +73,7 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
             RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in found] if None in found else found
             for name, found in columns[part].items()
         }
-    return Result.from_columns(scenario, seed, {**columns, "files": {}, "completions": {}, "chunks": {}, "traces": {}})
+    return Result.from_columns(scenario, seed, {**columns, "traces": {}})
 
 
 def _json(value: object) -> bytes:
