@@ -49,6 +49,13 @@ def test_common_random_numbers_give_all_points_the_same_seeds() -> None:
     assert frame.groupby("point")["seed"].apply(list).map(tuple).unique().tolist() == [(7, 8, 9)]
 
 
+def test_a_design_without_factors_varies_only_the_seeds() -> None:
+    design = Design.full_factorial(BASE, [], replications=3)
+    frame = design.frame()
+    assert (frame["seed"].tolist(), frame["scenario"].unique().tolist()) == ([1, 2, 3], [BASE.name])
+    assert [one.digest() for one in design.scenarios] == [BASE.digest()]
+
+
 def test_otherwise_every_run_has_its_own_seed() -> None:
     frame = Design.full_factorial(BASE, FACTORS, replications=3, common=False).frame()
     assert sorted(frame["seed"]) == list(range(1, 25))
@@ -314,7 +321,7 @@ def message(build: Callable[[], object]) -> str:
             lambda: Design.full_factorial(BASE, [TCP, Factor.over("switch.buffer", ["0 cells", "99 cells"])]).frame(),
             "switch.buffer: 0 cells; needs at least one full packet (12 cells at MSS 512)",
         ),
-        (lambda: Design.full_factorial(BASE, []), "factors: none; needs at least one"),
+        (lambda: Design.two_level(BASE, []), "factors: none; needs at least one"),
         (lambda: Design(BASE, (TCP,), ()), "points: none; needs at least one"),
         (lambda: Design.full_factorial(BASE, [TCP], replications=0), "replications: 0; needs at least 1"),
         (

@@ -106,8 +106,11 @@ class Design:
         common: bool = True,
         measures: Iterable[Specification] = (),
     ) -> Self:
-        """Returns all combinations of levels, the last factor varying fastest; with one factor, a sweep."""
-        factors = _checked(factors)
+        """Returns all combinations of levels, the last factor varying fastest; with one factor, a sweep.
+
+        Without factors, the design has a single point, named after the scenario, which only the seeds vary.
+        """
+        factors = _checked(factors, otherwise=(Factor("scenario", {base.name: {}}),))
         _check_size(math.prod(len(factor.levels) for factor in factors), replications)
         points = tuple(product(*(factor.levels for factor in factors)))
         return cls(base, factors, points, replications, first_seed, common, measures=tuple(measures))
@@ -302,12 +305,12 @@ class Design:
                 )
 
 
-def _checked(factors: Iterable[Factor]) -> tuple[Factor, ...]:
-    """Returns factors whose names differ; raises ScenarioError for anything else."""
+def _checked(factors: Iterable[Factor], *, otherwise: tuple[Factor, ...] = ()) -> tuple[Factor, ...]:
+    """Returns factors whose names differ, or `otherwise` if there are none; raises ScenarioError for anything else."""
     needs = "factors, as in [Factor.over('switch.buffer', ['0.5 BDP', '1 BDP'])]"
     if isinstance(factors, Mapping | str) or not isinstance(factors, Iterable):
         check_kind("factors", factors, (), needs)
-    found = tuple(factors)
+    found = tuple(factors) or otherwise
     if not found:
         raise ScenarioError("factors: none; needs at least one")
     for factor in found:

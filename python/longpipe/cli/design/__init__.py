@@ -15,15 +15,15 @@ from longpipe.files import check_file, write_text
 def design(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one.")],
     factors: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--factor",
             metavar="[NAME:]FIELD=LEVEL,...",
             help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'; a table with a name: "
-            "'pep:network.pep=none,split={buffer=\"4 MB\"}'. Repeat for more.",
+            "'pep:network.pep=none,split={buffer=\"4 MB\"}'. Repeat for more; without it, only the seeds vary.",
             autocompletion=field_and_level,
         ),
-    ],
+    ] = None,
     changes: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="Number of runs per point.")] = 1,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; each further one adds 1.")] = 1,
@@ -88,7 +88,7 @@ def design(
         check_file("--csv", csv)
     planned = plan(
         file,
-        factors,
+        factors or [],
         changes=changes or (),
         one_at_a_time=one_at_a_time,
         generators=generators,
