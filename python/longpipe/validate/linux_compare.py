@@ -1,8 +1,9 @@
 """Runs the same path in longpipe and in Linux 6.1, and compares goodput, RTTs, losses and windows.
 
 Linux's bottleneck counts 14 bytes of Ethernet headers, which longpipe's packets lack: longpipe's rate is lower in
-proportion. A token bucket releases a packet when longpipe starts to send it, so longpipe's path is shorter by one
-packet's transmission time, and its buffer holds one packet more (`linux_disciplines`).
+proportion. The bottleneck is a token bucket in front of a fast device. Where longpipe has a serial line instead
+(`linux_disciplines`), the bucket releases a packet when longpipe starts to send it, so longpipe's path is shorter by
+one packet's transmission time, and its buffer holds one packet more.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from longpipe.scenario.profiles import PROFILES
 from longpipe.units import RATE, TIME
 from longpipe.validate import linux_ticks as ticks
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
-from longpipe.validate.linux_disciplines import GUEST_HZ, TICK_PS, switch_of
+from longpipe.validate.linux_disciplines import GUEST_HZ, TICK_PS, switch_of, token_bucket
 from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S, WRITE_S
 from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 
@@ -36,13 +37,17 @@ FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
 # Rate [bit/s] of the device behind a shaping discipline, at which a packet takes about a microsecond.
 DEVICE_BPS: Final = 10**10
+# Rate [bit/s] of the device behind a token bucket. It exceeds the rate of the sender's link, because Linux dequeues the
+# first packet of a burst before it enqueues the second one.
+BEHIND_BUCKET_BPS: Final = 10**13
+BEFORE_BUCKET_BPS: Final = BEHIND_BUCKET_BPS // 10
 # Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke", "cake")
 _COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
-# RTT samples of the guest are up to 3 us longer than the path's RTT, because the guest's clock advances at each
-# reading. A controller that rounds up to ticks, such as Westwood, measures one tick more if the RTT is a multiple of 10
-# ms.
-LONGER_PS: Final = 1_000_000
+# The time from a segment to the one that its ACK releases exceeds the path's RTT by 2.9 us in the guest, because the
+# guest's clock advances at each reading (measured with RTTs of 277 and 460 ms). A controller that rounds up to ticks,
+# such as Westwood, measures one tick more if the RTT is a multiple of 10 ms.
+LONGER_PS: Final = 3_000_000
 # Half of the guest's largest receive buffer [bytes], and the resulting window scale (tcp_select_initial_window).
 WINDOW_BYTES: Final = 32 << 20
 WINDOW_SCALE: Final = 11
@@ -83,9 +88,18 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
     if lacks is not None:
         raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
     wire = packet_bytes(MSS, timestamps=True)
-    rate = DEVICE_BPS if case.shapes_itself else int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
+    discipline, rate_bps = case.guest["discipline"], RATE.parse(case.rate)
+    bucket = None if case.rates or case.shape else token_bucket(discipline, rate_bps)
+    switch, conditioners = (bucket[0], [bucket[1]]) if bucket else (switch_of(discipline, rate_bps), [])
+    if bucket:
+        rate = BEFORE_BUCKET_BPS // SPEED_UP
+    else:
+        rate = DEVICE_BPS if case.shapes_itself else int(Fraction(rate_bps * wire, PACKET_BYTES))
     round_trip_ps = TIME.parse(case.round_trip)
     links = bottleneck(rate, wire, wire - MSS, round_trip_ps)
+    if bucket:
+        delay_ps = max(0, round_trip_ps // 2 - transmission_ps(wire, BEHIND_BUCKET_BPS))
+        links |= {"trunk_rate": f"{BEHIND_BUCKET_BPS} bit/s", "trunk_delay": f"{delay_ps} ps"}
     tick_ps = round(1e12 * (ticks.after([case]) if tick_s is None else tick_s))
     loss: object = "none"
     if case.lose:
@@ -106,7 +120,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
             "return_delay": f"{TIME.parse(links['return_delay']) + LONGER_PS} ps",
             "trunk_loss": loss,
         },
-        "switch": switch_of(case.guest["discipline"], RATE.parse(case.rate)),
+        "switch": switch,
         "tcp": {
             **TCP,
             "initial_rtt": case.round_trip,
@@ -117,8 +131,9 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
     }
     if case.jitter is not None:
         mean, half = case.jitter
-        jitter = {"kind": "jitter", "delay": mean, "jitter": half, "order": "fifo"}
-        fields["network"] |= {"conditioners": [jitter]}
+        conditioners.append({"kind": "jitter", "delay": mean, "jitter": half, "order": "fifo"})
+    if conditioners:
+        fields["network"] |= {"conditioners": conditioners}
     if case.rates or case.round_trips:
         back_ps = TIME.parse(fields["network"]["return_delay"]) - round_trip_ps // 2
         fields["network"] |= {"path": _path(case, wire), "return_path": _return_path(case, back_ps)}

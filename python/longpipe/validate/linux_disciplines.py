@@ -2,16 +2,18 @@
 
 1. Linux counts 14 bytes of Ethernet headers in each packet, which longpipe's packets lack, so byte counts are lower in
    proportion.
-2. Token bucket and limit: the bucket releases a packet at the time at which longpipe begins to send it. From that time
+2. Token bucket: over a constant rate, tail drop has the guest's bucket in longpipe, too (`token_bucket`). Rules 3 and 4
+   are about all other ports, whose bucket longpipe replaces by a serial line.
+3. Serial line and limit: the bucket releases a packet at the time at which longpipe begins to send it. From that time
    on, the packet is no longer in Linux's queue (`sch->q.qlen`, `qstats.backlog`), while longpipe counts it until its
    last bit has left. So longpipe's buffer is larger than tc's `limit` by one packet, for any discipline with a limit.
-3. Token bucket and delay: `tbf_dequeue` peeks at the next packet when it has released one. Disciplines that measure the
+4. Serial line and delay: `tbf_dequeue` peeks at the next packet when it has released one. Disciplines that measure the
    delay when a packet is dequeued (`qdisc_peek_dequeued`) thus measure one packet's transmission time less than
    longpipe, so longpipe's target delays are longer by this time. `fq` has already taken the packet off its flow's
    queue, so `flow_limit` is also larger by one packet.
-4. RED averages the waiting queue in both simulators (`red_peek` leaves the packet in the queue), so its thresholds are
+5. RED averages the waiting queue in both simulators (`red_peek` leaves the packet in the queue), so its thresholds are
    equal.
-5. PIE's interval is a number of ticks of the guest's clock, plus one: no timer of the kernel expires early, so a timer
+6. PIE's interval is a number of ticks of the guest's clock, plus one: no timer of the kernel expires early, so a timer
    of n ticks that is set at a tick expires n + 1 ticks later (kernel/time/timer.c, calc_index).
 """
 
@@ -20,6 +22,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from longpipe.units import RATE, SIZE, TIME
+from longpipe.validate.linux_guest.path import burst_bytes
 
 # Length of a full segment with headers and timestamps, first without and then with Ethernet's header [bytes].
 WIRE_BYTES: Final = 1500
@@ -67,6 +70,23 @@ def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
         return found
     except (KeyError, ValueError):
         return None
+
+
+def token_bucket(discipline: str, rate_bps: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Returns the switch and the conditioner of a tail-drop queue behind the guest's token bucket.
+
+    The packet that waits for tokens counts in both queues. None if the discipline is not tail drop.
+    """
+    name, *words = discipline.split()
+    settings = _settings(words)
+    if name != "pfifo" or settings is None:
+        return None
+    bucket = {
+        "kind": "tbf",
+        "rate": RATE.canonical(f"{rate_bps * WIRE_BYTES // ETHERNET_BYTES} bit/s"),
+        "burst": _size(burst_bytes(rate_bps) * WIRE_BYTES // ETHERNET_BYTES),
+    }
+    return {"buffer": f"{int(settings['limit'])} packets"}, bucket
 
 
 def _make_time(policy: dict[str, Any], packet_ps: int) -> None:

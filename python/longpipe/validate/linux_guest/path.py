@@ -137,9 +137,14 @@ def set_delay(case: dict[str, Any], delay_s: float, verb: str = "change") -> Non
     _batch("d", "tc", [f"qdisc {verb} dev d0 root {delay}", f"qdisc {verb} dev d1 root {delay}{loss}"])
 
 
+def burst_bytes(rate: int) -> int:
+    """Returns the depth [byte] of the token bucket for a rate [bit/s]."""
+    return max(BURST_BYTES, int(rate * BURST_S / 8))
+
+
 def _bucket(rate: int) -> str:
     """Returns the token bucket for a rate [bit/s]."""
-    return f"tbf rate {rate}bit burst {max(BURST_BYTES, int(rate * BURST_S / 8))} limit {UNLIMITED}"
+    return f"tbf rate {rate}bit burst {burst_bytes(rate)} limit {UNLIMITED}"
 
 
 def set_rate(rate: int) -> None:
