@@ -51,7 +51,8 @@ struct FullPipe {
 #[derive(Clone, Copy, Debug, Default)]
 struct MinRttState {
     rtt: Option<Span>,
-    since: Time,
+    /// Time of the RTT sample, or of the first transmission until there is a lower one; None before it.
+    since: Option<Time>,
     /// Age that the RTT sample already had at `since`, if it comes from the handshake.
     aged: Span,
     /// Time at which ProbeRTT ends, and whether a round has passed since it began.
@@ -179,7 +180,7 @@ impl Control for Bbr {
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
-        (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), Time::ZERO);
+        self.min_rtt.rtt = Some(rtt);
         self.set_rate(HIGH_GAIN, Some(rtt), flight);
         CwndUpdate {
             pacing: self.pacing(None, flight),
@@ -188,6 +189,7 @@ impl Control for Bbr {
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.min_rtt.since.get_or_insert(sent.now);
         if sent.in_flight > sent.end - sent.sequence || !sent.app_limited {
             return None;
         }

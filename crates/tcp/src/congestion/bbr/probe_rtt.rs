@@ -5,10 +5,11 @@ use super::*;
 impl Bbr {
     /// Updates the minimum RTT of the last ten seconds, and enters or leaves ProbeRTT (bbr_update_min_rtt).
     pub(super) fn update_min_rtt(&mut self, ack: &Ack, flight: &Flight) {
-        let old = ack.now.since(self.min_rtt.since) + self.min_rtt.aged > MIN_RTT_WINDOW;
+        let age = self.min_rtt.since.map_or(Span(0), |since| ack.now.since(since));
+        let old = age + self.min_rtt.aged > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.rtt {
             if old || self.min_rtt.rtt.is_none_or(|min_rtt| rtt < min_rtt) {
-                (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), ack.now);
+                (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), Some(ack.now));
                 self.min_rtt.aged = Span(0);
             }
         }
@@ -42,7 +43,7 @@ impl Bbr {
         if self.min_rtt.until.is_none_or(|until| now <= until) {
             return;
         }
-        (self.min_rtt.since, self.min_rtt.aged) = (now, Span(0));
+        (self.min_rtt.since, self.min_rtt.aged) = (Some(now), Span(0));
         (self.min_rtt.until, self.min_rtt.ended) = (None, true);
         if self.pipe.full {
             self.probe_bandwidth(now);

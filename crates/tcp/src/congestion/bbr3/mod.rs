@@ -104,6 +104,7 @@ impl Control for Bbr3 {
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.min_rtt.on_sent(sent.now);
         if sent.in_flight > sent.end - sent.sequence || !sent.app_limited {
             return None;
         }

@@ -257,6 +257,8 @@ pub(super) struct ProbeRttState {
     pub(super) recent: Option<Span>,
     pub(super) recent_since: Time,
     pub(super) expired: bool,
+    /// Whether the first segment has been sent.
+    started: bool,
     /// Time at which ProbeRTT ends, and whether a round has passed since it began.
     pub(super) until: Option<Time>,
     pub(super) round_over: bool,
@@ -269,6 +271,15 @@ impl ProbeRttState {
     /// Records an RTT that is known before the first segment.
     pub(super) fn begin(&mut self, rtt: Span) {
         self.rtt = Some(rtt);
+    }
+
+    /// Starts both filters at the first transmission, where the draft's `OnInit` sets min_rtt_stamp and
+    /// probe_rtt_min_stamp.
+    pub(super) fn on_sent(&mut self, now: Time) {
+        if !self.started {
+            self.started = true;
+            (self.since, self.recent_since) = (now, now);
+        }
     }
 
     /// Returns whether data were sent in ProbeRTT, given the `delivered` bytes at their transmission.
