@@ -128,6 +128,28 @@ enum Trigger {
 }
 
 impl Reduction {
+    /// Returns the episode that starts with this reduction, if a loss led to it.
+    fn episode(&self) -> Option<Episode> {
+        match self.trigger {
+            Trigger::Loss(Some(Loss { cause, .. })) => Some(Episode { cause, end: self.max }),
+            Trigger::Mark | Trigger::Loss(None) => None,
+        }
+    }
+
+    /// Returns the cause of the reduction, given the latest episode before it. If no loss is known and the data of that
+    /// episode are not all acknowledged, the cause is that of the episode: go-back-N after a timeout retransmits
+    /// segments that have arrived, and their duplicate ACKs may look like another loss (RFC 2582 section 5).
+    fn cause(&self, earlier: Option<Episode>) -> LossCause {
+        match self.trigger {
+            Trigger::Mark => LossCause::MARK,
+            Trigger::Loss(Some(Loss { cause, .. })) => cause,
+            Trigger::Loss(None) => {
+                let earlier = earlier.filter(|earlier| self.una <= earlier.end);
+                earlier.map_or(LossCause::NONE, |earlier| earlier.cause)
+            }
+        }
+    }
+
     /// Updates the trigger with a loss that is reported after the reduction.
     fn on_late_loss(&mut self, late: Loss) {
         let Trigger::Loss(first) = &mut self.trigger else {
@@ -151,27 +173,6 @@ struct Episode {
     cause: LossCause,
     /// SND.MAX at the time of the reduction.
     end: u64,
-}
-
-impl Episode {
-    /// Returns the cause of a reduction, given the episode before it, and updates the episode. If no loss is known and
-    /// the data of an earlier episode are not all acknowledged, the cause is that of the episode: go-back-N after a
-    /// timeout retransmits segments that have arrived, and their duplicate ACKs may look like another loss (RFC 2582
-    /// section 5).
-    fn cause(episode: &mut Option<Episode>, reduction: &Reduction) -> LossCause {
-        match reduction.trigger {
-            Trigger::Mark => LossCause::MARK,
-            Trigger::Loss(Some(Loss { cause, .. })) => {
-                let end = reduction.max;
-                *episode = Some(Episode { cause, end });
-                cause
-            }
-            Trigger::Loss(None) => {
-                let earlier = episode.filter(|earlier| reduction.una <= earlier.end);
-                earlier.map_or(LossCause::NONE, |earlier| earlier.cause)
-            }
-        }
-    }
 }
 
 /// The reductions of one sender.
@@ -224,8 +225,7 @@ impl Reductions {
         if self.recent.len() == RECENT {
             self.settle_first();
         }
-        self.recent.make_room();
-        self.recent.push_back(Reduction {
+        let reduction = Reduction {
             since: now,
             una: flight.una,
             max: flight.max,
@@ -234,13 +234,18 @@ impl Reductions {
             bytes: before - window,
             lasted: Span(0),
             integral: 0.0,
-        });
+        };
+        let cause = reduction.cause(self.latest_episode());
+        self.recent.make_room();
+        self.recent.push_back(reduction);
         self.in_effect = true;
-        let (mut episode, mut cause) = (self.episode, LossCause::NONE);
-        for reduction in &self.recent {
-            cause = Episode::cause(&mut episode, reduction);
-        }
         cause
+    }
+
+    /// Returns the latest loss that led to a reduction.
+    fn latest_episode(&self) -> Option<Episode> {
+        let recent = self.recent.iter().rev().find_map(Reduction::episode);
+        recent.or(self.episode)
     }
 
     /// Records that the latest reduction was undone.
@@ -257,7 +262,8 @@ impl Reductions {
             if self.in_effect && number + 1 == self.recent.len() {
                 reduction.end(now, window);
             }
-            totals.add(Episode::cause(&mut episode, &reduction), &reduction);
+            totals.add(reduction.cause(episode), &reduction);
+            episode = reduction.episode().or(episode);
         }
         totals
     }
@@ -289,8 +295,8 @@ impl Reductions {
     /// Adds the earliest of the recent reductions to the totals.
     fn settle_first(&mut self) {
         if let Some(reduction) = self.recent.pop_front() {
-            let cause = Episode::cause(&mut self.episode, &reduction);
-            self.totals.add(cause, &reduction);
+            self.totals.add(reduction.cause(self.episode), &reduction);
+            self.episode = reduction.episode().or(self.episode);
         }
     }
 }

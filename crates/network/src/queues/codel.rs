@@ -257,16 +257,14 @@ impl Control {
     pub fn all_drop_none_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);
         let earliest = now + law.interval;
-        let mut first = u64::MAX;
-        for control in controls {
-            let at = match control.first_above {
-                None => earliest,
-                Some(first_above) if control.dropping && law.is_past(now, first_above) => control.next.min(earliest),
-                // A dropping state ends at the next packet.
-                Some(first_above) => first_above,
-            };
-            first = first.min(at);
-        }
+        let next_drop = |control: &Control| match control.first_above {
+            None => earliest,
+            Some(first_above) if control.dropping && law.is_past(now, first_above) => control.next.min(earliest),
+            // A dropping state ends at the next packet.
+            Some(first_above) => first_above,
+        };
+        // Internal iteration, because a loop over chained rings takes three times as many instructions.
+        let first = controls.fold(u64::MAX, |first, control| first.min(next_drop(control)));
         begin_of_tick(law.arithmetic, first)
     }
 
