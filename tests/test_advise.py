@@ -509,7 +509,7 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
     assert template.limits[0] == "datagrams:call*.p95 < 360 ms"
     # The command that states the question of the file is complete on the terminal and in the file.
     asked = f"{template.options}\n"
-    assert "--minimise web.p95 --subject-to 'datagrams:call*.p95 < 360 ms' --subject-to" in asked
+    assert "--minimise web.p95 --zone '5 %' --subject-to 'datagrams:call*.p95 < 360 ms' --subject-to" in asked
     assert done.stdout.endswith(f"longpipe advise g.toml {asked}")
     assert f"longpipe advise THIS_FILE {asked}" in (tmp_path / "g.toml").read_text()
 

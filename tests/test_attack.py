@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from longpipe.advise.budget import Budget
 from longpipe.advise.ranges import Range
 from longpipe.attack.attack import Attack
 from longpipe.attack.defect import MOST_EXCESS, Defect, score
-from longpipe.attack.search import evolve, reductions
+from longpipe.attack.search import evolve, reductions, roundings
 from longpipe.attack.target import Target
 from longpipe.attack.trials import Trials
 from longpipe.attack.varied import UNCHANGED, Setting, Varied, changes, setting
@@ -88,7 +89,7 @@ def test_a_field_changes_by_a_range_by_levels_or_by_ranges_in_a_table() -> None:
     assert rate.numbers([UNCHANGED - 0.01]) is None
     assert rate.changes(rate.numbers([UNCHANGED]) or ()) == {"network.trunk_rate": "2 Mbit/s"}
     assert rate.changes(rate.numbers([(1 + UNCHANGED) / 2]) or ()) == {"network.trunk_rate": "10 Mbit/s"}
-    assert [levels.changes(levels.numbers([place]) or ()) for place in (0.3, 1.0)] == [
+    assert [levels.changes(levels.numbers([place]) or ()) for place in (0.6, 1.0)] == [
         {"switch.policy": "pie"},
         {"switch.policy": "codel"},
     ]
@@ -99,8 +100,8 @@ def test_a_field_changes_by_a_range_by_levels_or_by_ranges_in_a_table() -> None:
     assert rate.rounded((17.3,), 1) == (20.0,)
     assert rate.rounded((49.0,), 1) == (50.0,)
     assert Varied("f", Range(2, 4.6, "s", whole=False)).rounded((4.55,), 1) == (4.55,)
-    whole = setting([rate, levels, jitter], [1.0, 0.0, 0.5, 0.0])
-    assert whole == {"network.trunk_rate": (50.0,), "network.conditioners": pytest.approx((35.0, 20.0))}
+    whole = setting([rate, levels, jitter], [1.0, 0.0, 0.75, 0.0])
+    assert whole == {"network.trunk_rate": (50.0,), "network.conditioners": pytest.approx((40.0, 20.0))}
     assert list(changes([rate, levels, jitter], whole)) == ["network.trunk_rate", "network.conditioners"]
 
 
@@ -185,10 +186,10 @@ def test_a_reduction_keeps_the_fields_without_which_the_defect_vanishes() -> Non
         tested.append(of)
         return of.get("b", (0.0,))[0] > 0.83 and len(of) > 0
 
-    *_, last = reductions(FIELDS, {"a": (12.3,), "b": (0.8512345,)}, stands)
-    assert last == {"b": (0.9,)}
-    assert {"b": (0.8512345,)} in tested
-    assert list(reductions(FIELDS, {"b": (0.9,)}, bool)) == []
+    [last] = reductions({"a": (12.3,), "b": (0.8512345,)}, stands)
+    assert last == {"b": (0.8512345,)}
+    assert list(roundings(FIELDS, last, stands)) == [{"b": (0.9,)}]
+    assert list(reductions({"b": (0.9,)}, bool)) == []
 
 
 def test_the_search_finds_a_planted_weakness_and_nothing_else_remains() -> None:
@@ -321,6 +322,29 @@ def test_a_candidate_needs_the_defect_with_nine_of_ten_seeds_of_which_five_rejec
     hunt.trials = chance = _Chance(shown)
     assert hunt._stands({}) == (shown >= 9)
     assert chance.seeds == list(range(2, 2 + tested))
+
+
+class _Planted(Trials):
+    """Trials in which a defect occurs if `a` exceeds 60, or if `a` exceeds 10 and `b` exceeds .5."""
+
+    def __init__(self) -> None:
+        pass
+
+    def values(self, settings: list[Setting], seeds: range, *, limited: bool = True) -> list[NDArray[np.float64]]:  # type: ignore[override]
+        found = []
+        for one in settings:
+            [a], [b] = one.get("a", (1.0,)), one.get("b", (0.0,))
+            found.append(np.array([[(0.1 if a > (10 if b > 0.5 else 60) else 0.9, 0.5)] for _ in seeds]))
+        return found
+
+
+def test_a_field_is_left_out_if_other_values_of_the_remaining_ones_show_the_defect() -> None:
+    hunt = Attack(replace(target(defects=("efficiency < 50 %",)), varied=FIELDS), Runner(Store(), THREADS[1]))
+    hunt.trials, hunt.setting, hunt.found = _Planted(), {"a": (12.3,), "b": (0.8512345,)}, True
+    hunt._reduce()
+    assert hunt.reduced
+    assert list(hunt.setting) == ["a"]
+    assert hunt.setting["a"][0] > 60
 
 
 def test_a_file_has_only_what_was_written_or_changed() -> None:

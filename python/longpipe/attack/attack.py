@@ -10,7 +10,7 @@ import numpy as np
 
 from longpipe.advise.budget import Budget, SpentError
 from longpipe.attack.defect import score
-from longpipe.attack.search import evolve, reductions
+from longpipe.attack.search import FEWER_FIELDS_GENERATIONS, evolve, reductions, roundings
 from longpipe.attack.target import MISSES
 from longpipe.attack.trials import Trials
 from longpipe.study.progress import Progress, ignore
@@ -67,10 +67,8 @@ class Attack:
         self.target.check()
         try:
             self._search()
-            if self.setting is not None and self.found:
-                for simpler in reductions(self.target.varied, self.setting, self._stands):
-                    self.setting = simpler
-                self.reduced = True
+            if self.found:
+                self._reduce()
         except SpentError:
             self.spent = True
         if self.setting is not None:
@@ -91,6 +89,30 @@ class Attack:
             self.found = True
             self.runs_to_find = self.trials.runs
 
+    def _reduce(self) -> None:
+        """Simplifies the setting with the defect, and sets `reduced` unless the budget ends before that."""
+        simpler = True
+        while simpler:
+            for setting in reductions(self.setting or {}, self._stands):
+                self.setting = setting
+            simpler = self._found_with_fewer_fields()
+        for setting in roundings(self.target.varied, self.setting or {}, self._stands):
+            self.setting = setting
+        self.reduced = True
+
+    def _found_with_fewer_fields(self) -> bool:
+        """Searches for the defect with all but one of the changed fields, whose other values may also show it."""
+        changed = dict(self.setting or {})
+        for name in changed:
+            others = [one for one in self.target.varied if one.field in changed and one.field != name]
+            if not others:
+                continue
+            try:
+                evolve(others, self._scores, self.target.first_seed, FEWER_FIELDS_GENERATIONS)
+            except _FoundError:
+                return True
+        return False
+
     def _scores(self, settings: list[Setting]) -> list[float]:
         """Returns the score of each setting; raises _FoundError if one also shows the defect with other seeds."""
         self.candidates += len(settings)
@@ -99,7 +121,7 @@ class Attack:
             for values in self.trials.values(settings, self.target.search_seeds)
         ]
         order = sorted(range(len(settings)), key=lambda i: -scores[i])
-        if scores[order[0]] > self.nearest:
+        if not self.found and scores[order[0]] > self.nearest:
             self.setting, self.nearest = settings[order[0]], scores[order[0]]
         for place in order[:CONFIRMED]:
             if scores[place] >= 0 and self._stands(settings[place]):

@@ -20,14 +20,21 @@ MEMBERS_PER_COORDINATE: Final = 2
 # Number of generations after which the search restarts at other places, because a population that has gathered around a
 # local optimum rarely leaves it.
 GENERATIONS: Final = 10
+# Number of generations of a search with fewer fields than a known candidate changes; see `Attack`.
+FEWER_FIELDS_GENERATIONS: Final = 2
 # Numbers of significant digits to which numbers of the answer are rounded if they keep the defect.
 DIGITS: Final = (1, 2)
 
 
-def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[float]], seed: int) -> None:
+def evolve(
+    varied: Sequence[Varied],
+    scores: Callable[[list[Setting]], list[float]],
+    seed: int,
+    generations: int = GENERATIONS,
+) -> None:
     """Calls `scores` with one population of settings after another, which evolve towards larger scores.
 
-    The search ends when a population has converged or after GENERATIONS; an exception of `scores` ends it earlier.
+    The search ends when a population has converged or after `generations`; an exception of `scores` ends it earlier.
     Equal arguments and scores give equal populations.
     """
     # Imported here because SciPy's optimizers take a third of a second to load.
@@ -47,7 +54,7 @@ def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[floa
         losses,  # type: ignore[arg-type]
         Bounds(np.zeros(size), np.ones(size)),
         init=qmc.LatinHypercube(size, seed=rng).random(members),
-        maxiter=GENERATIONS,
+        maxiter=generations,
         mutation=(0.4, 0.9),
         recombination=0.8,
         tol=1e-6,
@@ -58,11 +65,10 @@ def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[floa
     )
 
 
-def reductions(varied: Sequence[Varied], start: Setting, has_defect: Callable[[Setting], bool]) -> Iterator[Setting]:
+def reductions(start: Setting, has_defect: Callable[[Setting], bool]) -> Iterator[Setting]:
     """Yields increasingly simple settings that still have the defect.
 
-    Fields return to their values in the base scenario one at a time, until no single field can return. Numbers of the
-    others are then rounded to one or two significant digits.
+    Fields return to their values in the base scenario one at a time, until no single field can return.
     """
     now = start
     again = True
@@ -73,6 +79,11 @@ def reductions(varied: Sequence[Varied], start: Setting, has_defect: Callable[[S
             if has_defect(other):
                 now, again = other, True
                 yield now
+
+
+def roundings(varied: Sequence[Varied], start: Setting, has_defect: Callable[[Setting], bool]) -> Iterator[Setting]:
+    """Yields settings that still have the defect, with numbers rounded to one or two significant digits."""
+    now = start
     for one in varied:
         for digits in DIGITS:
             if one.field in now:

@@ -87,7 +87,7 @@ def advise(
         typer.Option(
             metavar="VALUE",
             help="Largest difference of the objective that does not matter (indifference zone). \\[default: 0.01 for a "
-            "share, otherwise 2 % of the best]",
+            "share, 5 % of the best page time with --gateway, otherwise 2 % of the best]",
             show_default=False,
         ),
     ] = None,
@@ -265,6 +265,7 @@ def _question(
     objective = maximise or minimise
     if template is not None:
         base = Scenario.from_toml(template.scenario, dict(change(text) for text in changes)).with_(name=template.name)
+        zone = zone or (template.zone if objective is None else None)
         objective = objective or template.objective
         limits = list(template.limits) if limits is None else limits
         choices = choices or list(template.choices)
