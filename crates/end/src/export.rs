@@ -138,6 +138,7 @@ unsafe extern "C" fn create<S: Stacks>(
         seed: of.seed,
         start_ps: of.start_ps,
         most_bytes: of.most_bytes,
+        paths: of.paths as u8,
         settings: &settings,
     };
     let created = catch_panic(|| S::create(&text(stack), &setup));
@@ -179,9 +180,16 @@ unsafe extern "C" fn due(end: *mut c_void) -> u64 {
 struct Host(table::Outbox);
 
 impl Outbox for Host {
-    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+    fn send_on(&mut self, path: u8, payload: &[u8], ecn: Ecn) {
         // SAFETY: the interface requires `send` and `host` to be valid during the call.
-        unsafe { (self.0.send)(self.0.host, payload.as_ptr(), payload.len() as u32, ecn as u32) }
+        unsafe {
+            (self.0.send)(
+                self.0.host,
+                payload.as_ptr(),
+                payload.len() as u32,
+                table::label(path, ecn),
+            )
+        }
     }
 }
 
@@ -197,13 +205,14 @@ unsafe extern "C" fn receive(
     now: u64,
     payload: *const u8,
     bytes: u32,
-    ecn: u32,
+    label: u32,
     problem: *mut c_char,
 ) -> u32 {
     // SAFETY: the interface allows only one call at a time for each end, and requires a payload that is valid during
     // the call.
     let (end, payload) = unsafe { (end_of(end), std::slice::from_raw_parts(payload, bytes as usize)) };
-    status_of(catch_panic(|| end.receive(now, payload, Ecn::from_bits(ecn))), problem)
+    let (path, ecn) = table::path_and_ecn(label);
+    status_of(catch_panic(|| end.receive_on(now, path, payload, ecn)), problem)
 }
 
 unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {

@@ -63,7 +63,9 @@ pub struct Setup<'a> {
     pub start_ps: u64,
     /// Maximum UDP payload that the path carries [byte].
     pub most_bytes: u32,
-    /// Names and values of the settings in the scenario.
+    /// Number of paths between the two ends, at least 1. Paths are numbered from 0.
+    pub paths: u8,
+    /// Names and values of the settings in the scenario. Settings of path 1 begin with "path1.".
     pub settings: &'a [(String, String)],
 }
 
@@ -88,8 +90,13 @@ impl<'a> Setup<'a> {
 
 /// Receives the datagrams that an end sends.
 pub trait Outbox {
-    /// Sends a UDP datagram.
-    fn send(&mut self, payload: &[u8], ecn: Ecn);
+    /// Sends a UDP datagram on path 0.
+    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+        self.send_on(0, payload, ecn);
+    }
+
+    /// Sends a UDP datagram on a path, which is less than [`Setup::paths`].
+    fn send_on(&mut self, path: u8, payload: &[u8], ecn: Ecn);
 }
 
 /// A user's program that has run at an end of a flow.
@@ -139,6 +146,15 @@ pub trait End: Send {
     /// # Errors
     /// Returns an error if the stack has a defect, as `wake` does.
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String>;
+
+    /// Receives a UDP datagram that arrives on a path. Ends that use several paths replace this method; for others, the
+    /// path is always 0.
+    ///
+    /// # Errors
+    /// Returns an error if the stack has a defect, as `wake` does.
+    fn receive_on(&mut self, now: u64, _path: u8, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        self.receive(now, payload, ecn)
+    }
 
     /// Returns the state of the connection's sender, for traces.
     fn state(&mut self) -> State;
@@ -198,6 +214,6 @@ pub struct Report {
     pub handshake_ps: Option<u64>,
     /// Time of the connection's premature end, and the reason in one line.
     pub closed: Option<(u64, String)>,
-    /// Additional values; each name includes the unit.
+    /// Additional values; each name includes the unit. Names of values of path 1 begin with "path1.".
     pub values: Vec<(String, f64)>,
 }

@@ -2,6 +2,7 @@
 //!
 //! The object exports it as `longpipe_ends`. All calls for one end are made by one thread, one after another.
 
+use crate::Ecn;
 use std::ffi::{c_char, c_void};
 
 /// Version of the interface.
@@ -39,8 +40,21 @@ pub struct Setup {
     pub sends: u32,
     /// Maximum UDP payload that the path carries [byte].
     pub most_bytes: u32,
-    /// Must be zero.
-    pub reserved: u32,
+    /// Number of paths between the two ends.
+    pub paths: u32,
+}
+
+/// Position of the path's number in a datagram's label.
+const PATH_SHIFT: u32 = 8;
+
+/// Returns the label of a datagram: the two ECN bits, and the number of its path in bits 8 to 15.
+pub fn label(path: u8, ecn: Ecn) -> u32 {
+    u32::from(path) << PATH_SHIFT | ecn as u32
+}
+
+/// Returns the path and the ECN bits of a label.
+pub fn path_and_ecn(label: u32) -> (u8, Ecn) {
+    ((label >> PATH_SHIFT) as u8, Ecn::from_bits(label))
 }
 
 /// Callback for the datagrams that an end sends; valid only during the call.
@@ -49,8 +63,8 @@ pub struct Setup {
 pub struct Outbox {
     /// First argument of `send`.
     pub host: *mut c_void,
-    /// Sends a copy of a datagram. The arguments are its payload, the payload's length, and the two ECN bits.
-    pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32),
+    /// Sends a copy of a datagram. The arguments are its payload, the payload's length, and its [`label`].
+    pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, label: u32),
 }
 
 /// State of a sender; values that the stack does not report are `UNKNOWN`.
@@ -127,13 +141,13 @@ pub struct Table {
     pub due: unsafe extern "C" fn(end: *mut c_void) -> u64,
     /// Processes, at `now` [ps], expired timers, received datagrams and the application.
     pub wake: unsafe extern "C" fn(end: *mut c_void, now: u64, outbox: *const Outbox, problem: *mut c_char) -> u32,
-    /// Receives a datagram at `now` [ps]. The arguments are its payload, the payload's length, and the two ECN bits.
+    /// Receives a datagram at `now` [ps]. The arguments are its payload, the payload's length, and its [`label`].
     pub receive: unsafe extern "C" fn(
         end: *mut c_void,
         now: u64,
         payload: *const u8,
         bytes: u32,
-        ecn: u32,
+        label: u32,
         problem: *mut c_char,
     ) -> u32,
     /// Writes the state of the sender.

@@ -72,7 +72,7 @@ fn create(stack: &str, panics: &str) -> Result<*mut c_void, String> {
         count: 1,
         sends: 1,
         most_bytes: 1452,
-        reserved: 0,
+        paths: 2,
     };
     let (stack, mut end) = (CString::new(stack).expect("no zero"), std::ptr::null_mut());
     let mut problem = [0; LINE];

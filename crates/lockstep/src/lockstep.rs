@@ -5,7 +5,7 @@ use longpipe_events::{mix, Stream, Time};
 use longpipe_live::path::{Arrival, Path};
 use longpipe_live::store::Store;
 use longpipe_network::report::{InvariantError, Report};
-use longpipe_network::scenario::{StackConfig, TrafficConfig};
+use longpipe_network::scenario::{StackConfig, StackPathConfig, TrafficConfig};
 use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation};
 use std::collections::VecDeque;
 
@@ -35,11 +35,13 @@ impl From<InvariantError> for StackError {
     }
 }
 
-/// Results of the ends of a flow.
+/// Results of the ends of a flow, or of one further path of their connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowEnds {
     /// Flow index.
     pub flow: usize,
+    /// Index of the flow whose traffic is the stack.
+    pub connection: usize,
     /// Report of the sender.
     pub sender: EndReport,
     /// Report of the receiver.
@@ -54,7 +56,8 @@ pub type Create<'a> = dyn FnMut(usize, &StackConfig, &Setup<'_>) -> Result<Box<d
 /// One end of a flow.
 struct Side {
     end: Box<dyn End>,
-    flow: usize,
+    /// Flow of each path; the first one is the flow whose traffic is the stack.
+    flows: Vec<usize>,
     role: Role,
     /// Length [byte] of the headers that are added to the end's payloads, and maximum payload [byte] of the path.
     header_bytes: u32,
@@ -63,14 +66,15 @@ struct Side {
     shares_machine: bool,
     /// Whether a packet has arrived at the current time.
     has_packet: bool,
-    /// Payload received so far [byte].
-    received_bytes: u64,
+    /// Payload received so far on each path [byte].
+    received_bytes: Vec<u64>,
 }
 
 impl Side {
-    /// Returns the circuit on which the end sends its packets.
-    fn circuit(&self) -> u32 {
-        2 * self.flow as u32 + u32::from(self.role == Role::Receiver)
+    /// Returns the circuit on which the end sends its packets of a path.
+    fn circuit(&self, path: u8) -> Option<u32> {
+        let flow = *self.flows.get(usize::from(path))?;
+        Some(2 * flow as u32 + u32::from(self.role == Role::Receiver))
     }
 }
 
@@ -84,8 +88,8 @@ pub struct Lockstep<P: Probe = ()> {
     /// Names of each side's flow and stack, for messages.
     names: Vec<String>,
     payloads: Store,
-    /// ECN bits of the packets in `payloads`, beginning with packet number `first`.
-    codepoints: VecDeque<Ecn>,
+    /// Path and ECN bits of the packets in `payloads`, beginning with packet number `first`.
+    labels: VecDeque<(u8, Ecn)>,
     first: u64,
     sent: Sent,
     outcomes: Vec<Outcome>,
@@ -101,14 +105,14 @@ pub struct Lockstep<P: Probe = ()> {
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,
-    /// For each datagram, its end offset in `bytes`, and its ECN bits.
-    ends: Vec<(usize, Ecn)>,
+    /// For each datagram, its end offset in `bytes`, its path, and its ECN bits.
+    ends: Vec<(usize, u8, Ecn)>,
 }
 
 impl Outbox for Sent {
-    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+    fn send_on(&mut self, path: u8, payload: &[u8], ecn: Ecn) {
         self.bytes.extend_from_slice(payload);
-        self.ends.push((self.bytes.len(), ecn));
+        self.ends.push((self.bytes.len(), path, ecn));
     }
 }
 
@@ -126,6 +130,13 @@ impl<P: Probe> Lockstep<P> {
             let TrafficConfig::Stack(config) = &flow.traffic else {
                 continue;
             };
+            let further = further_paths(scenario, &flow.name);
+            let paths = u8::try_from(1 + further.len()).map_err(|_| {
+                let line = format!("traffic of flow {:?}: {} further paths", flow.name, further.len());
+                StackError::Scenario(format!("{line}; needs at most {}", u8::MAX - 1))
+            })?;
+            let settings = with_path_settings(config, &further);
+            let flows: Vec<usize> = std::iter::once(index).chain(further.iter().map(|of| of.0)).collect();
             for (number, role) in [Role::Sender, Role::Receiver].into_iter().enumerate() {
                 let largest_bytes = flow.tcp.largest_packets_bytes().0;
                 let setup = Setup {
@@ -133,20 +144,21 @@ impl<P: Probe> Lockstep<P> {
                     seed: random(seed, 2 * index as u64 + number as u64),
                     start_ps: starts[index].0,
                     most_bytes: largest_bytes.saturating_sub(HEADER_BYTES),
-                    settings: &config.settings,
+                    paths,
+                    settings: &settings,
                 };
                 let refused = |line: String| StackError::Scenario(format!("traffic of flow {:?}: {line}", flow.name));
                 let end = create(index, config, &setup).map_err(refused)?;
                 let header_bytes = end.header_bytes();
                 sides.push(Side {
-                    flow: index,
+                    flows: flows.clone(),
                     role,
                     header_bytes,
                     most_bytes: largest_bytes.saturating_sub(header_bytes),
                     shares_machine: end.shares_machine(),
                     end,
                     has_packet: false,
-                    received_bytes: 0,
+                    received_bytes: vec![0; flows.len()],
                 });
                 // The version may be a digest, whose first 12 digits are enough.
                 let version: String = config.version.chars().take(12).collect();
@@ -160,7 +172,7 @@ impl<P: Probe> Lockstep<P> {
             due,
             names,
             payloads: Store::default(),
-            codepoints: VecDeque::new(),
+            labels: VecDeque::new(),
             first: 0,
             sent: Sent::default(),
             outcomes: Vec::new(),
@@ -221,12 +233,12 @@ impl<P: Probe> Lockstep<P> {
                 unreachable!("the path decides once about each packet that entered");
             };
             if let Fate::Delivered { marked } = outcome.fate {
-                let sent = self.codepoints[(outcome.id - self.first) as usize];
+                let (path, sent) = self.labels[(outcome.id - self.first) as usize];
                 let ecn = if marked { Ecn::Ce } else { sent };
                 let side = &mut self.sides[kept.to];
                 side.has_packet = true;
-                side.received_bytes += kept.packet.len() as u64;
-                let received = side.end.receive(now.0, &kept.packet, ecn);
+                side.received_bytes[usize::from(path)] += kept.packet.len() as u64;
+                let received = side.end.receive_on(now.0, path, &kept.packet, ecn);
                 received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
             }
             self.payloads.give_back(kept);
@@ -244,8 +256,8 @@ impl<P: Probe> Lockstep<P> {
         let woken = side.end.wake(now.0, &mut self.sent);
         woken.map_err(|line| StackError::Defect(format!("{} {line}", self.names[index])))?;
         self.due[index] = side.end.due();
-        let (circuit, to, mut begin) = (side.circuit(), index ^ 1, 0);
-        for &(end, ecn) in &self.sent.ends {
+        let (to, mut begin) = (index ^ 1, 0);
+        for &(end, path, ecn) in &self.sent.ends {
             let payload = &self.sent.bytes[begin..end];
             begin = end;
             if payload.len() > side.most_bytes as usize {
@@ -256,8 +268,12 @@ impl<P: Probe> Lockstep<P> {
                 );
                 return Err(StackError::Defect(line));
             }
+            let Some(circuit) = side.circuit(path) else {
+                let (name, paths) = (&self.names[index], side.flows.len());
+                return Err(StackError::Defect(format!("{name} sent on path {path} of {paths}")));
+            };
             self.payloads.put(to, payload);
-            self.codepoints.push_back(ecn);
+            self.labels.push_back((path, ecn));
             self.path.enter(Arrival {
                 at: now,
                 circuit,
@@ -268,7 +284,7 @@ impl<P: Probe> Lockstep<P> {
             });
         }
         if self.watched && side.role == Role::Sender {
-            let (state, flow) = (side.end.state(), Flow::new(side.flow));
+            let (state, flow) = (side.end.state(), Flow::new(side.flows[0]));
             if let Some(line) = side.end.failure() {
                 return Err(StackError::Defect(format!("{} {line}", self.names[index])));
             }
@@ -291,10 +307,10 @@ impl<P: Probe> Lockstep<P> {
         }
     }
 
-    /// Discards the ECN bits of packets whose outcome is known already.
+    /// Discards the labels of packets whose outcome is known already.
     fn discard_decided(&mut self) {
         while self.first < self.payloads.first() {
-            self.codepoints.pop_front();
+            self.labels.pop_front();
             self.first += 1;
         }
     }
@@ -313,13 +329,13 @@ impl<P: Probe> Lockstep<P> {
         let mut report = self.path.report()?;
         let mut flows = Vec::with_capacity(self.sides.len() / 2);
         for (pair, names) in self.sides.chunks_exact_mut(2).zip(self.names.chunks_exact(2)) {
-            let [sender, receiver] = [0, 1].map(|number: usize| pair[number].end.report());
+            let [mut sender, mut receiver] = [0, 1].map(|number: usize| pair[number].end.report());
             for (side, name) in pair.iter_mut().zip(names) {
                 if let Some(line) = side.end.failure() {
                     return Err(StackError::Defect(format!("{name} {line}")));
                 }
             }
-            let (reported, most) = (receiver.delivered_bytes, pair[1].received_bytes);
+            let (reported, most) = (receiver.delivered_bytes, pair[1].received_bytes.iter().sum());
             if reported > most {
                 let line = format!(
                     "{} reports {reported} bytes of data; {most} bytes have arrived",
@@ -327,23 +343,42 @@ impl<P: Probe> Lockstep<P> {
                 );
                 return Err(StackError::Defect(line));
             }
-            let ends = FlowEnds {
-                flow: pair[0].flow,
+            let connection = pair[0].flows[0];
+            let further: Vec<FlowEnds> = (1..pair[0].flows.len())
+                .map(|path| FlowEnds {
+                    flow: pair[0].flows[path],
+                    connection,
+                    sender: take_path(&mut sender, path),
+                    receiver: take_path(&mut receiver, path),
+                    programs: [None, None],
+                })
+                .collect();
+            let first = FlowEnds {
+                flow: connection,
+                connection,
                 sender,
                 receiver,
                 programs: [0, 1].map(|number: usize| pair[number].end.program()),
             };
-            let row = &mut report.flows[ends.flow];
-            row.delivered_bytes = ends.receiver.delivered_bytes;
-            row.highest_sequence_bytes = ends.receiver.delivered_bytes;
-            row.completion = ends.receiver.completed_ps.map(Time);
-            row.sender.sent_segments = ends.sender.sent_packets;
-            row.sender.sent_bytes = ends.sender.sent_bytes;
-            row.sender.retransmitted_segments = ends.sender.lost_packets;
-            row.sender.retransmitted_bytes = ends.sender.lost_bytes;
-            row.sender.fast_retransmits = ends.sender.congestion_events;
-            flows.push(ends);
+            let has_paths = !further.is_empty();
+            for (mut ends, bytes) in std::iter::once(first).chain(further).zip(&pair[1].received_bytes) {
+                if has_paths {
+                    let received = ("received_bytes".to_owned(), *bytes as f64);
+                    ends.receiver.values.push(received);
+                }
+                let row = &mut report.flows[ends.flow];
+                row.delivered_bytes = ends.receiver.delivered_bytes;
+                row.highest_sequence_bytes = ends.receiver.delivered_bytes;
+                row.completion = ends.receiver.completed_ps.map(Time);
+                row.sender.sent_segments = ends.sender.sent_packets;
+                row.sender.sent_bytes = ends.sender.sent_bytes;
+                row.sender.retransmitted_segments = ends.sender.lost_packets;
+                row.sender.retransmitted_bytes = ends.sender.lost_bytes;
+                row.sender.fast_retransmits = ends.sender.congestion_events;
+                flows.push(ends);
+            }
         }
+        flows.sort_by_key(|ends| ends.flow);
         report.state_hash = mix(report.state_hash ^ mix(self.path.decisions()));
         Ok((report, flows))
     }
@@ -357,6 +392,52 @@ impl<P: Probe> Lockstep<P> {
     pub fn into_simulation(self) -> Simulation<P> {
         self.path.into_simulation()
     }
+}
+
+/// Returns the flows that are further paths of the connection of the flow with this name, with their configurations.
+fn further_paths<'a>(scenario: &'a Scenario, name: &str) -> Vec<(usize, &'a StackPathConfig)> {
+    let flows = scenario.flows.iter().enumerate();
+    flows
+        .filter_map(|(index, flow)| match &flow.traffic {
+            TrafficConfig::StackPath(path) if path.of == name => Some((index, path)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Returns the prefix of the names of settings and values of a path other than path 0.
+fn prefix(path: usize) -> String {
+    format!("path{path}.")
+}
+
+/// Returns the settings of a stack, followed by those of its further paths.
+fn with_path_settings(config: &StackConfig, further: &[(usize, &StackPathConfig)]) -> Vec<(String, String)> {
+    let of_paths = further.iter().enumerate().flat_map(|(number, (_, path))| {
+        let prefix = prefix(number + 1);
+        let settings = path.settings.iter();
+        settings.map(move |(name, value)| (format!("{prefix}{name}"), value.clone()))
+    });
+    config.settings.iter().cloned().chain(of_paths).collect()
+}
+
+/// Removes the values of a path from an end's report, and returns them as the report of the path.
+fn take_path(report: &mut EndReport, path: usize) -> EndReport {
+    let (prefix, mut own) = (prefix(path), EndReport::default());
+    report.values.retain(|(name, value)| {
+        let Some(name) = name.strip_prefix(&prefix) else {
+            return true;
+        };
+        match name {
+            "sent_packets" => own.sent_packets = *value as u64,
+            "sent_bytes" => own.sent_bytes = *value as u64,
+            "lost_packets" => own.lost_packets = *value as u64,
+            "lost_bytes" => own.lost_bytes = *value as u64,
+            "congestion_events" => own.congestion_events = *value as u64,
+            _ => own.values.push((name.to_owned(), *value)),
+        }
+        false
+    });
+    own
 }
 
 /// Returns the seed of an end.

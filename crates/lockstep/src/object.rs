@@ -75,7 +75,7 @@ impl Object {
             count: settings.len() as u32,
             sends: u32::from(setup.role == Role::Sender),
             most_bytes: setup.most_bytes,
-            reserved: 0,
+            paths: u32::from(setup.paths),
         };
         let (mut end, mut problem) = (std::ptr::null_mut(), [0; LINE]);
         // SAFETY: all pointers are valid during the call.
@@ -120,7 +120,7 @@ impl Drop for Loaded {
 unsafe impl Send for Loaded {}
 
 /// Passes a datagram from an object to the outbox `host`.
-unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32) {
+unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, label: u32) {
     // SAFETY: `wake` passes its outbox, and the object passes a payload that is valid during the call.
     let (outbox, payload) = unsafe {
         (
@@ -128,7 +128,8 @@ unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn
             std::slice::from_raw_parts(payload, bytes as usize),
         )
     };
-    outbox.send(payload, Ecn::from_bits(ecn));
+    let (path, ecn) = table::path_and_ecn(label);
+    outbox.send_on(path, payload, ecn);
 }
 
 /// Appends a value of a report to the list `host`.
@@ -161,11 +162,14 @@ impl End for Loaded {
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
-        let (bytes, mut problem) = (payload.len() as u32, [0; LINE]);
+        self.receive_on(now, 0, payload, ecn)
+    }
+
+    fn receive_on(&mut self, now: u64, path: u8, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        let (bytes, label, mut problem) = (payload.len() as u32, table::label(path, ecn), [0; LINE]);
         // SAFETY: the end exists, and all pointers are valid during the call.
-        let failed = unsafe {
-            (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, ecn as u32, problem.as_mut_ptr())
-        };
+        let failed =
+            unsafe { (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, label, problem.as_mut_ptr()) };
         check_call(failed, &problem)
     }
 

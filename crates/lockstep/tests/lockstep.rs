@@ -3,7 +3,7 @@
 
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use longpipe_lockstep::{Lockstep, StackError};
-use longpipe_network::scenario::{StackConfig, TrafficConfig};
+use longpipe_network::scenario::{StackConfig, StackPathConfig, TrafficConfig};
 use longpipe_network::Scenario;
 use std::sync::{Arc, Mutex};
 
@@ -186,6 +186,95 @@ fn dropped_packets_do_not_arrive_and_others_keep_their_payload() {
         }
     });
     assert_ne!(hash, other);
+}
+
+/// An end that sends a packet on path 1 at 5 ms, or that records the path of each packet that arrives.
+struct OnPath {
+    sends: bool,
+    paths: Arc<Mutex<Vec<u8>>>,
+}
+
+impl End for OnPath {
+    fn due(&mut self) -> u64 {
+        match std::mem::take(&mut self.sends) {
+            true => 5 * MS,
+            false => NEVER,
+        }
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        if now == 5 * MS {
+            outbox.send_on(1, &[7; 100], Ecn::NotEct);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, _: u64, _: &[u8], _: Ecn) -> Result<(), String> {
+        unreachable!("packets arrive with their path")
+    }
+
+    fn receive_on(&mut self, _: u64, path: u8, _: &[u8], _: Ecn) -> Result<(), String> {
+        self.paths.lock().expect("a list").push(path);
+        Ok(())
+    }
+
+    fn state(&mut self) -> State {
+        State::default()
+    }
+
+    fn report(&mut self) -> Report {
+        let values = [("path1.lost_packets", 3.0), ("path1.srtt_s", 0.5), ("srtt_s", 0.25)];
+        Report {
+            values: values.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            ..Report::default()
+        }
+    }
+}
+
+#[test]
+fn packets_of_a_further_path_take_the_route_of_its_flow() {
+    let mut scenario = scenario();
+    scenario.flows[1].traffic = TrafficConfig::StackPath(StackPathConfig {
+        of: scenario.flows[0].name.clone(),
+        settings: vec![("status".to_owned(), "backup".to_owned())],
+    });
+    let paths = Arc::new(Mutex::new(Vec::new()));
+    let mut create = |_: usize, _: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
+        assert_eq!((setup.paths, setup.setting("path1.status")), (2, Some("backup")));
+        Ok(Box::new(OnPath {
+            sends: setup.role == Role::Sender,
+            paths: Arc::clone(&paths),
+        }))
+    };
+    let mut run = Lockstep::new(&scenario, 1, (), &mut create).expect("a run");
+    while run.advance(10).expect("no defect") {}
+    let (report, ends) = run.report().expect("counters that add up");
+    assert_eq!(*paths.lock().expect("a list"), [1]);
+    let entered = |flow: usize| report.packet_ports[scenario.flows[flow].route[0]].packets_in;
+    assert_eq!((entered(0), entered(1)), (0, 1));
+    let named = |name: &str, value: f64| (name.to_owned(), value);
+    assert_eq!(
+        (ends[1].flow, ends[1].connection, ends[1].sender.lost_packets),
+        (1, 0, 3)
+    );
+    assert_eq!(ends[1].sender.values, [named("srtt_s", 0.5)]);
+    assert_eq!(ends[0].sender.values, [named("srtt_s", 0.25)]);
+    assert!(ends[1].receiver.values.contains(&named("received_bytes", 100.0)));
+}
+
+#[test]
+fn a_further_path_needs_the_flow_of_a_stack() {
+    let mut scenario = scenario();
+    scenario.flows[1].traffic = TrafficConfig::StackPath(StackPathConfig {
+        of: "other".to_owned(),
+        settings: vec![],
+    });
+    let mut create = |_: usize, _: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> {
+        Ok(Box::new(Broken { line: None }))
+    };
+    let refused = Lockstep::new(&scenario, 1, (), &mut create).err();
+    let line = "flows[1].traffic.of: other; needs the name of a flow whose traffic is a stack".to_owned();
+    assert_eq!(refused, Some(StackError::Scenario(line)));
 }
 
 /// An end that always requests another step at the same time, or that reports a defect.

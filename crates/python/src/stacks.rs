@@ -125,6 +125,10 @@ impl End for Watched {
         heartbeat::during(|| self.0.receive(now, payload, ecn))
     }
 
+    fn receive_on(&mut self, now: u64, path: u8, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        heartbeat::during(|| self.0.receive_on(now, path, payload, ecn))
+    }
+
     fn state(&mut self) -> State {
         heartbeat::during(|| self.0.state())
     }
@@ -158,7 +162,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     if ends.is_empty() {
         return Ok(columns);
     }
-    let config = |ends: &FlowEnds| match &scenario.flows[ends.flow].traffic {
+    let config = |ends: &FlowEnds| match &scenario.flows[ends.connection].traffic {
         TrafficConfig::Stack(config) => config,
         _ => unreachable!("ends belong to flows with stacks"),
     };

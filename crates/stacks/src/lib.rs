@@ -25,6 +25,9 @@ pub struct All;
 
 impl Stacks for All {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+        if setup.paths > 1 && stack != "noq" {
+            return Err(format!("stack: {stack}; needs noq for {} paths", setup.paths));
+        }
         match stack {
             "quinn" => quinn::create(setup),
             "noq" => noq::create(setup),

@@ -6,6 +6,7 @@ use noq_proto as proto;
 mod application;
 #[path = "quic/end.rs"]
 mod end;
+mod paths;
 
 pub use end::create;
 
@@ -21,8 +22,8 @@ mod null {
 
 /// Functions whose implementation differs from quinn's.
 mod adapter {
+    pub use super::paths::Paths;
     use super::proto::{congestion, *};
-    use crate::stats::Stats;
     use bytes::{Bytes, BytesMut};
     use std::net::SocketAddr;
     use std::num::NonZeroUsize;
@@ -60,26 +61,6 @@ mod adapter {
     /// Writes data to a stream. Returns the number of bytes written; None if the stream accepts none.
     pub fn write(connection: &mut Connection, id: StreamId, data: Bytes) -> Option<usize> {
         connection.send_stream(id).write_chunks(&mut &mut [data][..]).ok()
-    }
-
-    pub fn stats(connection: &mut Connection) -> Stats {
-        // There is only one path.
-        let (all, path) = (
-            connection.stats(),
-            connection.path_stats(PathId::ZERO).unwrap_or_default(),
-        );
-        Stats {
-            cwnd: path.cwnd,
-            rtt: path.rtt,
-            min_rtt: None,
-            sent_packets: all.sent_packets,
-            lost_packets: all.lost_packets,
-            lost_bytes: all.lost_bytes,
-            congestion_events: path.congestion_events,
-            datagrams: all.udp_tx.datagrams,
-            sent_bytes: all.udp_tx.bytes,
-            mtu: path.current_mtu,
-        }
     }
 
     /// Returns the slow-start threshold [byte] and the pacing rate [bit/s], if the controller reports them.

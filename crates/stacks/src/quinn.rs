@@ -22,8 +22,10 @@ mod null {
 /// Functions whose implementation differs from noq's.
 mod adapter {
     use super::proto::{congestion, *};
+    use crate::settings::Settings;
     use crate::stats::Stats;
     use bytes::{Bytes, BytesMut};
+    use longpipe_end::{Setup, NEVER};
     use std::net::SocketAddr;
     use std::sync::Arc;
     use std::time::Instant;
@@ -65,19 +67,42 @@ mod adapter {
             .map(|written| written.bytes)
     }
 
-    pub fn stats(connection: &mut Connection) -> Stats {
-        let (stats, rtt) = (connection.stats(), connection.rtt());
-        Stats {
-            cwnd: stats.path.cwnd,
-            rtt,
-            min_rtt: Some(stats.path.min_rtt),
-            sent_packets: stats.path.sent_packets,
-            lost_packets: stats.path.lost_packets,
-            lost_bytes: stats.path.lost_bytes,
-            congestion_events: stats.path.congestion_events,
-            datagrams: stats.udp_tx.datagrams,
-            sent_bytes: stats.udp_tx.bytes,
-            mtu: stats.path.current_mtu,
+    /// The only path of a connection.
+    pub struct Paths;
+
+    impl Paths {
+        pub fn new(_: &Settings<'_>, _: &Setup<'_>) -> Result<Paths, String> {
+            Ok(Paths)
+        }
+
+        pub fn configure(&self, _: &mut TransportConfig, _: &Settings<'_>) {}
+
+        pub fn due(&self) -> u64 {
+            NEVER
+        }
+
+        pub fn act(&mut self, _: &mut Connection, _: Instant, _: u64) {}
+
+        pub fn on_event(&mut self, _: &Event, _: &mut Connection, _: u64) {}
+
+        pub fn report(&self, _: &mut Connection) -> Vec<(String, f64)> {
+            Vec::new()
+        }
+
+        pub fn stats(&self, connection: &mut Connection) -> Stats {
+            let (stats, rtt) = (connection.stats(), connection.rtt());
+            Stats {
+                cwnd: stats.path.cwnd,
+                rtt,
+                min_rtt: Some(stats.path.min_rtt),
+                sent_packets: stats.path.sent_packets,
+                lost_packets: stats.path.lost_packets,
+                lost_bytes: stats.path.lost_bytes,
+                congestion_events: stats.path.congestion_events,
+                datagrams: stats.udp_tx.datagrams,
+                sent_bytes: stats.udp_tx.bytes,
+                mtu: stats.path.current_mtu,
+            }
         }
     }
 

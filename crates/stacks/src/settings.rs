@@ -37,6 +37,8 @@ pub struct Settings<'a> {
     /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's defaults apply if
     /// they are absent.
     pub window: Option<u64>,
+    /// Time [ps] without packets from the peer after which a path is abandoned; 0 means never.
+    pub path_idle_timeout_ps: u64,
 }
 
 impl<'a> Settings<'a> {
@@ -77,6 +79,7 @@ impl<'a> Settings<'a> {
             tls: setup.setting("crypto") != Some("null"),
             early_data: setup.setting("early_data") == Some("true"),
             window: (window > 0).then_some(window),
+            path_idle_timeout_ps: setup.number("path_idle_timeout", 0)?,
         })
     }
 

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 # flows nor players.
 MODELS: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
 # Kinds of traffic that only Python can resolve: presets, files, and real stacks.
-RESOLVED_BY_PYTHON: Final = ("voice", "arrivals", "stack")
+RESOLVED_BY_PYTHON: Final = ("voice", "arrivals", "stack", "stack-path")
 # Fields that the page does not support, because its metrics and pictures show whole runs.
 FIELDS: Final = frozenset({"warm_up"})
 # Fields of links and nodes that the page does not support, each with its effect.

@@ -81,6 +81,7 @@ from longpipe.scenario.schedulers import (
     WeightedPriority,
 )
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream, WriteBursts
 from longpipe.scenario.switch import (
     Epd,
@@ -210,6 +211,7 @@ __all__ = [
     "SelectiveDrop",
     "Sfq",
     "Stack",
+    "StackPath",
     "StaggeredStart",
     "StepMarking",
     "StopAfter",

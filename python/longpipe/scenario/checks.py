@@ -124,7 +124,7 @@ def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
 
 def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
     """Raises ScenarioError for the first resolved flow whose stop is not after its (earliest) start."""
-    own = _fields_of_flows(network, "stop")
+    own = fields_of_flows(network, "stop")
     for flow in flows:
         start, stop = flow["start"], flow.get("stop", {})
         begin_ps = start["from_ps"] if start["kind"] == "random" else start["at_ps"]
@@ -139,7 +139,7 @@ def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
 
     Raises ScenarioError if they are carried in ATM cells, use changing routes, or resume from earlier flows.
     """
-    own = _fields_of_flows(network, "traffic")
+    own = fields_of_flows(network, "traffic")
     for flow in resolved["flows"]:
         if flow["traffic"]["kind"] != "flow-arrivals":
             continue
@@ -152,7 +152,7 @@ def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
             raise ScenarioError(f"{field}: flow-arrivals with tcp.careful_resume = 'previous'; needs off or saved")
 
 
-def _fields_of_flows(network: Network, part: str) -> dict[str, str]:
+def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     """Returns the field in which a flow or its group has its own `part`, by the name of the flow."""
     if isinstance(network, Dumbbell):
         groups = ((f"network.group[{i}].{part}", one) for i, one in enumerate(network.group or ()))

@@ -17,6 +17,7 @@ from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.queues import Pie
 from longpipe.scenario.schedulers import DualPi2
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.web import Web
@@ -104,7 +105,7 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
     with_timer = {
         id(tcps[i]): i
         for i in _unlike(flows, tcps)
-        if not isinstance(flows[i].traffic or scenario.traffic, (*KINDS, Stack, OwnStack))
+        if not isinstance(flows[i].traffic or scenario.traffic, (*KINDS, Stack, StackPath, OwnStack))
     }
     for i in with_timer.values():
         timer = tcps[i].timer

@@ -1,6 +1,6 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from longpipe.scenario.checks import (
     check_network,
     check_stops,
     check_vbr,
+    fields_of_flows,
 )
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
@@ -36,6 +37,7 @@ from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, core_stack, stack_tcp
+from longpipe.scenario.stack_path import StackPath, check_stack_paths, core_stack_path
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import RandomStart, StaggeredStart, Stop, Traffic
@@ -64,6 +66,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         resolved = _resolved(scenario, range(len(network.flows)))
     check_stops(network, resolved["flows"])
     check_flow_arrivals(network, resolved)
+    check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
     return resolved
 
 
@@ -185,12 +188,15 @@ def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
     tcp = scenario.tcp
     owns = {id(flow.tcp): flow.tcp for flow in flows}
     merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
-    traffics = (flow.traffic or scenario.traffic for flow in flows)
-    return [_tcp_of(traffic, merged[id(flow.tcp)]) for flow, traffic in zip(flows, traffics, strict=True)]
+    traffics = {flow.name: flow.traffic or scenario.traffic for flow in flows}
+    return [_tcp_of(traffics[flow.name], merged[id(flow.tcp)], traffics) for flow in flows]
 
 
-def _tcp_of(traffic: Traffic, tcp: Tcp) -> Tcp:
-    """Returns the TCP settings of a flow with this traffic."""
+def _tcp_of(traffic: Traffic, tcp: Tcp, traffics: Mapping[str, Traffic]) -> Tcp:
+    """Returns the TCP settings of a flow with this traffic; a path has the settings of its connection's flow."""
+    if isinstance(traffic, StackPath):
+        connection = traffics.get(traffic.of)
+        return stack_tcp(connection) if isinstance(connection, Stack) else tcp
     if isinstance(traffic, Stack):
         return stack_tcp(traffic)
     return own_stack_tcp(traffic) if isinstance(traffic, OwnStack) else tcp
@@ -261,7 +267,7 @@ def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
     # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
     if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
         found["scalable"] = True
-    if isinstance(traffic, Stack | OwnStack):
+    if isinstance(traffic, Stack | StackPath | OwnStack):
         found["foreign"] = True
     return found
 
@@ -284,6 +290,8 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
             made[key] = _NOTHING
         elif isinstance(traffic, Stack):
             made[key] = core_stack(traffic)
+        elif isinstance(traffic, StackPath):
+            made[key] = core_stack_path(traffic)
         elif isinstance(traffic, OwnStack):
             made[key] = core_own_stack(traffic)
         else:

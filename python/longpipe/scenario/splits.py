@@ -12,6 +12,7 @@ from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream
 from longpipe.scenario.switch import TailDrop
 from longpipe.scenario.tcp import Tcp
@@ -25,7 +26,7 @@ _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
 # Traffic that proxies do not split: datagrams, connections with requests in the other direction, data that are written
 # over time, arriving flows, and real stacks.
-UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, AdaptiveVideo, Stack, OwnStack)
+UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, AdaptiveVideo, Stack, StackPath, OwnStack)
 # A connection needs space for a segment while another segment is not yet acknowledged.
 _LEAST_SEGMENTS: Final = 2
 

@@ -9,11 +9,11 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, MediaRate, Model, PathMtu
+from longpipe.scenario.base import AudioRate, CommandLine, Duration, FileSize, FlowWindow, MediaRate, Model, PathMtu
 from longpipe.scenario.digests import keep_digest
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
-from longpipe.units import RATE, SIZE
+from longpipe.units import RATE, SIZE, TIME
 
 # Versions of the stacks, as in crates/stacks/Cargo.toml. Results depend on them.
 VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m": "0.25.0"}
@@ -40,7 +40,7 @@ _WINDOW: Final = 1_250_000
 _LONGEST: Final = "1480 B"
 _ETHERNET: Final = "1500 B"
 # Fields that apply to one kind of stack only: QUIC, media, or Linux.
-_OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data")
+_OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data", "path_idle_timeout")
 _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn", "command", "serve", "digest")
 # Fields that do not apply to the media stack, and fields that do not apply to Linux. The fields of media and of Linux
@@ -114,6 +114,11 @@ class Stack(Model):
         pattern=r"^[0-9a-f]{64}$",
         description="SHA-256 of command, serve and the files that they name; computed if absent, otherwise compared",
     )
+    path_idle_timeout: Duration | None = Field(
+        default=None,
+        description="Time without packets from the peer after which noq abandons one of several paths (kind = "
+        "'stack-path') [time]; never if absent",
+    )
     early_data: bool = Field(
         default=False,
         description="The client resumes a session of an earlier connection and sends data in its first flight (0-RTT)",
@@ -143,6 +148,8 @@ class Stack(Model):
         if (self.workload == "media") != (self.stack == MEDIA):
             has = "media" if self.stack == MEDIA else "bulk, streams, requests"
             raise ValueError(f"workload: {self.workload}; {self.stack} has {has}")
+        if self.path_idle_timeout is not None and self.stack != "noq":
+            raise ValueError(f"path_idle_timeout: {self.path_idle_timeout}; {self.stack} has only one path")
         if self.early_data and self.crypto == "null":
             raise ValueError("early_data: true; needs crypto = 'tls'")
         if self.workload == "media" and self.size is not None:
@@ -222,6 +229,8 @@ def _library_settings(stack: Stack) -> dict[str, str]:
         settings["request"] = str(SIZE.parse(stack.request))
     if stack.early_data:
         settings["early_data"] = "true"
+    if stack.path_idle_timeout is not None:
+        settings["path_idle_timeout"] = str(TIME.parse(stack.path_idle_timeout))
     if stack.workload == "media":
         rates = {"lowest_rate": stack.lowest_rate, "highest_rate": stack.highest_rate, "audio_rate": stack.audio_rate}
         settings |= {name: str(int(RATE.parse(rate))) for name, rate in rates.items()}

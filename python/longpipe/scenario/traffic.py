@@ -10,6 +10,7 @@ from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, V
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream
 from longpipe.scenario.web import Web
 
@@ -83,6 +84,7 @@ Traffic = Annotated[
     | Video
     | Arrivals
     | Stack
+    | StackPath
     | OwnStack,
     Field(discriminator="kind"),
     kind_or_table(),

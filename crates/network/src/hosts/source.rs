@@ -85,7 +85,8 @@ impl Source {
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
             | TrafficConfig::AdaptiveVideo(_)
-            | TrafficConfig::Stack(_) => return None,
+            | TrafficConfig::Stack(_)
+            | TrafficConfig::StackPath(_) => return None,
             TrafficConfig::Cbr(cbr) => Pattern::Even {
                 even: Even::of_datagrams(cbr.rate_bps, cbr.payload_bytes),
                 count: 0,

@@ -251,8 +251,16 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if flow.stop.is_some() && (flow.foreign || flow.relayed || flow.onward.is_some()) {
         return refuse(field("stop"), "set", "needs a flow without a proxy or external packets");
     }
-    if matches!(flow.traffic, TrafficConfig::Stack(_)) && !flow.foreign {
+    if matches!(flow.traffic, TrafficConfig::Stack(_) | TrafficConfig::StackPath(_)) && !flow.foreign {
         return refuse(field("foreign"), false, "needs true for the traffic of a stack");
+    }
+    if let TrafficConfig::StackPath(path) = &flow.traffic {
+        let is_connection =
+            |other: &FlowConfig| other.name == path.of && matches!(other.traffic, TrafficConfig::Stack(_));
+        if !scenario.flows.iter().any(is_connection) {
+            let accepted = "needs the name of a flow whose traffic is a stack";
+            return refuse(field("traffic.of"), &path.of, accepted);
+        }
     }
     if flow.foreign && scenario.engine != Engine::Reference {
         return refuse(field("foreign"), "in a fast engine", "needs engine reference");

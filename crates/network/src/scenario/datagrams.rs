@@ -221,7 +221,8 @@ impl super::TrafficConfig {
             | super::TrafficConfig::FlowArrivals(_)
             | super::TrafficConfig::Web(_)
             | super::TrafficConfig::AdaptiveVideo(_)
-            | super::TrafficConfig::Stack(_) => return None,
+            | super::TrafficConfig::Stack(_)
+            | super::TrafficConfig::StackPath(_) => return None,
             super::TrafficConfig::Cbr(cbr) => cbr.payload_bytes,
             super::TrafficConfig::OnOff(on_off) => on_off.payload_bytes,
             super::TrafficConfig::Poisson(poisson) => poisson.payload_bytes,
@@ -251,7 +252,8 @@ impl super::TrafficConfig {
             | super::TrafficConfig::FlowArrivals(_)
             | super::TrafficConfig::Web(_)
             | super::TrafficConfig::AdaptiveVideo(_)
-            | super::TrafficConfig::Stack(_) => None,
+            | super::TrafficConfig::Stack(_)
+            | super::TrafficConfig::StackPath(_) => None,
             super::TrafficConfig::Cbr(cbr) => cbr.problem(),
             super::TrafficConfig::OnOff(on_off) => on_off.problem(),
             super::TrafficConfig::Poisson(poisson) => poisson.problem(),

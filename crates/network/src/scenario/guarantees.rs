@@ -144,7 +144,8 @@ impl FlowConfig {
             | TrafficConfig::Poisson(_)
             | TrafficConfig::Video(_)
             | TrafficConfig::Arrivals(_)
-            | TrafficConfig::Stack(_) => false,
+            | TrafficConfig::Stack(_)
+            | TrafficConfig::StackPath(_) => false,
         };
         let sending = EndGuarantees {
             silent_between_timers,
@@ -187,7 +188,8 @@ impl FlowConfig {
             | TrafficConfig::Poisson(_)
             | TrafficConfig::Video(_)
             | TrafficConfig::Arrivals(_)
-            | TrafficConfig::Stack(_) => 1,
+            | TrafficConfig::Stack(_)
+            | TrafficConfig::StackPath(_) => 1,
         };
         payload + u64::from(header_bytes(None))
     }

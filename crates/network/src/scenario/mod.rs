@@ -47,7 +47,7 @@ pub use schedulers::{
     WeightedPriorityConfig,
 };
 use serde::{Deserialize, Serialize};
-pub use stack::StackConfig;
+pub use stack::{StackConfig, StackPathConfig};
 pub use stream::StreamConfig;
 use strum::VariantNames;
 use time_varying::TimeVaryingConfig;
@@ -370,6 +370,8 @@ pub enum TrafficConfig {
     Arrivals(ArrivalsConfig),
     /// Traffic of an application on a real protocol stack; its flow is external.
     Stack(StackConfig),
+    /// A further path of the connection of a flow with a stack.
+    StackPath(StackPathConfig),
 }
 
 /// Start time of an application.

@@ -1,4 +1,4 @@
-//! Real protocol stacks as the end points of a flow.
+//! Real protocol stacks as the end points of a flow, and further paths of their connections.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,5 +12,16 @@ pub struct StackConfig {
     /// Version of the stack.
     pub version: String,
     /// Names and values of the stack's settings, sorted by name.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A further path of a connection between two stacks: the packets that the stacks send on this path take the routes of
+/// this flow, which is external.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct StackPathConfig {
+    /// Name of the flow whose traffic is the stack.
+    pub of: String,
+    /// Names and values of the path's settings, sorted by name.
     pub settings: Vec<(String, String)>,
 }

@@ -37,23 +37,36 @@ struct Quic {
     /// Configuration of a client that has not connected yet.
     client: Option<proto::ClientConfig>,
     open: Option<Open>,
+    paths: adapter::Paths,
     application: Application,
-    /// Stateless responses of the endpoint, each with its ECN bits.
-    stateless: Vec<(Vec<u8>, Ecn)>,
+    /// Stateless responses of the endpoint, each with its path and its ECN bits.
+    stateless: Vec<(Vec<u8>, u8, Ecn)>,
     buffer: Vec<u8>,
     handshake_ps: Option<u64>,
     closed: Option<(u64, String)>,
 }
 
-/// Returns a fixed address for an end, because the path has no addresses.
-fn address(client: bool) -> SocketAddr {
+/// Returns a fixed address for an end of a path, because packets in a simulation have no addresses.
+pub(super) fn address(client: bool, path: u8) -> SocketAddr {
     let (last, port) = if client { (1, 40_000) } else { (2, 443) };
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port)
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2 * path + last)), port)
+}
+
+/// Returns the path whose address a datagram is sent to.
+fn path_to(destination: SocketAddr) -> u8 {
+    match destination.ip() {
+        IpAddr::V4(ip) => (ip.octets()[3] - 1) / 2,
+        IpAddr::V6(_) => 0,
+    }
 }
 
 /// Returns the transport configuration, which contains the scenario's settings and, for all others, the stack's
 /// defaults.
-fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::TransportConfig, String> {
+fn transport(
+    settings: &Settings<'_>,
+    most_bytes: u16,
+    paths: &adapter::Paths,
+) -> Result<proto::TransportConfig, String> {
     let mut transport = proto::TransportConfig::default();
     let mut discovery = proto::MtuDiscoveryConfig::default();
     discovery.upper_bound(most_bytes);
@@ -67,6 +80,7 @@ fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::Transpor
             .send_window(window.into_inner());
     }
     adapter::control(&mut transport, settings.congestion);
+    paths.configure(&mut transport, settings);
     Ok(transport)
 }
 
@@ -75,7 +89,7 @@ fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::Transpor
 struct Flight(Vec<(Vec<u8>, Ecn)>);
 
 impl Outbox for Flight {
-    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+    fn send_on(&mut self, _: u8, payload: &[u8], ecn: Ecn) {
         self.0.push((payload.to_vec(), ecn));
     }
 }
@@ -83,7 +97,7 @@ impl Outbox for Flight {
 impl Quic {
     fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
         let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
-        let transport = Arc::new(transport(settings, most_bytes)?);
+        let transport = Arc::new(transport(settings, most_bytes, &adapter::Paths::new(settings, setup)?)?);
         let resumes = settings.early_data.then_some(Sessions::Resume);
         let connects = settings.connects(setup.role);
         let made = Quic::of(settings, setup, &transport, resumes, connects)?;
@@ -112,6 +126,7 @@ impl Quic {
             endpoint,
             client,
             open: None,
+            paths: adapter::Paths::new(settings, setup)?,
             application: Application::new(settings, setup.role),
             stateless: Vec::new(),
             buffer: Vec::new(),
@@ -138,7 +153,7 @@ impl Quic {
         };
         let (at, endpoint) = (self.at(now), &mut self.endpoint);
         let opened = getrandom::seeded(self.seed ^ 1, || {
-            endpoint.connect(at, config, address(false), certificate::NAME)
+            endpoint.connect(at, config, address(false, 0), certificate::NAME)
         });
         self.open = Some(opened.map_err(|error| format!("cannot connect: {error}"))?);
         Ok(())
@@ -180,13 +195,15 @@ impl Quic {
             _ => {}
         }
         if let Some((_, connection)) = &mut self.open {
+            self.paths.on_event(&event, connection, now);
             self.application.take(&event, connection, now);
         }
     }
 
     fn answer(&mut self, sent: proto::Transmit) {
+        let payload = self.buffer[..sent.size].to_vec();
         self.stateless
-            .push((self.buffer[..sent.size].to_vec(), codepoint(sent.ecn)));
+            .push((payload, path_to(sent.destination), codepoint(sent.ecn)));
     }
 }
 
@@ -204,6 +221,7 @@ fn obtain_session(
         let setup = Setup {
             role,
             start_ps,
+            paths: 1,
             ..*setup
         };
         Quic::of(
@@ -290,15 +308,16 @@ impl End for Quic {
             return self.start_ps;
         }
         let timeout = self.open.as_mut().and_then(|(_, connection)| connection.poll_timeout());
-        timeout.map_or(NEVER, |at| picoseconds(at.saturating_duration_since(self.zero)))
+        let timeout_ps = timeout.map_or(NEVER, |at| picoseconds(at.saturating_duration_since(self.zero)));
+        timeout_ps.min(self.paths.due())
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
         if now >= self.start_ps {
             self.connect(now)?;
         }
-        for (answer, ecn) in self.stateless.drain(..) {
-            outbox.send(&answer, ecn);
+        for (answer, path, ecn) in self.stateless.drain(..) {
+            outbox.send_on(path, &answer, ecn);
         }
         let at = self.at(now);
         if let Some((_, connection)) = &mut self.open {
@@ -306,13 +325,15 @@ impl End for Quic {
         }
         self.process(now);
         if let Some((_, connection)) = &mut self.open {
+            self.paths.act(connection, at, now);
             self.application.act(connection, now);
             loop {
                 self.buffer.clear();
                 let Some(sent) = adapter::poll_transmit(connection, at, &mut self.buffer) else {
                     break;
                 };
-                outbox.send(&self.buffer[..sent.size], codepoint(sent.ecn));
+                let path = path_to(sent.destination);
+                outbox.send_on(path, &self.buffer[..sent.size], codepoint(sent.ecn));
             }
         }
         // Sending may close or drain the connection.
@@ -321,9 +342,13 @@ impl End for Quic {
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        self.receive_on(now, 0, payload, ecn)
+    }
+
+    fn receive_on(&mut self, now: u64, path: u8, payload: &[u8], ecn: Ecn) -> Result<(), String> {
         let ecn = proto::EcnCodepoint::from_bits(ecn as u8);
         let (at, client) = (self.at(now), self.is_client());
-        let (own, peer) = (address(client), address(!client));
+        let (own, peer) = (address(client, path), address(!client, path));
         self.buffer.clear();
         let data = BytesMut::from(payload);
         match adapter::handle(&mut self.endpoint, at, own, peer, ecn, data, &mut self.buffer) {
@@ -360,7 +385,7 @@ impl End for Quic {
         let Some((_, connection)) = &mut self.open else {
             return State::default();
         };
-        let stats = adapter::stats(connection);
+        let stats = self.paths.stats(connection);
         let (ssthresh, pacing_bps) = adapter::metrics(connection);
         State {
             cwnd: Some(stats.cwnd),
@@ -389,7 +414,7 @@ impl End for Quic {
         let Some((_, connection)) = &mut self.open else {
             return report;
         };
-        let stats = adapter::stats(connection);
+        let stats = self.paths.stats(connection);
         report.sent_packets = stats.sent_packets;
         report.sent_bytes = stats.sent_bytes;
         report.lost_packets = stats.lost_packets;
@@ -404,6 +429,7 @@ impl End for Quic {
         ] {
             report.values.push((name.to_owned(), value));
         }
+        report.values.extend(self.paths.report(connection));
         report
     }
 }

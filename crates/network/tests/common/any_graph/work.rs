@@ -103,7 +103,8 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
         | TrafficConfig::FlowArrivals(_)
         | TrafficConfig::Web(_)
         | TrafficConfig::AdaptiveVideo(_)
-        | TrafficConfig::Stack(_) => None,
+        | TrafficConfig::Stack(_)
+        | TrafficConfig::StackPath(_) => None,
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
         TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),
         // A burst has at least one packet.

@@ -1,0 +1,222 @@
+//! Paths of a connection: the multipath extension of QUIC (draft-ietf-quic-multipath-21), as noq implements it.
+
+use super::end::address;
+use super::proto::{Connection, Event, FourTuple, PathEvent, PathId, PathStats, PathStatus, TransportConfig};
+use crate::settings::Settings;
+use crate::stats::Stats;
+use longpipe_end::{Setup, NEVER};
+use std::time::{Duration, Instant};
+
+/// Maximum number of paths of a connection.
+const MOST_PATHS: u8 = 8;
+/// Number of PINGs per idle timeout.
+const PINGS: u64 = 3;
+
+/// A path of a connection. Its number determines its addresses; the connection assigns an identifier when the path is
+/// opened.
+#[derive(Debug, Default)]
+struct Path {
+    status: PathStatus,
+    id: Option<PathId>,
+    /// Time at which the path was validated [ps].
+    established_ps: Option<u64>,
+    /// Time at which the path was abandoned [ps].
+    abandoned_ps: Option<u64>,
+    /// Final counters of a path whose state the connection has discarded.
+    discarded: Option<PathStats>,
+}
+
+/// All paths of a connection.
+///
+/// With an idle timeout, each end also sends a PING on each path three times per timeout. Otherwise a path with data in
+/// one direction would time out, because noq sends all ACKs on the path with the lowest number, and its own keep-alive
+/// timer is reset by each packet that arrives.
+#[derive(Debug)]
+pub struct Paths {
+    /// Paths by number.
+    all: Vec<Path>,
+    /// Time between two PINGs on a path, and time of the next PING [ps]; `NEVER` without an idle timeout.
+    interval_ps: u64,
+    ping_ps: u64,
+}
+
+impl Paths {
+    /// Returns the paths of a connection that has not been opened.
+    ///
+    /// # Errors
+    /// Returns an error that names the setting if a setting is invalid.
+    pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Paths, String> {
+        if setup.paths > MOST_PATHS {
+            return Err(format!("paths: {}; needs at most {MOST_PATHS}", setup.paths));
+        }
+        let path = |number: u8| {
+            let status = match setup.setting(&format!("path{number}.status")) {
+                None | Some("available") => PathStatus::Available,
+                Some("backup") => PathStatus::Backup,
+                Some(other) => return Err(format!("status: {other}; needs available or backup")),
+            };
+            let id = (number == 0).then_some(PathId::ZERO);
+            Ok(Path {
+                status,
+                id,
+                ..Path::default()
+            })
+        };
+        Ok(Paths {
+            all: (0..setup.paths).map(path).collect::<Result<_, String>>()?,
+            interval_ps: match settings.path_idle_timeout_ps {
+                0 => NEVER,
+                timeout_ps => timeout_ps / PINGS,
+            },
+            ping_ps: NEVER,
+        })
+    }
+
+    /// Enables the extension if there are several paths.
+    pub fn configure(&self, transport: &mut TransportConfig, settings: &Settings<'_>) {
+        if self.all.len() < 2 {
+            return;
+        }
+        transport.max_concurrent_multipath_paths(self.all.len() as u32);
+        if settings.path_idle_timeout_ps > 0 {
+            let timeout = Duration::from_nanos(settings.path_idle_timeout_ps / 1_000);
+            transport.default_path_max_idle_timeout(Some(timeout));
+        }
+    }
+
+    /// Returns the time [ps] at which `act` must be called, or `NEVER`.
+    pub fn due(&self) -> u64 {
+        self.ping_ps
+    }
+
+    /// Opens the paths that the peer permits, and sends the PINGs that are due at `now` [ps].
+    pub fn act(&mut self, connection: &mut Connection, at: Instant, now: u64) {
+        if connection.is_closed() {
+            self.ping_ps = NEVER;
+        } else if connection.is_multipath_negotiated() {
+            if connection.side().is_client() {
+                self.open(connection, at);
+            }
+            self.ping(connection, now);
+        }
+    }
+
+    fn ping(&mut self, connection: &mut Connection, now: u64) {
+        if self.interval_ps < NEVER && (self.ping_ps == NEVER || self.ping_ps <= now) {
+            self.ping_ps = now + self.interval_ps;
+            let open = self.all.iter().filter(|path| path.abandoned_ps.is_none());
+            for id in open.filter_map(|path| path.id) {
+                // A path that is closed already needs no PING.
+                let _ = connection.ping_path(id);
+            }
+        }
+    }
+
+    fn open(&mut self, connection: &mut Connection, at: Instant) {
+        for (number, path) in self.all.iter_mut().enumerate().filter(|(_, path)| path.id.is_none()) {
+            let addresses = FourTuple::new(address(false, number as u8), Some(address(true, number as u8).ip()));
+            // An error means that the peer has not yet issued connection identifiers for the path; it does so later.
+            path.id = connection.open_path(addresses, path.status, at).ok();
+        }
+    }
+
+    /// Processes an event of the connection at `now` [ps].
+    pub fn on_event(&mut self, event: &Event, connection: &mut Connection, now: u64) {
+        let event = match event {
+            Event::Path(event) => event,
+            Event::Connected => {
+                self.all[0].established_ps = Some(now);
+                return;
+            }
+            _ => return,
+        };
+        match event {
+            PathEvent::Established { id, .. } => {
+                let client = connection.side().is_client();
+                let Ok(addresses) = connection.network_path(*id) else {
+                    return;
+                };
+                let is_same = |number: usize| address(!client, number as u8) == addresses.remote();
+                if let Some(number) = (0..self.all.len()).find(|&number| is_same(number)) {
+                    self.all[number].id = Some(*id);
+                    self.all[number].established_ps = Some(now);
+                }
+            }
+            PathEvent::Abandoned { id, .. } => {
+                if let Some(path) = self.with_id(*id) {
+                    path.abandoned_ps.get_or_insert(now);
+                }
+            }
+            PathEvent::Discarded { id, path_stats, .. } => {
+                if let Some(path) = self.with_id(*id) {
+                    path.discarded = Some(**path_stats);
+                }
+            }
+            // The server uses backup paths as the client does. A path that is closed already needs no status.
+            PathEvent::RemoteStatus { id, status, .. } if connection.side().is_server() => {
+                let _ = connection.set_path_status(*id, *status);
+            }
+            _ => {}
+        }
+    }
+
+    fn with_id(&mut self, id: PathId) -> Option<&mut Path> {
+        self.all.iter_mut().find(|path| path.id == Some(id))
+    }
+
+    /// Returns the values of all paths if there are several. Names of values of path 1 begin with "path1.".
+    pub fn report(&self, connection: &mut Connection) -> Vec<(String, f64)> {
+        let mut values = Vec::new();
+        if self.all.len() < 2 {
+            return values;
+        }
+        let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
+        for (number, path) in self.all.iter().enumerate() {
+            let prefix = if number == 0 {
+                String::new()
+            } else {
+                format!("path{number}.")
+            };
+            let mut put = |name: &str, value: f64| values.push((format!("{prefix}{name}"), value));
+            put("established_s", seconds(path.established_ps));
+            put("abandoned_s", seconds(path.abandoned_ps));
+            if number > 0 {
+                let stats = path.stats(connection);
+                put("sent_packets", stats.sent_packets as f64);
+                put("sent_bytes", stats.sent_bytes as f64);
+                put("lost_packets", stats.lost_packets as f64);
+                put("lost_bytes", stats.lost_bytes as f64);
+                put("congestion_events", stats.congestion_events as f64);
+                put("cwnd_bytes", stats.cwnd as f64);
+                put("srtt_s", stats.rtt.as_secs_f64());
+                put("mtu_bytes", f64::from(stats.mtu));
+                put("datagrams", stats.datagrams as f64);
+            }
+        }
+        values
+    }
+
+    /// Returns the counters of path 0.
+    pub fn stats(&self, connection: &mut Connection) -> Stats {
+        self.all[0].stats(connection)
+    }
+}
+
+impl Path {
+    fn stats(&self, connection: &mut Connection) -> Stats {
+        let current = self.id.and_then(|id| connection.path_stats(id));
+        let stats = current.or(self.discarded).unwrap_or_default();
+        Stats {
+            cwnd: stats.cwnd,
+            rtt: stats.rtt,
+            min_rtt: None,
+            sent_packets: stats.sent_packets,
+            lost_packets: stats.lost_packets,
+            lost_bytes: stats.lost_bytes,
+            congestion_events: stats.congestion_events,
+            datagrams: stats.udp_tx.datagrams,
+            sent_bytes: stats.udp_tx.bytes,
+            mtu: stats.current_mtu,
+        }
+    }
+}
