@@ -14,7 +14,7 @@ from longpipe.errors import ScenarioError
 from longpipe.validate import fit_runs
 from longpipe.validate.fit_judged import FitCriterion, judged
 from longpipe.validate.fit_runs import Campaign, collect, missing, window_distance
-from longpipe.validate.linux import LinuxCase, LinuxRun, seconds
+from longpipe.validate.linux import MSS, LinuxCase, LinuxRun, seconds
 from longpipe.validate.linux_disciplines import switch_of
 
 SMALL = Campaign(seed=5, paths=2, queues=4, control_paths=1, loss_draws=2, most_s=2.0)
@@ -48,7 +48,8 @@ def test_every_control_is_captured_on_the_first_paths_only() -> None:
 def finished(case: LinuxCase) -> LinuxRun:
     times = [index / 10 for index in range(round(10 * seconds(case.duration)) + 1)]
     zeros: dict[str, Any] = {"flow": 0, "bytes_acked": 0, "srtt_us": 0, "cwnd": 10}
-    series = pd.DataFrame({"time_s": times, **zeros})
+    # One segment is delivered every 100 ms, and none is acknowledged: the first one is missing.
+    series = pd.DataFrame({"time_s": times, "delivered": range(len(times)), **zeros})
     return LinuxRun(case, "6.1", series, 0, 0, 0, 0, (0,), (0.0,), pcap=b"capture" if case.capture else None)
 
 
@@ -71,6 +72,12 @@ def test_an_interrupted_collection_continues(tmp_path: Path, monkeypatch: pytest
     assert list(missing(fit_runs.read(tmp_path), campaign)) == []
     captures = sorted(one.name for one in (tmp_path / "captures").iterdir())
     assert captures == ["path-0-cubic.pcap.gz", "queue-0-cubic.pcap.gz"]
+
+
+def test_linux_goodput_counts_data_that_sack_blocks_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_runs, "run_each", lambda cases, seed: map(finished, cases))
+    collect(tmp_path, Campaign(seed=5, paths=1, queues=0, control_paths=0, loss_draws=1, most_s=6.0), print)
+    assert set(fit_runs.read(tmp_path)["goodput_mbps"]) == {round(10 * MSS * 8 / 1e6, 4)}
 
 
 def test_a_folder_of_another_seed_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,16 @@ import pandas as pd
 from longpipe.errors import ScenarioError
 from longpipe.files import write_bytes
 from longpipe.units import RATE
-from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each, seconds
+from longpipe.validate.linux import (
+    PACKET_BYTES,
+    STEADY,
+    LinuxCase,
+    LinuxControl,
+    LinuxFlow,
+    LinuxRun,
+    run_each,
+    seconds,
+)
 from longpipe.validate.linux_shared import DISCIPLINES, FAST, ROOM, between, red
 from longpipe.validate.linux_tables import CONTROLS, COPIES, draw_from, measures
 from longpipe.validate.row_table import RowTable
@@ -165,12 +174,19 @@ def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> No
                 "seed": seed,
                 "kernel": one.kernel,
                 **measures(one),
+                "goodput_mbps": _goodput_mbps(one),
                 "marks": one.marks,
                 "receiver_limited_s": one.receiver_limited_s[0],
                 "windows": _windows(one),
             }
             _TABLE.append(folder / FILE, row)
             tell(f"{kind} {number} {control} {draw}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets dropped")
+
+
+def _goodput_mbps(found: LinuxRun) -> float:
+    """Returns the goodput as `longpipe whatif` measures it: data that ACKs or SACK blocks report, after a third."""
+    end = seconds(found.case.duration)
+    return round(found.delivery_rate(round(end * STEADY, 1), end) / 1e6, 4)
 
 
 def _windows(found: LinuxRun) -> str:

@@ -179,6 +179,14 @@ class LinuxRun:
         acked = self.of(flow)["bytes_acked"]
         return float(acked.loc[end_s] - acked.loc[begin_s]) * 8 / (end_s - begin_s)
 
+    def delivery_rate(self, begin_s: float, end_s: float, flow: int = 0) -> float:
+        """Returns the payload [bit/s] that ACKs or SACK blocks reported between two times (multiples of 100 ms).
+
+        Unlike the goodput, it does not depend on whether a lost segment has been repaired.
+        """
+        delivered = self.of(flow)["delivered"]
+        return float(delivered.loc[end_s] - delivered.loc[begin_s]) * MSS * 8 / (end_s - begin_s)
+
     def median_srtt(self, begin_s: float, end_s: float, flow: int = 0) -> float:
         """Returns the median SRTT [s] between two times."""
         srtt = self.of(flow)["srtt_us"]
