@@ -22,10 +22,10 @@ from longpipe.attack.target import Target
 from longpipe.attack.trials import Trials
 from longpipe.attack.varied import UNCHANGED, Setting, Varied, changes, setting
 from longpipe.attack.words import certainty, effort, fields, headline, is_certain, numbers, table
-from longpipe.attack.written import short_toml
 from longpipe.cli.attack import _varied as varied_of
 from longpipe.fairness.controls import Sender
 from longpipe.inputs import load_toml, parse_toml
+from longpipe.scenario.short_file import short_toml
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
 

@@ -279,7 +279,7 @@ def _finish(hunt: Attack, folder: Path) -> None:
 def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scenario, command: str) -> None:
     """Writes a scenario of the answer, with the answer's numbers as comments."""
     from longpipe.attack import words
-    from longpipe.attack.written import short_toml
+    from longpipe.scenario.short_file import short_toml
 
     run = f"Run it: longpipe run {name}.toml --seed {hunt.target.answer_seeds[0]}"
     notes = [f"{sender.name} of: {command}", *words.numbers(hunt), run]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.safe import Console, echo
+from longpipe.cli.console import show_table, terminal
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import PICTURES, check_file
 
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 12
 # Earliest beginning that is shown as a date [ns]: 2 January 1970.
 EARLIEST_NS: Final = 86_400 * 10**9
+# Maximum length of a line.
+COLUMNS: Final = 100
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
+# Units of counters whose names are plurals, such as "retransmitted packets".
+_COUNTED: Final = ("packets", "blocks")
 
 
 def read(
@@ -62,45 +68,52 @@ def read(
 
 
 def _show(found: Recording) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     version = f" {found.version}" if found.version else ""
     # Times in captures of simulations count from the epoch.
     begins = f" from {found.begin}" if found.begin and (found.begin_ns or 0) >= EARLIEST_NS else ""
-    echo(f"{found.file}: {found.format} of {shortened(found.tool, 100)}{version}; {found.duration_s:.6g} s{begins}")
+    _wrapped(f"{found.file}: {found.format} of {shortened(found.tool, 100)}{version}; {found.duration_s:.6g} s{begins}")
     table = Table(box=None, pad_edge=False)
     kinds = {one.kind for one in found.subjects}
-    table.add_column("/".join(sorted(kinds)) or "flow", overflow="fold")
+    table.add_column(escape("/".join(sorted(kinds)) or "flow"), overflow="fold")
     for head in (
         "rate\n[Mbit/s]",
         "round trip [ms]\nleast, median, most",
         "lost\n[packets]",
         "retransmitted\n[packets]",
     ):
-        table.add_column(head, justify="right")
+        table.add_column(escape(head), justify="right")
     for one in found.subjects[:MOST_ROWS]:
-        table.add_row(one.name, _rate(one), _round_trips(one), _total(one, "losses"), _total(one, "retransmissions"))
-    console = Console()
-    console.print(table, markup=False)
+        counts = (_total(one, "losses"), _total(one, "retransmissions"))
+        table.add_row(escape(one.name), _rate(one), _round_trips(one), *counts)
+    show_table(terminal(), table)
     if len(found.subjects) > MOST_ROWS:
         echo(f"... and {len(found.subjects) - MOST_ROWS} more (--json shows all)")
     for one in found.subjects[:1]:
-        counters = ", ".join(f"{name} {_count(*value)}" for name, value in one.counters.items() if value[0])
-        facts = ", ".join(f"{name} {shortened(value, 60)}" for name, value in one.facts.items())
-        for text in filter(None, (counters, facts)):
-            echo(f"{one.name}: {text}")
+        counters = [_count(name, *value) for name, value in one.counters.items() if value[0]]
+        facts = [f"{name} {shortened(value, 60)}" for name, value in one.facts.items()]
+        if counters or facts:
+            _wrapped(f"{one.name}: {', '.join([*counters, *facts])}")
     for text in found.notes[:MOST_ROWS]:
-        echo(f"note: {text}")
+        _wrapped(f"note: {text}")
     if len(found.notes) > MOST_ROWS:
         echo(f"note: and {len(found.notes) - MOST_ROWS} more (--json shows all)")
     for text in found.unknown:
-        echo(f"cannot tell {text}")
+        _wrapped(f"cannot tell {text}")
 
 
-def _count(value: float, unit: str) -> str:
+def _wrapped(text: str) -> None:
+    """Prints a text in lines of at most COLUMNS characters, unless a word is longer."""
+    echo(fill(text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+
+
+def _count(name: str, value: float, unit: str) -> str:
+    """Returns a counter with its unit, which is omitted if the name is that of counted objects, such as packets."""
     scale, shown = _SCALES.get(unit, (1.0, unit))
     number = f"{value * scale:.5g}" if unit in _SCALES else f"{value:.15g}"
-    return f"{number} {shown}"
+    return f"{name} {number}" if unit in _COUNTED and name.endswith("s") else f"{name} {number} {shown}"
 
 
 def _rate(one: Subject) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.ip import bottleneck, packet_bytes, transmission_ps
 from longpipe.scenario import Scenario
 from longpipe.scenario.profiles import PROFILES
+from longpipe.units import RATE, TIME, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 _PROFILE: Final = "linux-6"
 # Number of packets in transmission, which `switch.buffer` counts in addition to the waiting packets.
 IN_TRANSMISSION: Final = 1
-# Upper limit [bytes] of a growing window; the amount of data read per RTT limits the window earlier.
-_GROWN_BYTES: Final = 32 << 20
+# Upper limit of a growing window; the amount of data read per RTT limits the window earlier.
+_GROWN: Final = "32 MiB"
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ class Hypothesis:
         # transmit.
         packet = packet_bytes(self.mss, timestamps=self.timestamps)
         share = packet / (self.mss + self.headers)
-        links: dict[str, Any] = dict(
-            bottleneck(max(round(self.rate_bps * share), 1), packet, packet - self.mss, round(self.base_rtt_s * 1e12))
-        )
+        rate_bps, round_trip_ps = max(round(self.rate_bps * share), 1), round(self.base_rtt_s * 1e12)
+        around = bottleneck(rate_bps, packet, packet - self.mss, round_trip_ps)
+        links: dict[str, Any] = {name: _readable(value) for name, value in around.items()}
         tcp: dict[str, Any] = {
             "profile": _PROFILE,
             "mss": f"{self.mss} B",
@@ -77,7 +78,7 @@ class Hypothesis:
             tcp["ecn"] = "classic"
         if self.window_grows:
             tcp["ack"] = {**PROFILES[_PROFILE]["ack"], "growing_window": True}
-            tcp["receiver_window"] = f"{_GROWN_BYTES} B"
+            tcp["receiver_window"] = _GROWN
         if self.steps:
             steps = tuple((at, rate * share) for at, rate in self.steps)
             links |= _moving(steps, packet, self.base_rtt_s)
@@ -100,15 +101,22 @@ class Hypothesis:
         return Scenario(**self.fields).with_(**changes)
 
 
+def _readable(quantity: str) -> str:
+    """Converts a rate in bit/s to Mbit/s, and a time in ps to ms, exactly, which makes files easier to read."""
+    dimension, unit = (RATE, "Mbit/s") if quantity.endswith(RATE.base) else (TIME, "ms")
+    number, written = dimension.split(quantity)
+    return f"{decimal(number * dimension.units[written] / dimension.units[unit])} {unit}"
+
+
 def _moving(steps: tuple[tuple[float, float], ...], packet: int, base_rtt_s: float) -> dict[str, Any]:
     """Returns the fields of a link whose rate varies while the minimum RTT for `packet` bytes stays constant."""
     half_ps = round(base_rtt_s * 1e12) // 2
     points = [(f"{round(at * 1e9)} ns", round(rate)) for at, rate in steps]
-    delays = [f"{max(0, half_ps - transmission_ps(packet, rate))} ps" for _, rate in points]
+    delays = [_readable(f"{max(0, half_ps - transmission_ps(packet, rate))} ps") for _, rate in points]
     return {
         "trunk_delay": delays[0],
         "path": {
-            "rate": [[at, f"{rate} bit/s"] for at, rate in points],
+            "rate": [[at, _readable(f"{rate} bit/s")] for at, rate in points],
             "delay": [[at, delay] for (at, _), delay in zip(points, delays, strict=True)],
             "between": "hold",
             "at": "start",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from longpipe.fit.report import FitReport
 
 SUFFIX: Final = ".fit.json"
+# Width of the comments.
+COLUMNS: Final = 100
 # Format 2 counts the packet in transmission as part of the buffer; format 3 adds the number of random losses.
 FORMAT: Final = 3
 
@@ -44,14 +47,15 @@ def write(found: FitReport, path: Path) -> Path:
     """Writes the scenario to `path` and the estimates next to it; returns the path of the second file."""
     import orjson
 
-    head = [f"# Fitted by longpipe to {found.head}. Rates count IP packets."]
-    head += [f"# note: {line}" for line in found.doubts]
-    for name, row in found.estimates.items():
-        head.append(f"# {name}: {with_interval(row)}; {row['known']}")
-    head += [f"# {line}" for line in found.step_lines()]
-    head += [f"# sender: {listed(found.controls)}"] if found.controls else []
-    head += [f"# cannot tell {line}" for line in found.undetermined]
-    write_text(path, "\n".join(head) + "\n\n" + found.scenario.to_toml())
+    lines = [f"Fitted by longpipe to {found.head}. Rates count IP packets."]
+    lines += [f"note: {line}" for line in found.doubts]
+    lines += [f"{name}: {with_interval(row)}; {row['known']}" for name, row in found.estimates.items()]
+    lines += found.step_lines()
+    lines += [f"sender: {listed(found.controls)}"] if found.controls else []
+    lines += [f"cannot tell {line}" for line in found.undetermined]
+    lines.append("Fields that are not listed have their defaults: `longpipe fields`, and the profile of [tcp].")
+    head = [fill(line, COLUMNS, initial_indent="# ", subsequent_indent="#   ") for line in lines]
+    write_text(path, "\n".join(head) + "\n\n" + found.toml)
     beside = path.with_suffix(SUFFIX)
     write_bytes(beside, orjson.dumps(as_json(found), option=orjson.OPT_INDENT_2))
     return beside

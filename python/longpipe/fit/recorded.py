@@ -19,6 +19,7 @@ from longpipe.fit.report import FitReport
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.short_file import short_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,6 +117,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         duration_s=recording.duration_s,
         mss=mss,
         scenario=scenario,
+        toml=short_toml(scenario, hypothesis.fields, dict(fixed or {})),
         estimates=rows,
         rate_steps=[],
         controls={control: 1.0} if known else {},

@@ -28,6 +28,8 @@ class FitReport:
     duration_s: float
     mss: int
     scenario: Scenario
+    # The scenario's file, with only the fields that the fit or its caller sets.
+    toml: str
     estimates: Mapping[str, Mapping[str, Any]]
     # Rates over time; empty if the rate is constant: `at_s`, `earliest_s`, `rate_bps`, `low`, `high`.
     rate_steps: Sequence[Mapping[str, float]]

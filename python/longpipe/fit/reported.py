@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.report import FitReport
 from longpipe.fit.search import TAIL_DROP
+from longpipe.scenario.short_file import short_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from longpipe.fit.candidates import Hypothesis
     from longpipe.fit.estimate import FitEstimate
     from longpipe.fit.search import PathFit
     from longpipe.scenario import Scenario
@@ -31,6 +33,7 @@ def report(found: PathFit) -> FitReport:
         duration_s=seen.duration_s,
         mss=seen.mss,
         scenario=scenario(found),
+        toml=short_toml(scenario(found), _path(found).fields, found.fixed),
         estimates=estimates(found),
         rate_steps=rate_steps(found),
         controls=found.control_shares(),
@@ -55,6 +58,11 @@ def _doubts(found: PathFit) -> Iterator[str]:
 
 def scenario(found: PathFit) -> Scenario:
     """Returns the fitted path as a scenario, with random losses in place of the observed ones and without traces."""
+    return _path(found).scenario(**found.fixed)
+
+
+def _path(found: PathFit) -> Hypothesis:
+    """Returns the hypothesis of `scenario`, without the fields that were given as known."""
     hypothesis = found.best.hypothesis
     loss = found.loss_probability
     random_loss: object = "none"
@@ -65,7 +73,7 @@ def scenario(found: PathFit) -> Scenario:
         # This is only a lower bound on the buffer, because the capture does not determine more.
         changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
     duration = max(1, round(found.seen.duration_s))
-    return changed.with_(duration_s=float(duration)).scenario(**found.fixed)
+    return changed.with_(duration_s=float(duration))
 
 
 def estimates(found: PathFit) -> dict[str, dict[str, Any]]:

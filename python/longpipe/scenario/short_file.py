@@ -1,4 +1,4 @@
-"""Scenario files with the fields that were written and those that an attack changed, without defaults."""
+"""Short scenario files: only the fields that differ from a file or a default on purpose, without other defaults."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from longpipe.scenario import Scenario
 
 
 def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[str, object]) -> str:
-    """Returns TOML text of a scenario: the fields of a file with changes in them.
+    """Returns TOML text of a scenario: the nested fields `written`, with `changes` to dotted fields in them.
 
     All fields are written if the short text would give another scenario, for example if a change sets a field of a part
-    that the file gives by its kind alone.
+    that `written` gives by its kind alone.
     """
     fields = deepcopy(dict(written))
     fields.setdefault("name", scenario.name)
