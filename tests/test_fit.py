@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from longpipe.fit.reported import estimates, report, scenario
 from longpipe.fit.search import Candidate
 from longpipe.fit.series import observed, simulated
 from longpipe.fit.whatif import whatif
+from longpipe.measured.headers import Segment, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile
 from longpipe.units import RATE
 
 DATA = Path(__file__).parent / "data" / "measured"
@@ -123,6 +126,35 @@ def test_the_file_keeps_what_is_known(lossy: PathFit) -> None:
     known = replace(lossy, fixed={"tcp.hz": 1000})
     assert scenario(known).tcp.hz == 1000
     assert scenario(lossy).tcp.hz == 250
+
+
+def test_the_handshake_and_the_time_after_it_are_those_of_the_capture(tmp_path: Path) -> None:
+    file = DATA / "sender.pcap.gz"
+    found = observe(file)
+    assert found.handshake_s == pytest.approx(0.0406, abs=1e-4)
+    assert found.idle_s < 1e-3
+    late = bytearray(gzip.decompress(file.read_bytes()))
+    segments = [segment_of(one.link_type, one.data, one.length) for one in CaptureFile("", bytes(late)).packets()]
+    source, target = found.flow.split(" > ")
+    first = next(
+        number
+        for number, one in enumerate(segments)
+        if isinstance(one, Segment) and one.length and (name_of(one.source), name_of(one.target)) == (source, target)
+    )
+    # The first data packet and all later packets are delayed by 2 s.
+    place = 24
+    for number in range(len(segments)):
+        seconds, _, captured, _ = struct.unpack_from("<4I", late, place)
+        struct.pack_into("<I", late, place, seconds + 2 * (number >= first))
+        place += 16 + captured
+    (tmp_path / "late.pcap").write_bytes(late)
+    later = observe(tmp_path / "late.pcap")
+    assert later.handshake_s == found.handshake_s
+    assert later.idle_s == pytest.approx(found.idle_s + 2)
+    path = scenario(fit(later, ("bbr",)))
+    assert path.tcp.preconnect.startswith("20000")
+    assert path.tcp.initial_rtt.startswith("4059")
+    assert scenario(fit(found, ("bbr",))).tcp.preconnect == "0 s"
 
 
 def test_an_unknown_field_is_rejected_before_the_search() -> None:

@@ -10,8 +10,10 @@ from longpipe import simulate
 from longpipe.fit import fit, observe
 from longpipe.fit.candidates import Hypothesis
 from longpipe.fit.draws import drawn, loss_probability
+from longpipe.fit.model_error import ERRORS, model_error
+from longpipe.fit.path_file import write
 from longpipe.fit.reported import estimates, report
-from longpipe.fit.whatif import mean_of_path, single_run
+from longpipe.fit.whatif import mean_of_path, single_run, whatif
 
 
 def test_losses_have_the_gamma_distribution_of_a_poisson_number() -> None:
@@ -50,6 +52,39 @@ def test_the_mean_of_the_path_is_inside_its_interval(of_path: float) -> None:
         middle, half = mean_of_path(np.array(draws) + random.normal(0, 1, (2, 40)))
         inside += abs(truth - middle) <= half
     assert inside / 1000 >= 0.935
+
+
+def test_half_of_the_paths_have_hosts_that_delay_packets() -> None:
+    path = Hypothesis(
+        rate_bps=6e6, base_rtt_s=0.08, buffer_packets=50, policy={"kind": "tail-drop"}, loss="none", control="bbr",
+        mss=1448, headers=52, timestamps=True, duration_s=8.0,
+    )  # fmt: skip
+    random = np.random.default_rng(0)
+    found = [drawn(path.scenario(), {"estimates": {}}, random) for _ in range(400)]
+    assert 160 < sum("network.send_jitter" in changes for changes in found) < 240
+    own = path.scenario(**{"network.send_jitter": "1 ms"})
+    assert not any("network.send_jitter" in drawn(own, {"estimates": {}}, random) for _ in range(20))
+
+
+def test_intervals_of_a_fitted_path_include_the_error_of_the_model(tmp_path: Path) -> None:
+    capture, file = tmp_path / "p.pcapng", tmp_path / "p.toml"
+    path = Hypothesis(
+        rate_bps=6e6, base_rtt_s=0.03, buffer_packets=30, policy={"kind": "tail-drop"}, loss="none", control="cubic",
+        mss=1448, headers=52, timestamps=True, duration_s=6.0,
+    )  # fmt: skip
+    simulate(path.scenario(), captures={"host:source1": capture})
+    beside = write(report(fit(observe(capture), ["cubic"])), file)
+    goodput, rtt, _ = whatif(file, {"tcp.congestion": "bbr"}, 3).measures
+    of_goodput, of_rtt = ERRORS["bbr"]
+    assert goodput.changed[1] >= of_goodput * goodput.changed[0]
+    assert goodput.runs[0] <= (1 - of_goodput) * goodput.changed[0] < (1 + of_goodput) * goodput.changed[0]
+    assert (1 + of_goodput) * goodput.changed[0] <= goodput.runs[1]
+    assert goodput.difference[1] >= goodput.changed[1]
+    assert rtt.runs[1] >= (1 + of_rtt) * rtt.changed[0]
+    assert model_error(path.scenario(), "losses") == 0.0
+    # Without a fit, the scenario is exact.
+    beside.unlink()
+    assert whatif(file, {"tcp.congestion": "bbr"}, 3).measures[0].changed[1] < of_goodput * goodput.changed[0]
 
 
 def test_more_runs_over_a_known_path_narrow_its_mean() -> None:

@@ -95,7 +95,8 @@ def _show(found: WhatIf, path: Path) -> None:
     elif found.estimates is None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
     else:
-        echo("95 % intervals include the random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
+        echo("95 % intervals include random numbers, the fit's uncertainty of rate, RTT, buffer and losses, and the")
+        echo("errors of longpipe relative to Linux")
         if found.estimates["estimates"].get("rate", {}).get("high") is None:
             echo("the rate is a lower bound: a control that sends faster than the captured flow may reach more")
 

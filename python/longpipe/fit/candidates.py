@@ -18,6 +18,9 @@ _PROFILE: Final = "linux-6"
 IN_TRANSMISSION: Final = 1
 # Upper limit of a growing window; the amount of data read per RTT limits the window earlier.
 _GROWN: Final = "32 MiB"
+# Range of idle times [s] after the handshake that a scenario states.
+_LEAST_IDLE_S: Final = 0.001
+_MOST_IDLE_S: Final = 1000.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,9 @@ class Hypothesis:
     ecn: bool = False
     # Whether the receiver's window grows from its initial value.
     window_grows: bool = False
+    # RTT of the handshake [s], None to assume `base_rtt_s`; and time from its end to the first data packet [s].
+    handshake_s: float | None = None
+    idle_s: float = 0.0
     # Rates over time at the bottleneck, as (time [s], rate); empty if the rate is constant.
     steps: tuple[tuple[float, float], ...] = ()
 
@@ -66,10 +72,12 @@ class Hypothesis:
         tcp: dict[str, Any] = {
             "profile": _PROFILE,
             "mss": f"{self.mss} B",
-            "initial_rtt": f"{round(self.base_rtt_s * 1e6)} us",
+            "initial_rtt": f"{round((self.handshake_s or self.base_rtt_s) * 1e6)} us",
             "initial_window": f"{self.initial_window} segments",
             "congestion": self.control,
         }
+        if self.idle_s >= _LEAST_IDLE_S:
+            tcp["preconnect"] = f"{round(min(self.idle_s, _MOST_IDLE_S) * 1e6)} us"
         if not self.timestamps:
             tcp["timer"] = {"timestamps": False}
         if self.window is not None:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
     from longpipe.scenario import Scenario
 
+# Range of random delays of packets at hosts, and share of the draws that have such delays. BBR enters ProbeRTT 10 s
+# after an RTT below all earlier ones, so that delays of any range postpone it. RTT samples of Linux in virtual time are
+# often equal to a microsecond, and vary by up to 3 us; those of real hosts vary by more.
+HOST_DELAY: Final = "3 us"
+DELAYED: Final = 0.5
 # Half-width of a 95 % interval in standard deviations.
 _NORMAL: Final = 1.96
 # Prior of the loss probability: it is 0 with the probability _LOSSLESS, and otherwise log-uniform over this range.
@@ -24,15 +29,18 @@ _LOSS_POINTS: Final = 1000
 def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
     """Returns changes to a fitted scenario that turn it into a random path that the estimates `fitted` allow.
 
-    1. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
-    2. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
-    3. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
+    1. In the share `DELAYED` of the draws, hosts delay packets by up to `HOST_DELAY`, unless the scenario has delays.
+    2. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
+    3. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
+    4. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
     """
     network: Any = scenario.network
     if network.kind != "dumbbell":
         return {}
     rows = fitted["estimates"]
     changes: dict[str, object] = {}
+    if random.random() < DELAYED and not TIME.parse(network.send_jitter):
+        changes["network.send_jitter"] = HOST_DELAY
     rate, delay = _near(rows.get("rate"), random), _near(rows.get("base RTT"), random)
     longer_ps = delay * rows["base RTT"]["value"] * 1e12 if delay else 0.0
     if rate:

@@ -32,6 +32,8 @@ _V4_ENDPOINT: Final = 6
 LEAST_SAMPLES: Final = 200
 # A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
 _SOONEST: Final = 0.9
+# Minimum RTT of a handshake as a share of the minimum RTT of full segments, which take longer to transmit.
+_SHORTEST_HANDSHAKE: Final = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,10 @@ class ObservedFlow:
     # The same for the first segment that the ACK reports, as a sender measures RTTs.
     measured_s: Numbers
     measured: Numbers
+    # RTT of the handshake [s], None if it was not captured or a SYN was repeated; and time from its end to the first
+    # data packet [s].
+    handshake_s: float | None
+    idle_s: float
     # Largest advertised window [bytes] (None if its scale is unknown), and share of ACKs after which the window was
     # full.
     window: int | None
@@ -195,6 +201,10 @@ class _Replay:
         self._delivered = 0
         self._samples: list[tuple[int, int]] = []
         self._measured: list[tuple[int, int]] = []
+        # Times [ns] of the sender's first SYN and of the packet that completed the handshake, and number of SYNs.
+        self._opened: int | None = None
+        self._established: int | None = None
+        self._syns = 0
         self._window = 0
         self._first_window = 0
         self._full = 0
@@ -212,6 +222,9 @@ class _Replay:
         if segment.flags & SYN:
             if self._sent:
                 self.is_over = True
+            elif self._opened is None:
+                self._opened = now
+            self._syns += not self._sent
             self._next = segment.seq + 1 + (1 << 32)
             return
         self._is_v6 = len(segment.source) > _V4_ENDPOINT
@@ -248,6 +261,8 @@ class _Replay:
 
     def on_ack(self, now: int, segment: Segment) -> None:
         """Processes a packet that the receiver sent."""
+        if self._opened is not None and self._established is None:
+            self._established = now
         if segment.flags & SYN:
             self._scale = segment.scale or 0
             return
@@ -292,6 +307,17 @@ class _Replay:
             self._delivered += self._ends[place] - self._starts[place]
             self._reported.append(place)
 
+    def _handshake(self, begin: int, least: int) -> tuple[float | None, float]:
+        """Returns the handshake's RTT [s], if known, and the time [s] from its end to the first data at `begin`.
+
+        longpipe's captures contain a handshake that takes no time. `least` is the minimum RTT of data [ns].
+        """
+        if self._opened is None or self._established is None or not self._opened < self._established <= begin:
+            return None, 0.0
+        lasted = self._established - self._opened
+        is_known = self._syns == 1 and lasted >= _SHORTEST_HANDSHAKE * least
+        return (lasted / 1e9 if is_known else None), (begin - self._established) / 1e9
+
     def observation(self, recording: Recording, subject: Subject) -> ObservedFlow:
         """Returns the flow. Raises ScenarioError if it is too short."""
         import numpy as np
@@ -303,7 +329,9 @@ class _Replay:
             )
         begin = self._sent[0][0]
         first = self._starts[0]
-        soonest = _SOONEST * min(rtt for _, rtt in self._samples)
+        least = min(rtt for _, rtt in self._samples)
+        soonest = _SOONEST * least
+        handshake, idle = self._handshake(begin, least)
         count = len(self._sent)
         acked = np.full(count, np.nan)
         lost = np.zeros(count, bool)
@@ -343,6 +371,8 @@ class _Replay:
             rtt=samples[:, 1] / 1e9,
             measured_s=(measured[:, 0] - begin) / 1e9,
             measured=measured[:, 1] / 1e9,
+            handshake_s=handshake,
+            idle_s=idle,
             window=None if self._scale is None else self._window,
             window_full=self._full / len(self._acks),
             ecn=self._ecn,

@@ -224,6 +224,8 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
         window=seen.window if limited else None,
         ecn=seen.ecn,
         window_grows=seen.window_grows and not limited,
+        handshake_s=seen.handshake_s,
+        idle_s=seen.idle_s,
         steps=tuple((one.at_s, one.rate_bps.value) for one in found.steps),
     )
 

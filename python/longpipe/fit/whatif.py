@@ -16,6 +16,7 @@ from longpipe.analysis.measure import parse_all
 from longpipe.analysis.quantiles import t_quantile
 from longpipe.errors import ScenarioError
 from longpipe.fit.draws import drawn
+from longpipe.fit.model_error import GOODPUT, MEDIAN_RTT, model_error
 from longpipe.fit.path_file import read
 from longpipe.fit.series import FlowSeries, simulated
 from longpipe.result import duration_s
@@ -89,7 +90,8 @@ def whatif(
 
     If estimates of `longpipe fit` are next to the file, each pair of runs draws rate, RTT, buffer and loss from their
     posterior distributions (`longpipe.fit.draws`), and is repeated with other random numbers over the same drawn path,
-    which separates the uncertainty of the path from the variation between runs.
+    which separates the uncertainty of the path from the variation between runs. The intervals of goodput and median RTT
+    also include longpipe's own errors (`longpipe.fit.model_error`).
     """
     if not changes:
         raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
@@ -138,10 +140,15 @@ def whatif(
         """Returns a measure's values, with a row for each repeat and a column for each draw."""
         return np.array([one[name] for one in values]).reshape(-1, seeds)
 
+    def errors(name: str) -> tuple[float, float]:
+        """Returns the relative model errors of a measure in the baseline and the changed scenario."""
+        return (model_error(scenario, name), model_error(changed, name)) if fitted else (0.0, 0.0)
+
+    is_same_control = scenario.tcp.congestion.kind == changed.tcp.congestion.kind
     compared = tuple(
-        _measure(name, of, seen.get(name), columns(before, name), columns(after, name))
+        _measure(name, of, seen.get(name), columns(before, name), columns(after, name), errors(name), is_same_control)
         for name, of in (
-            *(("goodput", "bit/s"), ("median RTT", "s"), ("losses", unit)),
+            *((GOODPUT, "bit/s"), (MEDIAN_RTT, "s"), ("losses", unit)),
             *((measure.name, _unit(measure)[0]) for measure in asked),
         )
     )
@@ -161,8 +168,8 @@ def _measures(result: Any, flows: list[FlowSeries], unit: str) -> dict[str, floa
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
-        "goodput": sum(_goodput(one.grid, one.delivered) for one in flows) if flows else math.nan,
-        "median RTT": _median_rtt([(one.grid, one.rtt) for one in flows]),
+        GOODPUT: sum(_goodput(one.grid, one.delivered) for one in flows) if flows else math.nan,
+        MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows]),
         "losses": lost,
     }
 
@@ -171,8 +178,8 @@ def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     """Returns the measures of the captured flow."""
     series = {name: np.array(values, dtype=float) for name, values in fitted["series"].items()}
     return {
-        "goodput": _goodput(series["time_s"], series["delivered_bytes"]),
-        "median RTT": _median_rtt([(series["time_s"], series["rtt_s"])]),
+        GOODPUT: _goodput(series["time_s"], series["delivered_bytes"]),
+        MEDIAN_RTT: _median_rtt([(series["time_s"], series["rtt_s"])]),
         "losses": float(len(series["lost_s"])),
     }
 
@@ -192,12 +199,33 @@ def _median_rtt(flows: list[tuple[Numbers, Numbers]]) -> float:
     return float(np.median(np.concatenate(known))) if any(map(len, known)) else float("nan")
 
 
-def _measure(name: str, unit: str, observed: float | None, before: Numbers, after: Numbers) -> ComparedMeasure:
-    """Compares the values of pairs of runs, with a column for each draw of the path and a row for each repeat."""
+def _measure(
+    name: str,
+    unit: str,
+    observed: float | None,
+    before: Numbers,
+    after: Numbers,
+    errors: tuple[float, float],
+    is_same_control: bool,
+) -> ComparedMeasure:
+    """Compares the values of pairs of runs, with a column for each draw of the path and a row for each repeat.
+
+    `errors` are the relative model errors of both settings. With the same control, both results are wrong by the same
+    factor, and so is their difference.
+    """
+    (baseline, of_baseline), (changed, of_changed) = mean_of_path(before), mean_of_path(after)
+    difference, of_difference = mean_of_path(after - before)
+    absolute = errors[0] * baseline, errors[1] * changed
+    low, high = single_run(after[0])
     return ComparedMeasure(
-        name, unit, observed, mean_of_path(before), mean_of_path(after), mean_of_path(after - before),
-        single_run(after[0]),
-    )  # fmt: skip
+        name,
+        unit,
+        observed,
+        (baseline, math.hypot(of_baseline, absolute[0])),
+        (changed, math.hypot(of_changed, absolute[1])),
+        (difference, math.hypot(of_difference, *((errors[0] * difference,) if is_same_control else absolute))),
+        (low * (1 - errors[1]), high * (1 + errors[1])),
+    )
 
 
 def mean_of_path(values: Numbers) -> tuple[float, float]:

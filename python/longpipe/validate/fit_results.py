@@ -16,8 +16,10 @@ from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.path_file import write
 from longpipe.fit.reported import estimates, report
 from longpipe.fit.whatif import whatif
-from longpipe.validate.fit_runs import FITTED, PREDICTED, Campaign, capture_of
-from longpipe.validate.linux_compare import longpipe_name
+from longpipe.validate.fit_runs import FITTED, KINDS, PREDICTED, Campaign, Kind, capture_of
+from longpipe.validate.linux import LinuxCase, seconds
+from longpipe.validate.linux_compare import TCP, longpipe_name
+from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S
 from longpipe.validate.row_table import RowTable
 
 FILE: Final = "fits.csv"
@@ -58,7 +60,7 @@ def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str],
         if (kind, number, control) in done or not file.exists():
             continue
         begin = time.process_time()
-        found = fit(observe(file))
+        found = fit(observe(file), fixed=_known(campaign.case(kind, number)[0]))
         row: dict[str, Any] = dict(zip(KEY, (kind, number, control), strict=True))
         row |= {"engine": _core.__engine__, "processor_s": round(time.process_time() - begin, 2), **_found(found)}
         if (kind, control) == ("path", FITTED):
@@ -67,8 +69,18 @@ def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str],
         tell(f"{kind} {number} {control}: {row['sender']} {row['sender_share']:.0%}, {row['processor_s']} s")
 
 
-def _captured(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
-    for kind in ("path", "queue"):
+def _known(case: LinuxCase) -> dict[str, object]:
+    """Returns facts about the guest that its user knows: the kernel's clock, pacing without offload, and the idle time.
+
+    The captures begin after this idle time, so that they lack the handshake, which would show it.
+    """
+    idle_s = IDLE_S + IDLE_ROUND_TRIPS * seconds(case.round_trip)
+    host: dict[str, object] = {f"tcp.{name}": TCP[name] for name in ("hz", "pacing_burst")}
+    return {**host, "tcp.preconnect": f"{round(1e3 * idle_s)} ms"}
+
+
+def _captured(campaign: Campaign) -> Iterator[tuple[Kind, int, str]]:
+    for kind in KINDS:
         for number in range(campaign.count(kind)):
             for control, draw in campaign.runs(kind, number):
                 if campaign.case(kind, number, control, draw)[0].capture:

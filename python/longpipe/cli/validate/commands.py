@@ -8,6 +8,7 @@ from longpipe.cli.validate.linux import linux
 from longpipe.cli.validate.linux_paths import linux_paths
 from longpipe.cli.validate.linux_scenario import linux_scenario
 from longpipe.cli.validate.linux_tables import linux_tables
+from longpipe.cli.validate.model_errors import model_errors
 from longpipe.cli.validate.netem import netem
 from longpipe.cli.validate.ns2 import ns2
 from longpipe.cli.validate.ns2_drops import ns2_drops
@@ -25,6 +26,7 @@ app.command("linux-scenario")(linux_scenario)
 app.command("linux-tables")(linux_tables)
 app.command("fit")(fit)
 app.command("kernel")(kernel)
+app.command("model-errors")(model_errors)
 app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)
 app.command("stacks")(stacks)
