@@ -250,6 +250,23 @@ def test_a_jump_ahead_shows_against_timestamps(tmp_path: Path) -> None:
     assert "the clock jumps ahead by 7 s at packet 21, unlike the sender's timestamps" in notes
 
 
+def test_an_idle_connection_is_no_jump_of_the_clock(tmp_path: Path) -> None:
+    """A router captures each packet twice, 300 ms apart, and the connection is idle for 15 s."""
+    passed = []
+    for k in range(20):
+        at = k * 620_000_000 + (15 * 10**9 if k >= 12 else 0)
+        stamps = struct.pack(">BBBBII", 1, 1, 8, 10, 1000 + at // 1_000_000, 1)
+        record = packet(at, 1 + 1000 * k, 1, ACK, 1000, options=stamps)
+        # The cooked header of each copy has the number of its interface.
+        for later, interface in ((0, 2), (300_000_000, 5)):
+            cooked = struct.pack(">HHIHBB8s", 0x800, 0, interface, 1, 0, 6, b"") + record[16:]
+            passed.append((at + later, struct.pack("<IIII", *divmod(at + later, 10**9), *2 * [len(cooked)]) + cooked))
+    file = tmp_path / "a.pcap"
+    records = [one for _, one in sorted(passed)]
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 276) + b"".join(records))
+    assert not [note for note in read(file).notes if "clock" in note]
+
+
 def test_what_is_no_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:
     records = [packet(k, 1, 1, ACK, 10) for k in range(3)]
     udp = [record[:25] + b"\x11" + record[26:] for record in records]

@@ -75,7 +75,8 @@ def _connections(
             raise ScenarioError(f"{source.file}: packet {number} has no time (simple packet block); needs times")
         check_link(source.file, packet.link_type)
         segment = segment_of(packet.link_type, packet.data, packet.length)
-        clocks.add(number, packet.time_ns, segment)
+        interface = packet.interface or interface_of(packet.link_type, packet.data)
+        clocks.add(number, packet.time_ns, interface, segment)
         if isinstance(segment, Other):
             others[segment.reason] += 1
             continue
@@ -90,7 +91,6 @@ def _connections(
             sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
             connection = latest[ends] = Connection(sides)
             found.append(connection)
-        interface = packet.interface or interface_of(packet.link_type, packet.data)
         sender = connection.directions[connection.side_of(segment)]
         if not copies.is_copy(interface, packet.time_ns, segment, sender):
             connection.add(packet.time_ns, segment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,6 +15,10 @@ from longpipe.measured.headers import Other, Segment
 _OUT_OF_ORDER_NS: Final = 1_000_000
 # Minimum size of a jump, relative to a sender's timestamps, that is reported.
 _JUMP_NS: Final = 500_000_000
+# Share by which the rate of a sender's clock may be wrong, because packets are delayed before they are captured.
+_INEXACT: Final = 0.1
+# Multiple of a clock's usual rate beyond which two timestamps belong to different connections.
+_OTHER_CLOCK: Final = 10
 # Distance between the compared points of a sender's clock.
 _STEP_NS: Final = 100_000_000
 _LEAST_POINTS: Final = 8
@@ -28,22 +33,29 @@ class Clocks:
     last_ns: int = 0
     _previous: int | None = None
     _back: list[tuple[int, int]] = field(default_factory=list)
-    # Points of each sender's clock: packet number, time and TSval.
-    _points: dict[bytes, list[tuple[int, int, int]]] = field(default_factory=dict)
+    # Pauses between consecutive packets that a jump may explain: number of the packet after each, and its length [ns].
+    _pauses: list[tuple[int, int]] = field(default_factory=list)
+    # Points of the clock of each sender at each interface: packet number, time and TSval.
+    _points: dict[tuple[bytes, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
-    def add(self, number: int, now: int, segment: Segment | Other) -> None:
-        """Processes the time of a packet."""
+    def add(self, number: int, now: int, interface: int, segment: Segment | Other) -> None:
+        """Processes the time of a packet at an interface.
+
+        Interfaces are separate because packets that are captured twice have the same TSval at two times.
+        """
         if self._previous is None:
             self.first_ns = self.last_ns = now
         elif self._previous - now > _OUT_OF_ORDER_NS:
             self._back.append((number, self._previous - now))
+        elif now - self._previous > _JUMP_NS:
+            self._pauses.append((number, now - self._previous))
         self._previous = now
         self.first_ns, self.last_ns = min(self.first_ns, now), max(self.last_ns, now)
         if isinstance(segment, Segment) and segment.timestamps:
-            points = self._points.get(segment.source)
+            points = self._points.get((segment.source, interface))
             if points is None:
                 if len(self._points) < _MOST_SENDERS:
-                    self._points[segment.source] = [(number, now, segment.timestamps[0])]
+                    self._points[segment.source, interface] = [(number, now, segment.timestamps[0])]
             elif abs(now - points[-1][1]) >= _STEP_NS:
                 points.append((number, now, segment.timestamps[0]))
 
@@ -54,22 +66,39 @@ class Clocks:
             times = "once" if len(self._back) == 1 else f"{len(self._back)} times"
             where = f"first by {size / 1e9:.3g} s at packet {number}"
             yield f"the clock jumps back {times}, {where}: RTTs and rates around it are wrong"
-        ahead = sorted({jump for points in self._points.values() for jump in _ahead(points)})
-        if ahead:
-            number, size = ahead[0]
+        ahead = self._ahead()
+        if ahead is not None:
+            number, size = ahead
             yield f"the clock jumps ahead by {size / 1e9:.3g} s at packet {number}, unlike the sender's timestamps"
 
+    def _ahead(self) -> tuple[int, int] | None:
+        """Returns packet and size [ns] of the first pause that no sender's clock explains.
 
-def _ahead(points: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-    """Yields packet and size of forward jumps of the capture's clock relative to a sender with a regular clock."""
+        Each sender that sent before and after a pause shows how much time passed. The jump is the smallest difference,
+        because packets can wait in queues before they are captured.
+        """
+        clocks = [(points, rate) for points in self._points.values() if (rate := _rate(points)) is not None]
+        for number, pause in self._pauses:
+            sizes = []
+            for points, rate in clocks:
+                place = bisect_left(points, (number,))
+                if 0 < place < len(points):
+                    (_, before, previous), (_, now, stamp) = points[place - 1], points[place]
+                    sizes.append(now - before - ((stamp - previous) % (1 << 32) + 1) / rate)
+            if sizes and max(_JUMP_NS, _INEXACT * pause) < min(sizes) <= (1 + _INEXACT) * pause:
+                return number, round(min(sizes))
+        return None
+
+
+def _rate(points: list[tuple[int, int, int]]) -> float | None:
+    """Returns the rate of a sender's clock [ticks/ns], apart from pauses; None if there are too few points."""
     steps = [
-        (number, now - before, (stamp - previous) % (1 << 32))
-        for (_, before, previous), (number, now, stamp) in pairwise(points)
+        (now - before, (stamp - previous) % (1 << 32)) for (_, before, previous), (_, now, stamp) in pairwise(points)
     ]
-    rates = [ticks / taken for _, taken, ticks in steps if taken > 0 and ticks]
+    rates = [ticks / taken for taken, ticks in steps if 0 < taken <= _JUMP_NS and ticks]
     if len(rates) < _LEAST_POINTS:
-        return
-    usual = median(rates)
-    for number, taken, ticks in steps:
-        if taken > 0 and taken - ticks / usual > _JUMP_NS:
-            yield number, round(taken - ticks / usual)
+        return None
+    # A step at several times the usual rate is a new connection of the same port, whose timestamps begin elsewhere.
+    most = _OTHER_CLOCK * median(rates)
+    regular = [(taken, ticks) for taken, ticks in steps if 0 < taken <= _JUMP_NS and ticks <= most * taken]
+    return sum(ticks for _, ticks in regular) / sum(taken for taken, _ in regular)
