@@ -13,26 +13,14 @@ const RUNS = 20;
 const KINDS = { js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm", json: "application/json", zip: "application/zip" };
 after(close);
 
-test("20 scenarios run in Pyodide have the native state hash, and an invalid one gives the command line's message", async () => {
-    const page = await blank();
-    // A browser does not load modules from files, so Pyodide's folder is served at a separate address.
-    await page.route("http://pyodide.test/**", (route) => {
-        const name = new URL(route.request().url()).pathname.slice(1);
-        if (name === "") return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>notebook</title>" });
-        return route.fulfill({ contentType: KINDS[name.split(".").at(-1)], body: readFileSync(join(pyodide, name)) });
-    });
-    await page.goto("http://pyodide.test/");
-    const files = Object.fromEntries(["__init__.py", "engine.mjs"].map((name) => [name, readFileSync(new URL(name, sources), "utf8")]));
-    const presets = Object.values(expected.presets).slice(0, RUNS / 2);
-    const runs = [...presets, ...expected.random.slice(0, RUNS - presets.length)];
-    const found = await page.evaluate(
-        async ({ files, texts }) => {
-            const { loadPyodide } = await import("http://pyodide.test/pyodide.mjs");
-            const python = await loadPyodide({ indexURL: "http://pyodide.test/" });
-            python.FS.mkdirTree("/home/pyodide/longpipe_lab");
-            for (const [name, text] of Object.entries(files)) python.FS.writeFile(`/home/pyodide/longpipe_lab/${name}`, text);
-            python.globals.set("texts", python.toPy(texts));
-            return python.runPythonAsync(`
+// Runs scenarios in Pyodide through the package, on the page or in a worker: it is called in the browser.
+async function inPyodide({ files, texts, address }) {
+    const { loadPyodide } = await import(`${address}pyodide.mjs`);
+    const python = await loadPyodide({ indexURL: address });
+    python.FS.mkdirTree("/home/pyodide/longpipe_lab");
+    for (const [name, text] of Object.entries(files)) python.FS.writeFile(`/home/pyodide/longpipe_lab/${name}`, text);
+    python.globals.set("texts", python.toPy(texts));
+    return python.runPythonAsync(`
 import json
 import tomllib
 import longpipe_lab
@@ -53,18 +41,51 @@ json.dumps({
     "problem": problem,
 })
 `);
-        },
-        { files, texts: runs.map(({ toml }) => toml) },
-    );
-    const { hashes, efficiency, flows, fields, html, problem } = JSON.parse(found);
-    assert.deepEqual(hashes, runs.map(({ state_hash }) => state_hash));
-    assert.equal(hashes.length, RUNS);
-    assert.ok(Math.abs(efficiency - runs[0].efficiency) <= 1e-12, `${efficiency}`);
-    assert.equal(flows[0], "flow1");
-    assert.equal(fields, hashes[0]);
-    assert.match(html, new RegExp(`^<table>.*efficiency.*${fields}`));
-    assert.match(problem, /^duraton: unknown field; did you mean 'duration'\?/);
-});
+}
+
+const PLACES = {
+    "on a page": (page, given) => page.evaluate(inPyodide, given),
+    // JupyterLite's kernels are workers.
+    "in a web worker": (page, given) =>
+        page.evaluate(
+            ({ script, given }) =>
+                new Promise((resolve, reject) => {
+                    const worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
+                    worker.onmessage = ({ data }) => ("found" in data ? resolve(data.found) : reject(new Error(data.problem)));
+                    worker.onerror = (event) => reject(new Error(event.message));
+                    worker.postMessage(given);
+                }),
+            {
+                script: `onmessage = ({ data }) => (${inPyodide})(data).then((found) => postMessage({ found }), (error) => postMessage({ problem: String(error) }));`,
+                given,
+            },
+        ),
+};
+
+for (const [place, run] of Object.entries(PLACES)) {
+    test(`20 scenarios run in Pyodide ${place} have the native state hash, and an invalid one gives the command line's message`, async () => {
+        const page = await blank();
+        // A browser does not load modules from files, so Pyodide's folder is served at a separate address.
+        await page.context().route("http://pyodide.test/**", (route) => {
+            const name = new URL(route.request().url()).pathname.slice(1);
+            if (name === "") return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>notebook</title>" });
+            return route.fulfill({ contentType: KINDS[name.split(".").at(-1)], body: readFileSync(join(pyodide, name)) });
+        });
+        await page.goto("http://pyodide.test/");
+        const files = Object.fromEntries(["__init__.py", "engine.mjs"].map((name) => [name, readFileSync(new URL(name, sources), "utf8")]));
+        const presets = Object.values(expected.presets).slice(0, RUNS / 2);
+        const runs = [...presets, ...expected.random.slice(0, RUNS - presets.length)];
+        const found = await run(page, { files, texts: runs.map(({ toml }) => toml), address: "http://pyodide.test/" });
+        const { hashes, efficiency, flows, fields, html, problem } = JSON.parse(found);
+        assert.deepEqual(hashes, runs.map(({ state_hash }) => state_hash));
+        assert.equal(hashes.length, RUNS);
+        assert.ok(Math.abs(efficiency - runs[0].efficiency) <= 1e-12, `${efficiency}`);
+        assert.equal(flows[0], "flow1");
+        assert.equal(fields, hashes[0]);
+        assert.match(html, new RegExp(`^<table>.*efficiency.*${fields}`));
+        assert.match(problem, /^duraton: unknown field; did you mean 'duration'\?/);
+    });
+}
 
 test("the output of a notebook's cell shows the page with its scenario, which a change keeps in the frame's address", async () => {
     const page = await blank();
