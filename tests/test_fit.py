@@ -70,6 +70,13 @@ def test_the_sender_is_cubic(lossy: PathFit) -> None:
     assert lossy.best.queue == "tail-drop"
 
 
+def test_a_capture_that_no_candidate_explains_is_reported(lossy: PathFit) -> None:
+    assert report(lossy).doubts == ()
+    far = replace(lossy, senders=tuple(replace(one, distance=0.6) for one in lossy.senders), queues=())
+    (doubt,) = report(far).doubts
+    assert "no candidate explains the capture: the best one's data in flight differ by 60%" in doubt
+
+
 def test_queues_alike_are_those_like_the_likeliest_one(lossy: PathFit) -> None:
     """The most likely setting of RED is closer than tail drop, but the mean of both settings is not."""
     first = lossy.best.series

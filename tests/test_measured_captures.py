@@ -13,6 +13,7 @@ import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.cli import main
+from longpipe.fit import observe
 from longpipe.measured import Recording, Subject, read
 from pcap import needs_tshark, tshark
 
@@ -265,6 +266,21 @@ def test_an_idle_connection_is_no_jump_of_the_clock(tmp_path: Path) -> None:
     records = [one for _, one in sorted(passed)]
     file.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 276) + b"".join(records))
     assert not [note for note in read(file).notes if "clock" in note]
+
+
+def test_a_fit_begins_with_the_transfer_not_with_a_message_before_it(tmp_path: Path) -> None:
+    records = [packet(0, 1, 1, ACK, 37), packet(100_000_000, 1, 38, ACK, back=True)]
+    for k in range(300):
+        # Ten segments leave at the start of each round trip of 100 ms.
+        at = 600_000_000 + (k // 10) * 100_000_000 + (k % 10) * 1_000_000
+        records.append(packet(at, 38 + 1000 * k, 1, ACK, 1000))
+        records.append(packet(at + 90_000_000, 1, 38 + 1000 * (k + 1), ACK, back=True))
+    records.sort(key=lambda one: struct.unpack("<II", one[:8]))
+    seen = observe(written(tmp_path / "iperf3.pcap", *records))
+    assert (seen.sent_s[0], seen.sent_byte[0], len(seen.sent_s)) == (0, 0, 300)
+    assert int(np.searchsorted(seen.sent_s, seen.ack_s[0])) == 10
+    assert (seen.ack_delivered[0], seen.ack_delivered[-1]) == (1000, 300_000)
+    assert np.allclose(seen.rtt, 0.09)
 
 
 def test_what_is_no_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:

@@ -192,6 +192,8 @@ class _Replay:
         self._sacked: list[bool] = []
         self._tries: list[list[int]] = []
         self._una = 0
+        # Whether a full segment was sent.
+        self._has_begun = False
         self._blocks: dict[int, int] = {}
         # Segments that the current ACK reports for the first time.
         self._reported: list[int] = []
@@ -245,6 +247,10 @@ class _Replay:
 
     def _transmit(self, now: int, begin: int, end: int) -> None:
         assert self._next is not None  # noqa: S101 - set by the first packet
+        if end - begin >= self.mss and not self._has_begun:
+            self._has_begun = True
+            if self._una == len(self._starts):
+                self._omit_preamble()
         if begin >= self._next:
             self._starts.append(begin)
             self._ends.append(end)
@@ -258,6 +264,18 @@ class _Replay:
         if place < len(self._starts) and self._starts[place] < end:
             self._tries[place].append(len(self._sent))
             self._sent.append((now, place, end - begin))
+
+    def _omit_preamble(self) -> None:
+        """Omits the data so far: small messages, such as iperf3's cookie, that were acknowledged before the transfer.
+
+        The application limited them, so they say nothing about the initial window.
+        """
+        for one in (self._starts, self._ends, self._acked, self._sacked, self._tries, self._sent, self._acks):
+            one.clear()
+        self._samples.clear()
+        self._measured.clear()
+        self._blocks.clear()
+        self._una = self._delivered = self._full = 0
 
     def on_ack(self, now: int, segment: Segment) -> None:
         """Processes a packet that the receiver sent."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Number of rates over time at and above which other traffic at the bottleneck is a likely cause.
 MANY_STEPS: Final = 8
+# Distance of the best simulation at and above which no candidate explains the capture.
+FAR: Final = 0.3
 # Largest buffer, in bandwidth-delay products, that is assumed for a path whose queue never overflowed.
 _MOST_PRODUCTS: Final = 4.0
 
@@ -47,12 +49,18 @@ def report(found: PathFit) -> FitReport:
 
 
 def _doubts(found: PathFit) -> Iterator[str]:
-    """Yields a note if the rate changes often, which suggests other traffic at the bottleneck."""
+    """Yields notes on signs that the fit is wrong: rates that change often, and a simulation far from the capture."""
     steps = len(found.features.steps)
     if steps >= MANY_STEPS:
         yield (
             f"the rate changes {steps - 1} times: either the link varies, or other traffic shared it, which a fit does "
             "not model; then rate, buffer and sender are wrong"
+        )
+    if (distance := found.best.distance) >= FAR:
+        yield (
+            f"no candidate explains the capture: the best one's data in flight differ by {distance:.0%} on average "
+            "(the application, a send buffer or another control may have limited the flow); the sender, the buffer and "
+            "predictions by whatif are unreliable"
         )
 
 
