@@ -23,7 +23,7 @@ CALL_QUEUEING: Final = TIME.parse("60 ms")
 CALL_LOSS: Final = "1 %"
 # Objective to minimise: the page time of users.
 OBJECTIVE: Final = "web.p95"
-# Indifference zone: users hardly notice a difference of a twentieth of the page time. A zone of 2 % would need more
+# Indifference zone: users rarely notice a difference of a twentieth of the page time. A zone of 2 % would need more
 # than twice as many runs, only to rank the buffers of FQ-CoDel, whose page times differ by less.
 ZONE: Final = "5 %"
 
