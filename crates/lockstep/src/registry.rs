@@ -94,10 +94,14 @@ impl Creator {
         let linux =
             |flow: &&FlowConfig| matches!(&flow.traffic, TrafficConfig::Stack(config) if config.stack == LINUX_STACK);
         let flows = scenario.flows.iter().filter(linux);
+        let names = |flow: &FlowConfig| match scenario.host_names(flow) {
+            Some(names) => names.map(str::to_owned),
+            None => Hosts::default(),
+        };
         Creator {
             mtu: flows.map(|flow| flow.tcp.largest_packets_bytes().0).max().unwrap_or(0),
             guest: None,
-            hosts: scenario.flows.iter().map(|flow| hosts_of(scenario, flow)).collect(),
+            hosts: scenario.flows.iter().map(names).collect(),
         }
     }
 
@@ -142,14 +146,4 @@ impl Creator {
         };
         Ok(Box::new(LinuxEnd::create(guest, &self.hosts[flow], setup)?))
     }
-}
-
-/// Returns the names of a flow's hosts: the name of the sender, and that of the receiver.
-#[cfg(target_os = "linux")]
-fn hosts_of(scenario: &Scenario, flow: &FlowConfig) -> Hosts {
-    let name = |node: usize| scenario.nodes[node].name.clone();
-    let ends = flow.route.first().zip(flow.route.last());
-    ends.map_or_else(Hosts::default, |(&first, &last)| {
-        [name(scenario.links[first].from), name(scenario.links[last].to)]
-    })
 }

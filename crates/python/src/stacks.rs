@@ -224,13 +224,8 @@ pub(crate) fn programs<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -
         return Ok(columns);
     }
     let host = |ends: &FlowEnds, end: usize| {
-        let flow = &scenario.flows[ends.flow];
-        let link = if end == 0 {
-            flow.route.first().map(|&link| scenario.links[link].from)
-        } else {
-            flow.route.last().map(|&link| scenario.links[link].to)
-        };
-        link.map_or_else(String::new, |node| scenario.nodes[node].name.clone())
+        let names = scenario.host_names(&scenario.flows[ends.flow]);
+        names.map_or("", |names| names[end])
     };
     let texts = |of: &dyn Fn(&ProgramReport) -> String| rows.iter().map(|row| of(row.2)).collect::<Vec<String>>();
     let numbers =
@@ -241,10 +236,7 @@ pub(crate) fn programs<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -
         .map(|row| scenario.flows[row.0.flow].name.as_str())
         .collect();
     columns.set_item("flow", flows)?;
-    columns.set_item(
-        "host",
-        rows.iter().map(|row| host(row.0, row.1)).collect::<Vec<String>>(),
-    )?;
+    columns.set_item("host", rows.iter().map(|row| host(row.0, row.1)).collect::<Vec<&str>>())?;
     let fields: Vec<&str> = rows.iter().map(|row| ["command", "serve"][row.1]).collect();
     columns.set_item("field", fields)?;
     columns.set_item("program", texts(&|program| command_line(&program.words)))?;

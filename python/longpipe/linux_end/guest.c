@@ -330,7 +330,7 @@ static int add_text(const struct add_text *added) {
     if (added->host >= MOST_HOSTS || !hosts[added->host].shared) FAIL("host %d is absent", added->host);
     struct host *host = &hosts[added->host];
     if (added->bytes > PART || host->text_bytes + added->bytes > MOST_TEXT)
-        FAIL("command: more than %d bytes; needs at most as many, with the path and the directory", MOST_TEXT);
+        FAIL("program of host %d: more than %d bytes", added->host, MOST_TEXT);
     if (make_writable() < 0) return -1;
     // The additional byte terminates the last string.
     if (!host->text && !(host->text = calloc(1, MOST_TEXT + 1))) FAIL("command: %s", strerror(errno));
@@ -430,7 +430,12 @@ static void run_program(struct host *host, int number) {
     for (int i = 0; i < 3 && at < end; i++, at += strlen(at) + 1) texts[i] = at;
     for (int count = 0; at < end && count < MOST_TEXT / 2 - 1; at += strlen(at) + 1) words[count++] = at;
     int none = open("/dev/null", O_RDONLY);
-    dup2(none, 0);
+    if (none < 0) cannot_run("/dev/null");
+    // A program must not inherit a second descriptor of /dev/null.
+    if (none > 0) {
+        dup2(none, 0);
+        close(none);
+    }
     for (int descriptor = 1; descriptor <= 2; descriptor++)
         dup2(output_of(number, descriptor, O_WRONLY | O_CREAT | O_APPEND), descriptor);
     setpgid(0, 0);

@@ -171,6 +171,8 @@ const PANIC: &str = "Kernel panic";
 /// Maximum length of the part of a program's words or output that one control frame carries [byte]; equal to `PART` in
 /// `guest.c`.
 const PART: usize = 1000;
+/// Maximum length of a program's words, directory, PATH and host names [byte]; equal to `MOST_TEXT` in `guest.c`.
+const MOST_TEXT: usize = 1 << 16;
 /// Maximum length [byte] of a program's output that is reported.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// First word of a command that runs longpipe's Python interpreter.
@@ -318,6 +320,7 @@ impl Guest {
     /// words.
     fn add_program(&mut self, host: usize, program: &Program) -> Result<(), String> {
         let [own, other] = [host, host ^ 1].map(address_of);
+        let field = if self.hosts[host].sends { "command" } else { "serve" };
         let names = format!(
             "127.0.0.1 localhost\n{own} {}\n{other} {} peer\n",
             program.own_name, program.other_name
@@ -332,10 +335,16 @@ impl Guest {
         let mut text = Vec::new();
         for part in [&directory, &self.environment.search, &names].into_iter().chain(words) {
             if part.contains('\0') {
-                return Err(format!("command: {part:?}; needs words without NUL characters"));
+                return Err(format!("{field}: {part:?}; needs words without NUL characters"));
             }
             text.extend_from_slice(part.as_bytes());
             text.push(0);
+        }
+        if text.len() > MOST_TEXT {
+            return Err(format!(
+                "{field}: {} bytes; needs at most {MOST_TEXT}, including its directory, PATH and the names of its hosts",
+                text.len()
+            ));
         }
         for part in text.chunks(PART) {
             let mut body = short_request(request::ADD_TEXT, host as u16);

@@ -118,6 +118,16 @@ impl PacketReport {
         }
     }
 
+    /// Turns the report of a router's port into that of a host: `on_wire` packets and bytes, which have left but not
+    /// arrived, count as held, and the queue's statistics are cleared.
+    pub(crate) fn hold_on_wire(&mut self, on_wire: (u64, u64)) {
+        self.packets_held += on_wire.0;
+        self.bytes_held += on_wire.1;
+        self.packets_out -= on_wire.0;
+        self.bytes_out -= on_wire.1;
+        (self.peak_packets, self.peak_bytes, self.mean_packets) = (0, 0, None);
+    }
+
     /// Returns the report of a router's port.
     pub(crate) fn of_router(router: &mut Router, line: &mut Line, now: Time) -> PacketReport {
         let counters = router.counters_at(line, now);

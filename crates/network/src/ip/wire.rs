@@ -18,7 +18,7 @@ use crate::packets::{Circuit, OnWire, Options, Packet};
 use crate::policies::aqm::Aqm;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
-use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
+use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Rate, Ring, Span, Time};
 
@@ -334,7 +334,7 @@ fn port(
     let link = &scenario.links[index];
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
     let varies = link.varies();
-    let host = scenario.nodes[link.from].kind == NodeKind::Host;
+    let host = scenario.is_host(link.from);
     if varies || scenario.has_queue_at_host(link) || link.is_conditioned() {
         let occupancy = link.policy.depends_on_occupancy_only() && link.conditioners.is_empty();
         let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| occupancy);

@@ -1,7 +1,7 @@
 //! Ends of links, and sequences of links.
 
 use super::refusal::{refuse, ScenarioError};
-use super::{NodeKind, Scenario};
+use super::Scenario;
 
 /// Downstream end of a link.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(super) fn way_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Res
                 "needs each link to begin where the previous one ends",
             );
         }
-        if scenario.nodes[before.to].kind == NodeKind::Host {
+        if scenario.is_host(before.to) {
             return refuse(field, name(before.to), "needs switches between its two hosts");
         }
     }

@@ -421,6 +421,12 @@ impl Scenario {
         self.flows.iter().any(|flow| flow.rerouting.is_some())
     }
 
+    /// Returns the names of a flow's hosts, those of its sender and its receiver, or None if its route is empty.
+    pub fn host_names(&self, flow: &FlowConfig) -> Option<[&str; 2]> {
+        let (&first, &last) = flow.route.first().zip(flow.route.last())?;
+        Some([self.links[first].from, self.links[last].to].map(|node| self.nodes[node].name.as_str()))
+    }
+
     /// Returns whether a node is a host.
     pub(crate) fn is_host(&self, node: usize) -> bool {
         self.nodes[node].kind == NodeKind::Host

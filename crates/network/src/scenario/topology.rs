@@ -206,7 +206,7 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
         inputs[link.to] += 1;
         ends.push(LinkEnd {
             node: link.to as u32,
-            host: scenario.nodes[link.to].kind == NodeKind::Host,
+            host: scenario.is_host(link.to),
             unshared: false,
             input,
             inputs: 0,

@@ -13,7 +13,7 @@ use crate::ip::report::PacketReport;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
-use crate::scenario::{BufferUnit, LinkConfig, NodeKind, PolicyConfig, Scenario};
+use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
 
@@ -203,7 +203,7 @@ impl EgressQueue {
                 .map_or(u64::MAX, |buffer| buffer.limit)
         };
         let flows = scenario.flows.iter();
-        let host = scenario.nodes[link.from].kind == NodeKind::Host;
+        let host = scenario.is_host(link.from);
         let of_flows = match link.policy {
             PolicyConfig::StrictPriority(_) | PolicyConfig::WeightedPriority(_) => {
                 OfFlows::Classes(flows.map(|flow| flow.class).collect())

@@ -288,11 +288,7 @@ impl TimeVaryingPort {
         let mut report = self.report;
         (report.packets_held, report.bytes_held) = (self.held, self.bytes_held);
         if self.host {
-            (report.packets_held, report.bytes_held) = in_flight;
-            let on_wire = (in_flight.0 - self.held, in_flight.1 - self.bytes_held);
-            report.packets_out -= on_wire.0;
-            report.bytes_out -= on_wire.1;
-            (report.peak_packets, report.peak_bytes) = (0, 0);
+            report.hold_on_wire((in_flight.0 - self.held, in_flight.1 - self.bytes_held));
         } else {
             let leaving = self.leaving.iter().chain(self.doomed.iter());
             let after: u128 = leaving.map(|held| u128::from((held.until - now).0)).sum();

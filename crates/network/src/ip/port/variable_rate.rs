@@ -375,10 +375,7 @@ impl VariableRatePort {
         if report.host {
             let waiting = self.not_on_wire();
             let held = (waiting.0 + on_wire.0, waiting.1 + on_wire.1);
-            report.packets_out -= held.0 - report.packets_held;
-            report.bytes_out -= held.1 - report.bytes_held;
-            (report.packets_held, report.bytes_held) = held;
-            (report.peak_packets, report.peak_bytes, report.mean_packets) = (0, 0, None);
+            report.hold_on_wire((held.0 - report.packets_held, held.1 - report.bytes_held));
         }
         let used = (
             report.packets_out + self.counted.lost_on_wire,

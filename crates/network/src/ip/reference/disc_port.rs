@@ -267,11 +267,7 @@ impl DiscPort {
     pub fn report(&mut self, variation: Option<&mut Variation>, now: Time, on_wire: (u64, u64)) -> PacketReport {
         let mut report = self.queue.report(now);
         if report.host {
-            report.packets_held += on_wire.0;
-            report.bytes_held += on_wire.1;
-            report.packets_out -= on_wire.0;
-            report.bytes_out -= on_wire.1;
-            (report.peak_packets, report.peak_bytes, report.mean_packets) = (0, 0, None);
+            report.hold_on_wire(on_wire);
             report.utilization = share_used(self.queue.rate(), report.bytes_out, now);
         }
         if let Some(variation) = variation {

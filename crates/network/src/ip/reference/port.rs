@@ -14,7 +14,7 @@ use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
 use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
-use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
+use crate::scenario::{BufferUnit, LinkConfig, Scenario};
 use crate::time_varying::{Service, TimeVaryingLink};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
@@ -88,7 +88,7 @@ impl ReferencePort {
     /// Creates the empty port that feeds a link.
     pub fn new(scenario: &Scenario, index: usize, seed: u64) -> ReferencePort {
         let link: &LinkConfig = &scenario.links[index];
-        let host = scenario.nodes[link.from].kind == NodeKind::Host;
+        let host = scenario.is_host(link.from);
         let buffer = link.buffer;
         let limit = |unit| {
             buffer
@@ -432,11 +432,7 @@ impl ReferencePort {
         let mut report = self.report;
         (report.packets_held, report.bytes_held) = (self.held(), self.bytes_held);
         if self.host {
-            report.packets_held += on_wire.0;
-            report.bytes_held += on_wire.1;
-            report.packets_out -= on_wire.0;
-            report.bytes_out -= on_wire.1;
-            (report.peak_packets, report.peak_bytes) = (0, 0);
+            report.hold_on_wire(on_wire);
         } else {
             report.mean_packets = Some(self.packet_time as f64 / now.0 as f64);
         }
