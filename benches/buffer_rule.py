@@ -20,7 +20,7 @@ import pandas as pd
 
 from longpipe import Result, Scenario, simulate
 
-FLOWS: Final = (50, 100, 200, 500)
+FLOWS: Final = (50, 100, 200, 500, 1000)
 UTILIZATION: Final = 0.98
 RTTS_S: Final = (0.060, 0.180)
 # C RTT: per flow and minimum [packets].

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.design import Cost, Design, Factor, Fraction
+from longpipe.design.cost import cpu_s
+from longpipe.design.pilot import extrapolated, measured_cost
+from longpipe.executors import Job
 from longpipe.scenario import Red
 from longpipe.store import Store
 from longpipe.study import Progress, Study, run_until
@@ -124,6 +127,32 @@ def test_confounding_puts_an_interaction_between_the_blocks() -> None:
     product = np.prod([np.where(frame[name] == high, 1, -1) for name, high in signs.items()], axis=0)
     assert [set(product[frame["block"] == block]) for block in (1, 2)] == [{1}, {-1}]
     assert frame.groupby("block")["seed"].apply(set).to_list() == [{1, 3}, {2, 4}]
+
+
+def test_the_processor_time_is_that_of_first_runs_scaled_by_the_estimates() -> None:
+    measured: list[list[Job]] = []
+
+    def measure(jobs: Sequence[Job]) -> float:
+        measured.append(list(jobs))
+        return sum(5 * cpu_s(scenario) for scenario, _ in jobs)
+
+    design = Design.full_factorial(BASE, FACTORS, replications=2)
+    cost = extrapolated(design, measure)
+    assert cost.cpu_s == pytest.approx(5 * design.cost().cpu_s)
+    # The first of two trials loads modules. Then each of the 8 points runs twice, with seeds of its own.
+    assert [len(jobs) for jobs in measured] == [1, 1, 16]
+    assert len({(scenario.digest(), seed) for jobs in measured for scenario, seed in jobs}) == 18
+    assert cost.measured == 16
+    assert "(measured on 16 runs)" in str(cost)
+    # If all other runs would take too long, the second trial alone is measured.
+    longer = Design.full_factorial(BASE.with_(duration="20 s"), FACTORS)
+    alone = extrapolated(longer, lambda jobs: 4.0 * len(jobs))
+    assert alone.measured == 1
+    assert alone.cpu_s == pytest.approx(longer.cost().cpu_s * 4 / min(map(cpu_s, longer.scenarios)))
+
+
+def test_runs_of_minutes_are_not_measured_before_the_design() -> None:
+    assert measured_cost(Design.full_factorial(BASE.with_(duration="20000 s"), FACTORS)) is None
 
 
 def test_cost_is_the_sum_of_what_the_frame_tells() -> None:

@@ -16,19 +16,25 @@ S_PER_RUN: Final = 0.02
 
 @dataclass(frozen=True)
 class Cost:
-    """Number of runs, with their total simulated time [s] and estimated processor time [s]."""
+    """Number of runs, with their total simulated time [s] and estimated processor time [s].
+
+    `measured` is the number of runs on which the processor time was measured; 0 if it follows from the scenario alone.
+    """
 
     points: int
     runs: int
     simulated_s: float
     cpu_s: float
+    measured: int = 0
 
     def __str__(self) -> str:
         planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
+        source = "an estimate, accurate to a factor of 3; less with losses"
+        if self.measured:
+            source = f"measured on {_counted(self.measured, 'run')}"
         return (
             f"{planned}, {self.simulated_s:g} s of simulated time, "
-            f"about {duration_text(self.cpu_s)} of processor time (an estimate, accurate to a factor of 3; less with "
-            f"losses)"
+            f"about {duration_text(self.cpu_s)} of processor time ({source})"
         )
 
 

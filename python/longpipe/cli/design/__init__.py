@@ -98,7 +98,8 @@ def design(
         first_seed=first_seed,
         common=not independent,
     )
-    show_plan(planned)
+    # With --run, the progress display estimates the remaining time from the runs that have ended.
+    show_plan(planned, measure=name is None)
     if name is not None:
         run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory)
     elif csv is not None:

@@ -18,6 +18,7 @@ from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level
+from longpipe.design.pilot import measured_cost
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
@@ -120,13 +121,16 @@ def _labelled(level: object) -> tuple[Level, object]:
     return ("none", None) if level is None else (next(iter(Factor.over("level", [level]).levels)), level)
 
 
-def show_plan(design: Design) -> None:
-    """Prints factors, cost, aliases of a fraction, and warnings."""
+def show_plan(design: Design, *, measure: bool) -> None:
+    """Prints factors, cost, aliases of a fraction, and warnings.
+
+    If `measure`, the processor time is measured on first runs, which take a few seconds.
+    """
     console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
         console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
-    console.print(str(design.cost()), markup=False)
+    console.print(str((measured_cost(design) if measure else None) or design.cost()), markup=False)
     if design.common and design.replications > 1:
         console.print("Points share their seeds (common random numbers): analyse with --blocks seed.", style="dim")
     if design.fraction is not None and design.fraction.generators:

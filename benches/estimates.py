@@ -1,0 +1,76 @@
+"""Accuracy of the processor time that `longpipe design` states before a design runs, as a table in Markdown.
+
+Usage: python benches/estimates.py. Columns: design; runs; runs on which the time was measured; the time stated before
+the runs, and that of all runs in a study [s]; ratio of the two, which is to be from 1/1.5 to 1.5; the same ratio for
+the estimate from the scenario alone.
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, Final
+
+from longpipe import Factor, Scenario
+from longpipe.design import Design
+from longpipe.design.pilot import measured_cost
+from longpipe.store import Store
+from longpipe.study import Study
+
+BUFFERS: Final = Factor.over("switch.buffer", ["0.5 BDP", "1 BDP", "4 BDP"], "buffer")
+QUEUES: Final = Factor.over("switch.policy", ["tail-drop", "pie", "codel", "fq-codel"], "queue")
+CONTROLS: Final = Factor.over("tcp.congestion", ["cubic", "bbr", "vegas"], "control")
+RATES: Final = Factor.over("network.trunk_rate", ["2 Mbit/s", "20 Mbit/s", "100 Mbit/s", "300 Mbit/s"], "rate")
+CELLS: Final = Factor.over("switch.buffer", ["1000 cells", "3000 cells"], "buffer")
+RECOVERIES: Final = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
+
+
+def link(**network: Any) -> Scenario:  # noqa: ANN401 - fields
+    """Returns a link of 20 Mbit/s and 40 ms."""
+    fields = {"kind": "dumbbell", "access_rate": "1 Gbit/s", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
+    start = {"kind": "random", "over": "1 s"}
+    tcp = {"profile": "linux-6"}
+    return Scenario().with_(duration="10 s", framing="ip", start=start, network={**fields, **network}, tcp=tcp)
+
+
+def designs() -> Mapping[str, Design]:
+    """Returns the designs by name."""
+    lan = Scenario(duration="2 s", start={"kind": "random", "over": "100 ms"})
+    web, voice = ({"network.group": [{"name": one, "count": 30, "traffic": one}]} for one in ("web", "voice"))
+    quinn = {"kind": "stack", "stack": "quinn", "congestion": "cubic"}
+    full = Design.full_factorial
+    return {
+        "ATM": full(lan, [RECOVERIES, CELLS], replications=20),
+        "queues and controls": full(link(sources=4), [QUEUES, CONTROLS], replications=5),
+        "rates": full(link(sources=4), [RATES], replications=4),
+        "web": full(link().with_(**web), [QUEUES, BUFFERS], replications=5),
+        "voice": full(link().with_(**voice), [BUFFERS], replications=20),
+        "quinn": full(link(sources=1).with_(traffic=quinn), [BUFFERS], replications=4),
+    }
+
+
+def main() -> None:
+    """Prints the table."""
+    head = ("design", "runs", "measured", "stated", "all runs", "ratio", "ratio without measurement")
+    for cells in (head, ("---",) * len(head)):
+        _write(cells)
+    for name, design in designs().items():
+        stated, alone = measured_cost(design), design.cost()
+        if stated is None:
+            raise RuntimeError(f"{name}: no estimate; needs shorter runs")
+        with closing(Store()) as store, ThreadPoolExecutor(1) as pool:
+            study, began_s = Study(design, store, name), time.process_time()
+            study.run(pool)
+            found_s = time.process_time() - began_s
+        ratios = (f"{cost.cpu_s / found_s:.2f}" for cost in (stated, alone))
+        _write((name, alone.runs, stated.measured, f"{stated.cpu_s:.2f} s", f"{found_s:.2f} s", *ratios))
+
+
+def _write(cells: Iterable[object]) -> None:
+    sys.stdout.write(f"| {' | '.join(map(str, cells))} |\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
