@@ -36,13 +36,10 @@ fn burst(recovery: RecoveryKind) -> Scenario {
 
 fn run(scenario: &Scenario, limit: u64) -> Result<Report, Ended> {
     guarded(limit, || {
-        let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        if scenario.traces.any() {
-            let mut simulation = Simulation::new(scenario, 1, recorder).expect("a valid scenario");
-            simulation.run();
-            return simulation.report().expect("what entered is accounted for");
-        }
-        let mut simulation = Simulation::new(scenario, 1, ()).expect("a valid scenario");
+        let recorder = || Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+        // A probe that may be absent, so that the engines are compiled once.
+        let probe = scenario.traces.any().then(recorder);
+        let mut simulation = Simulation::new(scenario, 1, probe).expect("a valid scenario");
         simulation.run();
         simulation.report().expect("what entered is accounted for")
     })

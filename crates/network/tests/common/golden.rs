@@ -8,6 +8,7 @@
 //! A scenario is kept in the form in which it was resolved when it was added, so fields added later must be optional.
 
 use super::compact;
+use super::compare::Watch;
 use longpipe_events::{mix, Time};
 use longpipe_network::scenario::{Engine, Scenario, TraceConfig};
 use longpipe_network::{Probe, Recorder, Report, Simulation};
@@ -158,7 +159,8 @@ impl Entry {
         let recorder = Recorder::new(all, trains.flows.len(), trains.links.len());
         let (by_cell, ()) = finished(&reference, self.seed, ());
         let (by_train, ()) = finished(&trains, self.seed, ());
-        let (watched, mut recorder) = finished(&trains, self.seed, recorder);
+        let watch: Watch = (recorder, None);
+        let (watched, (mut recorder, _)) = finished(&trains, self.seed, watch);
         recorder.finish(Time(trains.duration_ps));
         let traces = format!("{:016x}", hash_of(&recorder));
         let [by_cell, by_train, watched] =

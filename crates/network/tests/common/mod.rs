@@ -25,6 +25,7 @@ pub mod random;
 #[allow(dead_code)]
 pub mod smaller;
 
+use compare::Watch;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
@@ -254,10 +255,11 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
 #[allow(dead_code)]
 pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-    let mut simulation = Simulation::new(scenario, seed, recorder).expect("a valid scenario");
+    let watch: Watch = (recorder, None);
+    let mut simulation = Simulation::new(scenario, seed, watch).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("what entered is accounted for");
-    (report, simulation.into_probe())
+    (report, simulation.into_probe().0)
 }
 
 /// Runs a scenario in both engines, with and without a probe, and asserts equal results.
