@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -176,6 +176,11 @@ bench-rivals: setup
 bench-kinds: setup
 	@$(BIN)/python benches/rivals kinds $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS)) \
 		$(if $(NS3_SHARE),--ns3-share $(NS3_SHARE))
+
+# Instructions per packet, which do not depend on the load of the machine (needs valgrind): make bench-instructions [JSON=FILE]
+bench-instructions: setup
+	cargo build --package longpipe-network --profile $(PROFILE) --example run
+	@$(BIN)/python benches/rivals instructions --program target/$(PROFILE)/examples/run $(if $(JSON),--json $(JSON))
 
 # Speed against the number of flows, the rate and the delay: make bench-scaling [JSON=FILE] [RUNS=3] [OUT=results]
 OUT ?= results

@@ -54,6 +54,11 @@ def test_a_rival_that_is_missing_takes_one_line_and_the_rest_goes_on(tmp_path: P
     assert "longpipe, cells" in shown.stdout
 
 
+def test_counting_instructions_names_the_program_that_is_missing(tmp_path: Path) -> None:
+    shown = compare("--program", tmp_path / "run", path=str(tmp_path), command="instructions")
+    assert (shown.returncode, shown.stderr) == (2, "error: valgrind is missing: Debian's package valgrind\n")
+
+
 def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: Path) -> None:
     shown = compare("--seconds", "1.2", "--runs", "1", path=str(tmp_path), command="kinds")
     assert shown.returncode == 0, shown.stderr

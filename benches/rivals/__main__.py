@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import compare as comparison
+import instructions as counting
 import scaling as scale
 import simulators
 import typer
@@ -91,6 +92,18 @@ def kinds(
         records = comparison.records(comparison.interleaved(todo, runs, told))
     _write(json_file, records)
     comparison.show_kinds(records, console)
+
+
+@app.command()
+def instructions(
+    program: Annotated[Path, typer.Option(help="The example `run` of crates/network.")],
+    json_file: Json = None,
+) -> None:
+    """Count instructions per packet of work A, with each queue and control, from 10 to 20 s (needs valgrind)."""
+    with errors.status("") as status:
+        counts = counting.count(program, status.update)
+    _write(json_file, counting.records(counts))
+    counting.show(counts, Console())
 
 
 @app.command()
