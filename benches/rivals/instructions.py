@@ -43,8 +43,8 @@ class Count:
 def works() -> dict[str, tuple[str, Work]]:
     """Returns the mode and the work of each kind; tail drop comes first."""
     work = WORKS["A"]
-    found = {mode: (mode, work.suiting(mode)) for mode in ("ip", "cells", *KINDS["longpipe"][1:])}
-    return {**found, SMALL_BUFFER: ("bbr", work)}
+    modes = ("ip", "cells", *longpipe_run.PATHS, *KINDS["longpipe"][1:], "cubic over fq-codel")
+    return {**{mode: (mode, work.suiting(mode)) for mode in modes}, SMALL_BUFFER: ("bbr", work)}
 
 
 def count(program: Path, told: Callable[[str], None]) -> list[Count]:

@@ -26,16 +26,22 @@ POLICIES: dict[str, Any] = {
     "cells": "epd",
     "step-marking": {"kind": "step-marking", "threshold": 20},
     **{name: name for name in ("red", "pie", "codel", "fq-codel")},
+    "cubic over fq-codel": "fq-codel",
 }
 SENDERS: dict[str, dict[str, Any]] = {
     "step-marking": {**CLASSIC, "ecn": "classic"},
     **{name: {"profile": "linux-6", "congestion": name} for name in ("cubic", "bbr")},
+    "cubic over fq-codel": {"profile": "linux-6", "congestion": "cubic"},
+}
+# Paths of the trunk that replace its constant rate.
+PATHS: dict[str, Any] = {
+    "varying rate": {"rate": [["0 s", "40 Mbit/s"], ["100 ms", "50 Mbit/s"]], "rate_cycle": "200 ms"},
 }
 Done = TypeVar("Done")
 
 
 def scenario(work: Work, mode: str) -> Scenario:
-    """Returns the work as a scenario of IP packets, with the queue or control that the mode names, or of ATM cells.
+    """Returns the work as a scenario of IP packets, with the queue, control or path of the mode, or of ATM cells.
 
     ATM cells use Early Packet Discard, which drops whole packets as a router does.
     """
@@ -55,6 +61,8 @@ def scenario(work: Work, mode: str) -> Scenario:
         },
         "start": {"kind": "staggered", "interval": f"{round(STARTS_S * 1e12) // work.flows} ps"},
     }
+    if mode in PATHS:
+        fields["network"]["path"] = PATHS[mode]
     return Scenario(**fields)
 
 
