@@ -58,7 +58,9 @@ def panels(
             several = "pictures.overlay_flows for several flows, pictures.compare(..., overlaid=True) for several runs"
             raise ScenarioError(f"ax: it already shows {once!r} of another flow or run; needs {several}")
         if rows > 1:
-            raise ScenarioError(f"ax: a single one for {rows} panels; needs flows=[...] with one flow")
+            raise ScenarioError(
+                f"ax: a single one for {rows} panels; needs flows=[...] with one flow, or pictures.overlay_flows"
+            )
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
         title_in(ax, title)
