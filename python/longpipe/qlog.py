@@ -133,7 +133,7 @@ def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Itera
 
 
 def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
-    """Yields the windows, the RTTs and the minimum RTT whenever they change."""
+    """Yields windows and RTTs whenever they change; real stacks report only the smoothed RTT."""
     for row in rows["cwnd"]:
         data: dict[str, float] = {"congestion_window": round(row["cwnd_bytes"])}
         if math.isfinite(row["ssthresh_bytes"]):
@@ -146,6 +146,8 @@ def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
             times = {"latest_rtt": row["rtt_s"], "smoothed_rtt": row["srtt_s"], "min_rtt": least_s}
             data = {name: 1e3 * value for name, value in times.items()}
             yield row["time_s"], _STATE, "recovery_metrics_updated", data
+        elif not math.isfinite(row["rto_s"]):
+            yield row["time_s"], _STATE, "recovery_metrics_updated", {"smoothed_rtt": 1e3 * row["srtt_s"]}
 
 
 def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:

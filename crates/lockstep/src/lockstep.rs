@@ -1,7 +1,7 @@
 //! Drives a path in virtual time, and the protocol stacks at the ends of its external flows.
 
 use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER};
-use longpipe_events::{mix, Stream, Time};
+use longpipe_events::{mix, Span, Stream, Time};
 use longpipe_live::path::{Arrival, Path};
 use longpipe_live::store::Store;
 use longpipe_network::report::{InvariantError, Report};
@@ -70,14 +70,6 @@ struct Side {
     received_bytes: Vec<u64>,
 }
 
-impl Side {
-    /// Returns the circuit on which the end sends its packets of a path.
-    fn circuit(&self, path: u8) -> Option<u32> {
-        let flow = *self.flows.get(usize::from(path))?;
-        Some(2 * flow as u32 + u32::from(self.role == Role::Receiver))
-    }
-}
-
 /// A run in which real protocol stacks are the end points of some flows.
 pub struct Lockstep<P: Probe = ()> {
     path: Path<P>,
@@ -91,7 +83,6 @@ pub struct Lockstep<P: Probe = ()> {
     /// Path and ECN bits of the packets in `payloads`, beginning with packet number `first`.
     labels: VecDeque<(u8, Ecn)>,
     first: u64,
-    sent: Sent,
     outcomes: Vec<Outcome>,
     /// Whether the states of senders are reported to the probe.
     watched: bool,
@@ -101,18 +92,48 @@ pub struct Lockstep<P: Probe = ()> {
     over: bool,
 }
 
-/// Datagrams that an end sends, one after another in one buffer.
-#[derive(Default)]
-struct Sent {
-    bytes: Vec<u8>,
-    /// For each datagram, its end offset in `bytes`, its path, and its ECN bits.
-    ends: Vec<(usize, u8, Ecn)>,
+/// Lets the datagrams that an end sends enter the network.
+struct Entrance<'a, P: Probe> {
+    path: &'a mut Path<P>,
+    payloads: &'a mut Store,
+    labels: &'a mut VecDeque<(u8, Ecn)>,
+    now: Time,
+    /// Flow of each path, and role of the end.
+    flows: &'a [usize],
+    role: Role,
+    /// Number of the end that receives the datagrams.
+    to: usize,
+    /// Length of the headers that are added to a payload [byte].
+    header_bytes: u32,
+    /// Maximum payload of a packet [byte].
+    most_bytes: u32,
+    /// The first datagram that could not be sent.
+    defect: Option<String>,
 }
 
-impl Outbox for Sent {
+impl<P: Probe> Outbox for Entrance<'_, P> {
     fn send_on(&mut self, path: u8, payload: &[u8], ecn: Ecn) {
-        self.bytes.extend_from_slice(payload);
-        self.ends.push((self.bytes.len(), path, ecn));
+        if payload.len() > self.most_bytes as usize {
+            let (sent, most) = (payload.len(), self.most_bytes);
+            let line = || format!("sent {sent} bytes in one datagram; the path takes {most}");
+            self.defect.get_or_insert_with(line);
+            return;
+        }
+        let Some(&flow) = self.flows.get(usize::from(path)) else {
+            let line = || format!("sent on path {path} of {}", self.flows.len());
+            self.defect.get_or_insert_with(line);
+            return;
+        };
+        self.payloads.put(self.to, payload);
+        self.labels.push_back((path, ecn));
+        self.path.enter(Arrival {
+            at: self.now,
+            circuit: 2 * flow as u32 + u32::from(self.role == Role::Receiver),
+            bytes: (payload.len() as u32 + self.header_bytes) as u16,
+            capable: ecn != Ecn::NotEct,
+            scalable: ecn == Ecn::Ect1,
+            marked: ecn == Ecn::Ce,
+        });
     }
 }
 
@@ -174,7 +195,6 @@ impl<P: Probe> Lockstep<P> {
             payloads: Store::default(),
             labels: VecDeque::new(),
             first: 0,
-            sent: Sent::default(),
             outcomes: Vec::new(),
             watched,
             at: Time::ZERO,
@@ -251,38 +271,22 @@ impl<P: Probe> Lockstep<P> {
         self.discard_decided();
         let side = &mut self.sides[index];
         side.has_packet = false;
-        self.sent.bytes.clear();
-        self.sent.ends.clear();
-        let woken = side.end.wake(now.0, &mut self.sent);
-        woken.map_err(|line| StackError::Defect(format!("{} {line}", self.names[index])))?;
+        let mut entrance = Entrance {
+            path: &mut self.path,
+            payloads: &mut self.payloads,
+            labels: &mut self.labels,
+            now,
+            flows: &side.flows,
+            role: side.role,
+            to: index ^ 1,
+            header_bytes: side.header_bytes,
+            most_bytes: side.most_bytes,
+            defect: None,
+        };
+        let woken = side.end.wake(now.0, &mut entrance);
+        let checked = woken.and(entrance.defect.map_or(Ok(()), Err));
+        checked.map_err(|line| StackError::Defect(format!("{} {line}", self.names[index])))?;
         self.due[index] = side.end.due();
-        let (to, mut begin) = (index ^ 1, 0);
-        for &(end, path, ecn) in &self.sent.ends {
-            let payload = &self.sent.bytes[begin..end];
-            begin = end;
-            if payload.len() > side.most_bytes as usize {
-                let (sent, most) = (payload.len(), side.most_bytes);
-                let line = format!(
-                    "{} sent {sent} bytes in one datagram; the path takes {most}",
-                    self.names[index]
-                );
-                return Err(StackError::Defect(line));
-            }
-            let Some(circuit) = side.circuit(path) else {
-                let (name, paths) = (&self.names[index], side.flows.len());
-                return Err(StackError::Defect(format!("{name} sent on path {path} of {paths}")));
-            };
-            self.payloads.put(to, payload);
-            self.labels.push_back((path, ecn));
-            self.path.enter(Arrival {
-                at: now,
-                circuit,
-                bytes: (payload.len() as u32 + side.header_bytes) as u16,
-                capable: ecn != Ecn::NotEct,
-                scalable: ecn == Ecn::Ect1,
-                marked: ecn == Ecn::Ce,
-            });
-        }
         if self.watched && side.role == Role::Sender {
             let (state, flow) = (side.end.state(), Flow::new(side.flows[0]));
             if let Some(line) = side.end.failure() {
@@ -291,6 +295,9 @@ impl<P: Probe> Lockstep<P> {
             let value = |known: Option<u64>| known.map_or(f64::NAN, |value| value as f64);
             let probe = self.path.simulation().probe_mut();
             probe.window(now, flow, value(state.cwnd), value(state.ssthresh));
+            if let Some(srtt_ps) = state.srtt_ps {
+                probe.smoothed_rtt(now, flow, Span(srtt_ps));
+            }
         }
         if side.shares_machine {
             self.refresh_shared();

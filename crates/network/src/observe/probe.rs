@@ -44,6 +44,8 @@ pub trait Probe {
     fn control(&mut self, _now: Time, _flow: Flow, _sender: &SenderState) {}
     /// Reports a sender's timer after an event that may have changed it: the RTT sample, if any, the SRTT and the RTO.
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
+    /// Reports the SRTT of a sender that reports neither RTT samples nor its RTO, after an event that may have changed it.
+    fn smoothed_rtt(&mut self, _now: Time, _flow: Flow, _srtt: Span) {}
     /// Returns whether the probe uses `queue`.
     fn wants_queue(&self) -> bool {
         false
@@ -128,6 +130,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
         self.0.timer(now, flow, measured, srtt, rto);
         self.1.timer(now, flow, measured, srtt, rto);
+    }
+
+    fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
+        self.0.smoothed_rtt(now, flow, srtt);
+        self.1.smoothed_rtt(now, flow, srtt);
     }
 
     fn wants_queue(&self) -> bool {
@@ -247,6 +254,12 @@ impl<A: Probe> Probe for Option<A> {
     fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
         if let Some(probe) = self {
             probe.timer(now, flow, measured, srtt, rto);
+        }
+    }
+
+    fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
+        if let Some(probe) = self {
+            probe.smoothed_rtt(now, flow, srtt);
         }
     }
 

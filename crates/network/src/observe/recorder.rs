@@ -37,6 +37,8 @@ pub struct Recorder {
     owners: Vec<Flow>,
     latest: Vec<(f64, f64)>,
     latest_rto: Vec<Span>,
+    /// Latest SRTT of each flow whose sender reports no RTT samples.
+    latest_srtt: Vec<Span>,
     latest_control: Vec<Option<SenderState>>,
     /// Congestion windows over time.
     pub windows: WindowTrace,
@@ -71,6 +73,7 @@ impl Recorder {
             flows,
             latest: vec![(f64::NAN, f64::NAN); flows],
             latest_rto: vec![Span(0); flows],
+            latest_srtt: vec![Span(0); flows],
             latest_control: vec![None; flows],
             vc_queues: VcQueues::new(wanted.vc_queue_interval_ps, links),
             arrived: vec![Arrived::default(); flows],
@@ -307,12 +310,14 @@ impl Probe for Recorder {
             return;
         }
         self.latest_rto[flow.index()] = rto;
-        let seconds = |span: Option<Span>| span.map_or(f64::NAN, Span::as_seconds);
-        self.timers.time.put(now.0);
-        self.timers.flow.put(flow.0);
-        self.timers.rtt.put(seconds(measured));
-        self.timers.srtt.put(seconds(srtt));
-        self.timers.rto.put(rto.as_seconds());
+        self.timers.put(now, flow, measured, srtt, Some(rto));
+    }
+
+    fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
+        if self.wanted.rtt && self.is_own(flow) && self.latest_srtt[flow.index()] != srtt {
+            self.latest_srtt[flow.index()] = srtt;
+            self.timers.put(now, flow, None, Some(srtt), None);
+        }
     }
 
     fn wants_queue(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::packets::{Flow, Link};
 use longpipe_events::memory::Growing;
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
 
 /// cwnd and ssthresh at each change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +47,8 @@ pub struct ControlTrace {
     pub bandwidth: Vec<f64>,
 }
 
-/// RTT samples and the retransmission timer; one row per sample and per change of the RTO.
+/// RTT samples and the retransmission timer; one row per sample and per change of the RTO, or of the SRTT for senders that
+/// report neither.
 #[derive(Clone, Debug, Default)]
 pub struct TimerTrace {
     /// Time [ps].
@@ -58,8 +59,20 @@ pub struct TimerTrace {
     pub rtt: Vec<f64>,
     /// Smoothed RTT [s]; NaN before the first sample.
     pub srtt: Vec<f64>,
-    /// Retransmission timeout [s], including backoff.
+    /// Retransmission timeout [s], including backoff; NaN if the sender does not report it.
     pub rto: Vec<f64>,
+}
+
+impl TimerTrace {
+    /// Appends a row.
+    pub(super) fn put(&mut self, now: Time, flow: Flow, rtt: Option<Span>, srtt: Option<Span>, rto: Option<Span>) {
+        let seconds = |span: Option<Span>| span.map_or(f64::NAN, Span::as_seconds);
+        self.time.put(now.0);
+        self.flow.put(flow.0);
+        self.rtt.put(seconds(rtt));
+        self.srtt.put(seconds(srtt));
+        self.rto.put(seconds(rto));
+    }
 }
 
 /// Queue lengths of ports when the first cell of each frame arrives.

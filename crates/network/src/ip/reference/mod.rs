@@ -310,6 +310,9 @@ impl Medium for Reference {
 impl Reference {
     /// Reports the packets that a link has lost or marked since the last call.
     fn report_drops<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        if self.disc_ports[link.index()].is_none() && !self.ports[link.index()].has_losses() {
+            return;
+        }
         let mut lost = match &mut self.disc_ports[link.index()] {
             Some(port) => {
                 let queue = port.queue();
