@@ -79,7 +79,7 @@ test:
 	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built $(VENV)/.stacks
 	PROPTEST_RNG_SEED=$(SEED) cargo test $(TESTED) --profile ci
 	# The stacks are a separate workspace, which was already compiled for their package.
-	$(FASTER_STACKS) cargo test --release --locked --manifest-path crates/stacks/Cargo.toml --target-dir target/stacks
+	$(FASTER_STACKS) cargo test --release --locked --workspace --manifest-path crates/stacks/Cargo.toml --target-dir target/stacks
 	# Files run in the order of tests/conftest.py, because pytest-xdist would run the files with the fewest tests last, and these take
 	# longest.
 	# There is one worker more than processors, because tests spend a fifth of their time waiting.
@@ -239,7 +239,7 @@ lint: lint-rust lint-wasm lint-python
 # The bindings for browsers are excluded, because Cargo would have to compile other crates again for them.
 lint-rust:
 	cargo fmt --all --check
-	cargo fmt --manifest-path crates/stacks/Cargo.toml --check
+	cargo fmt --all --manifest-path crates/stacks/Cargo.toml --check
 	cargo clippy --workspace --exclude longpipe-wasm --all-targets --profile ci -- -D warnings
 
 lint-wasm:

@@ -1,4 +1,4 @@
-"""Compiles the object with the stacks for a wheel."""
+"""Compiles the object with the stacks, and the program that sends in real time, for a wheel."""
 
 import subprocess
 import sysconfig
@@ -7,19 +7,20 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-OBJECT = "liblongpipe_stacks.so"
+FILES = ("liblongpipe_stacks.so", "quinn-transfer")
 
 
 class Compile(BuildHookInterface):
-    """Adds the object to the wheel, whose tag names the system but no version of Python."""
+    """Adds the files to the wheel, whose tag names the system but no version of Python."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Runs cargo, with a target folder beside the checkout's other targets."""
         root = Path(self.root)
         target = root.parent.parent / "target" / "stacks"
-        command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target)]
+        command = ["cargo", "build", "--release", "--locked", "--workspace", "--target-dir", str(target)]
         subprocess.run(command, cwd=root, check=True)  # noqa: S603 - constant
-        build_data["force_include"][str(target / "release" / OBJECT)] = f"longpipe_stacks/{OBJECT}"
+        for name in FILES:
+            build_data["force_include"][str(target / "release" / name)] = f"longpipe_stacks/{name}"
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"
         build_data["pure_python"] = False

@@ -11,16 +11,25 @@ from longpipe.scenario.stack import LINUX, own_stacks_of, programs_of, stacks_of
 
 PACKAGE: Final = "longpipe_stacks"
 OBJECT: Final = "liblongpipe_stacks.so"
+# Program that sends with quinn over UDP sockets: crates/stacks/transfer.
+TRANSFER: Final = "quinn-transfer"
 _GET: Final = "`pip install 'longpipe[stacks]'`, or `make stacks` in a checkout"
 
 
-def installed() -> Path | None:
-    """Returns the object with the stacks, or None if the package is not installed."""
+def installed(name: str = OBJECT) -> Path | None:
+    """Returns the object with the stacks, or another file of the package; None if the package is not installed."""
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if (path := Path(folder) / OBJECT).is_file():
+        if (path := Path(folder) / name).is_file():
             return path
     return None
+
+
+def transfer() -> Path:
+    """Returns the program that sends in real time. Raises ScenarioError if it is not installed."""
+    if (path := installed(TRANSFER)) is None:
+        raise ScenarioError(f"{TRANSFER}: not installed; needs {_GET}")
+    return path
 
 
 def _load_linux(version: str, programs: list[dict[str, str]]) -> None:

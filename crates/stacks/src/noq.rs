@@ -4,14 +4,15 @@ use noq_proto as proto;
 
 #[path = "quic/application.rs"]
 mod application;
+#[path = "noq_controls.rs"]
+mod controls;
 #[path = "quic/end.rs"]
 mod end;
 mod paths;
+#[path = "quic/transport.rs"]
+mod transport;
 
 pub use end::create;
-
-/// Congestion controls.
-const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr3"];
 
 mod null {
     use super::proto;
@@ -23,20 +24,12 @@ mod null {
 /// Functions whose implementation differs from quinn's.
 mod adapter {
     pub use super::paths::Paths;
-    use super::proto::{congestion, *};
+    use super::proto::*;
     use bytes::{Bytes, BytesMut};
     use std::net::SocketAddr;
     use std::num::NonZeroUsize;
     use std::sync::Arc;
     use std::time::Instant;
-
-    pub fn control(transport: &mut TransportConfig, name: &str) {
-        match name {
-            "bbr3" => transport.congestion_controller_factory(Arc::new(congestion::Bbr3Config::default())),
-            "reno" => transport.congestion_controller_factory(Arc::new(congestion::NewRenoConfig::default())),
-            _ => transport.congestion_controller_factory(Arc::new(congestion::CubicConfig::default())),
-        };
-    }
 
     pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
         Endpoint::new(config, server, true)

@@ -4,13 +4,14 @@ use quinn_proto as proto;
 
 #[path = "quic/application.rs"]
 mod application;
+#[path = "quinn_controls.rs"]
+mod controls;
 #[path = "quic/end.rs"]
 mod end;
+#[path = "quic/transport.rs"]
+mod transport;
 
 pub use end::create;
-
-/// Congestion controls.
-const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
 
 mod null {
     use super::proto;
@@ -21,7 +22,7 @@ mod null {
 
 /// Functions whose implementation differs from noq's.
 mod adapter {
-    use super::proto::{congestion, *};
+    use super::proto::*;
     use crate::settings::Settings;
     use crate::stats::Stats;
     use bytes::{Bytes, BytesMut};
@@ -29,14 +30,6 @@ mod adapter {
     use std::net::SocketAddr;
     use std::sync::Arc;
     use std::time::Instant;
-
-    pub fn control(transport: &mut TransportConfig, name: &str) {
-        match name {
-            "bbr" => transport.congestion_controller_factory(Arc::new(congestion::BbrConfig::default())),
-            "reno" => transport.congestion_controller_factory(Arc::new(congestion::NewRenoConfig::default())),
-            _ => transport.congestion_controller_factory(Arc::new(congestion::CubicConfig::default())),
-        };
-    }
 
     pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
         Endpoint::new(config, server, true, None)
@@ -81,7 +74,9 @@ mod adapter {
             NEVER
         }
 
-        pub fn act(&mut self, _: &mut Connection, _: Instant, _: u64) {}
+        pub fn act(&mut self, _: &mut Connection, _: Instant, _: u64) -> bool {
+            false
+        }
 
         pub fn on_event(&mut self, _: &Event, _: &mut Connection, _: u64) {}
 

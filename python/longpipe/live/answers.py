@@ -1,4 +1,4 @@
-"""Runs programs of `longpipe.live.programs` at the ends of a path, and captures their output."""
+"""Runs programs at the ends of a path, for example those of `longpipe.live.programs`, and captures their output."""
 
 import contextlib
 import os
@@ -18,16 +18,27 @@ PROGRAMS: Final = (sys.executable, "-m", "longpipe.live.programs")
 def answer(
     plan: Plan, first: Sequence[str], other: Sequence[str], settings: Settings, *, seed: int = 1
 ) -> tuple[str, LiveRun]:
-    """Runs one program at each host. Returns the output of the first program and the result of the run.
+    """Runs one of `PROGRAMS` at each host. Returns the output of the first program and the result of the run.
 
     Raises RunError if the first program fails.
     """
+    return output_of(plan, [*PROGRAMS, *first], [*PROGRAMS, *other], settings, seed=seed)
+
+
+def output_of(
+    plan: Plan, first: Sequence[str], other: Sequence[str], settings: Settings, *, seed: int = 1
+) -> tuple[str, LiveRun]:
+    """Runs a command at each host. Returns the output of the first command and the result of the run.
+
+    Raises RunError if the first command fails.
+    """
     with tempfile.TemporaryFile() as said:
         with _standard_output(said.fileno()):
-            commands = {plan.hosts[0].name: [*PROGRAMS, *first], plan.hosts[1].name: [*PROGRAMS, *other]}
+            commands = {plan.hosts[0].name: first, plan.hosts[1].name: other}
             done = run(plan, commands, settings=settings, seed=seed)
         if done.status != 0:
-            raise RunError(f"live: {' '.join(first)} at {plan.hosts[0].name} failed, exit status {done.status}")
+            ran = " ".join(first[len(PROGRAMS) :] if tuple(first[: len(PROGRAMS)]) == PROGRAMS else first)
+            raise RunError(f"live: {ran} at {plan.hosts[0].name} failed, exit status {done.status}")
         said.seek(0)
         return said.read().decode(), done
 

@@ -17,6 +17,9 @@ from longpipe.units import RATE, SIZE, TIME
 
 # Versions of the stacks, as in crates/stacks/Cargo.toml. Results depend on them.
 VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m": "0.25.0"}
+# Revisions of the code between a library and a run (crates/stacks/src/quic), which results depend on, too; they follow
+# the version in a resolved scenario. Revision 2 lets a connection send before its application acts.
+REVISIONS: Final[Mapping[str, int]] = {"quinn": 2, "noq": 2}
 # Name of the stack of user-mode Linux, whose version is that of the installed kernel.
 LINUX: Final = "linux"
 # Version that a resolved scenario has on a machine without user-mode Linux, where the stack cannot run.
@@ -196,15 +199,16 @@ def core_stack(stack: Stack) -> dict[str, Any]:
     return {
         "kind": "stack",
         "stack": stack.stack,
-        "version": _version(stack.stack),
+        "version": version_of(stack.stack),
         "settings": [[name, settings[name]] for name in sorted(settings)],
     }
 
 
-def _version(name: str) -> str:
-    """Returns the version of a stack; for Linux, it is that of this machine's kernel."""
+def version_of(name: str) -> str:
+    """Returns the version of a stack with its revision; for Linux, it is that of this machine's kernel."""
     if name != LINUX:
-        return VERSIONS[name]
+        revision = REVISIONS.get(name)
+        return VERSIONS[name] if revision is None else f"{VERSIONS[name]}+{revision}"
     from longpipe.linux_end import version
 
     return version() or NO_KERNEL

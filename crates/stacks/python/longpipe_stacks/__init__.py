@@ -1,1 +1,1 @@
-"""Real protocol stacks as ends of longpipe's flows: the package contains one shared object, which longpipe loads."""
+"""Real protocol stacks as ends of flows: a shared object, and a program that sends with quinn in real time."""

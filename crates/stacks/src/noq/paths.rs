@@ -89,20 +89,24 @@ impl Paths {
         self.ping_ps
     }
 
-    /// Opens the paths that the peer permits, and sends the PINGs that are due at `now` [ps].
-    pub fn act(&mut self, connection: &mut Connection, at: Instant, now: u64) {
+    /// Opens the paths that the peer permits, and sends the PINGs that are due at `now` [ps]. Returns whether there may be
+    /// something to send afterwards.
+    pub fn act(&mut self, connection: &mut Connection, at: Instant, now: u64) -> bool {
         if connection.is_closed() {
             self.ping_ps = NEVER;
-        } else if connection.is_multipath_negotiated() {
-            if connection.side().is_client() {
-                self.open(connection, at);
-            }
-            self.ping(connection, now);
+            return false;
         }
+        if !connection.is_multipath_negotiated() {
+            return false;
+        }
+        let opens = connection.side().is_client() && self.open(connection, at);
+        let pings = self.ping(connection, now);
+        opens || pings
     }
 
-    fn ping(&mut self, connection: &mut Connection, now: u64) {
-        if self.interval_ps < NEVER && (self.ping_ps == NEVER || self.ping_ps <= now) {
+    fn ping(&mut self, connection: &mut Connection, now: u64) -> bool {
+        let pings = self.interval_ps < NEVER && (self.ping_ps == NEVER || self.ping_ps <= now);
+        if pings {
             self.ping_ps = now + self.interval_ps;
             let open = self.all.iter().filter(|path| path.abandoned_ps.is_none());
             for id in open.filter_map(|path| path.id) {
@@ -110,14 +114,18 @@ impl Paths {
                 let _ = connection.ping_path(id);
             }
         }
+        pings
     }
 
-    fn open(&mut self, connection: &mut Connection, at: Instant) {
+    fn open(&mut self, connection: &mut Connection, at: Instant) -> bool {
+        let mut opens = false;
         for (number, path) in self.all.iter_mut().enumerate().filter(|(_, path)| path.id.is_none()) {
             let addresses = FourTuple::new(address(false, number as u8), Some(address(true, number as u8).ip()));
             // An error means that the peer has not yet issued connection identifiers for the path; it does so later.
             path.id = connection.open_path(addresses, path.status, at).ok();
+            opens |= path.id.is_some();
         }
+        opens
     }
 
     /// Processes an event of the connection at `now` [ps].

@@ -77,10 +77,11 @@ impl Application {
         }
     }
 
-    /// Opens, writes and reads all streams that are ready.
-    pub fn act(&mut self, connection: &mut Connection, now: u64) {
+    /// Opens, writes and reads all streams that are ready. Returns whether there may be something to send afterwards.
+    pub fn act(&mut self, connection: &mut Connection, now: u64) -> bool {
+        let mut sends = false;
         while let Some(id) = self.readable.pop_front() {
-            self.read(id, connection, now);
+            sends |= self.read(id, connection, now);
         }
         if connection.has_0rtt() {
             self.begin(connection, now);
@@ -89,8 +90,10 @@ impl Application {
             self.open(connection);
         }
         while let Some(id) = self.writable.pop_front() {
+            sends = true;
             self.write(id, connection);
         }
+        sends
     }
 
     /// Returns whether this end and its peer have received all data that they expect.
@@ -171,10 +174,11 @@ impl Application {
         self.outgoing.remove(&id);
     }
 
-    fn read(&mut self, id: StreamId, connection: &mut Connection, now: u64) {
+    /// Reads a stream. Returns whether flow-control credit has to be sent.
+    fn read(&mut self, id: StreamId, connection: &mut Connection, now: u64) -> bool {
         let mut stream = connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else {
-            return;
+            return false;
         };
         let mut got = 0;
         let over = loop {
@@ -184,8 +188,7 @@ impl Application {
                 Err(_) => break false,
             }
         };
-        // The freed credit is sent when the connection is polled next, which happens after each `act`.
-        let _ = chunks.finalize();
+        let sends = chunks.finalize().should_transmit();
         if self.role == Role::Receiver {
             self.delivered += got;
         }
@@ -193,6 +196,7 @@ impl Application {
             self.ended += 1;
             self.on_end(id, connection, now);
         }
+        sends
     }
 
     /// Processes the end of a stream.

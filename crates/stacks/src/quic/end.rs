@@ -2,8 +2,10 @@
 //! stack: `proto` is the stack's crate, and `adapter` contains the functions that differ between stacks.
 
 use super::application::Application;
+use super::controls::CONTROLS;
 use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, Event};
-use super::{adapter, null, CONTROLS};
+use super::transport::transport;
+use super::{adapter, null};
 use crate::certificate;
 use crate::sessions::{self, Sessions};
 use crate::settings::{Settings, Workload};
@@ -14,6 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PS_PER_NS: u64 = 1_000;
+/// Size of the memory for received datagrams [byte], some 40 full ones.
+const RECEIVED_BYTES: usize = 1 << 16;
 
 /// Handle of the only connection of an end.
 type Open = (ConnectionHandle, Connection);
@@ -42,6 +46,8 @@ struct Quic {
     /// Stateless responses of the endpoint, each with its path and its ECN bits.
     stateless: Vec<(Vec<u8>, u8, Ecn)>,
     buffer: Vec<u8>,
+    /// Memory for received datagrams. Each takes a part of it, because an allocation for each would take longer.
+    received: BytesMut,
     handshake_ps: Option<u64>,
     closed: Option<(u64, String)>,
 }
@@ -60,30 +66,6 @@ fn path_to(destination: SocketAddr) -> u8 {
     }
 }
 
-/// Returns the transport configuration, which contains the scenario's settings and, for all others, the stack's
-/// defaults.
-fn transport(
-    settings: &Settings<'_>,
-    most_bytes: u16,
-    paths: &adapter::Paths,
-) -> Result<proto::TransportConfig, String> {
-    let mut transport = proto::TransportConfig::default();
-    let mut discovery = proto::MtuDiscoveryConfig::default();
-    discovery.upper_bound(most_bytes);
-    transport.mtu_discovery_config(Some(discovery));
-    if let Some(window) = settings.window {
-        let window =
-            proto::VarInt::from_u64(window).map_err(|_| format!("window: {window} B; needs less than 2^62"))?;
-        transport
-            .stream_receive_window(window)
-            .receive_window(window)
-            .send_window(window.into_inner());
-    }
-    adapter::control(&mut transport, settings.congestion);
-    paths.configure(&mut transport, settings);
-    Ok(transport)
-}
-
 /// Datagrams of an end, each with its ECN bits.
 #[derive(Default)]
 struct Flight(Vec<(Vec<u8>, Ecn)>);
@@ -97,7 +79,9 @@ impl Outbox for Flight {
 impl Quic {
     fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
         let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
-        let transport = Arc::new(transport(settings, most_bytes, &adapter::Paths::new(settings, setup)?)?);
+        let mut transport = transport(settings.congestion, settings.window, most_bytes)?;
+        adapter::Paths::new(settings, setup)?.configure(&mut transport, settings);
+        let transport = Arc::new(transport);
         let resumes = settings.early_data.then_some(Sessions::Resume);
         let connects = settings.connects(setup.role);
         let made = Quic::of(settings, setup, &transport, resumes, connects)?;
@@ -130,6 +114,7 @@ impl Quic {
             application: Application::new(settings, setup.role),
             stateless: Vec::new(),
             buffer: Vec::new(),
+            received: BytesMut::with_capacity(RECEIVED_BYTES),
             handshake_ps: None,
             closed: None,
         })
@@ -156,25 +141,63 @@ impl Quic {
             endpoint.connect(at, config, address(false, 0), certificate::NAME)
         });
         self.open = Some(opened.map_err(|error| format!("cannot connect: {error}"))?);
+        // An application that sends early data writes before the first datagram leaves.
+        self.apply(at, now);
         Ok(())
     }
 
-    /// Passes events between the endpoint, the connection and the application until none are left.
-    fn process(&mut self, now: u64) {
+    /// Sends all datagrams that the connection has to send now.
+    fn transmit(&mut self, at: Instant, outbox: &mut dyn Outbox) {
+        let Some((_, connection)) = &mut self.open else {
+            return;
+        };
         loop {
-            let Some((handle, connection)) = &mut self.open else {
+            self.buffer.clear();
+            let Some(sent) = adapter::poll_transmit(connection, at, &mut self.buffer) else {
                 return;
             };
-            while let Some(event) = connection.poll_endpoint_events() {
-                if let Some(event) = self.endpoint.handle_event(*handle, event) {
-                    connection.handle_event(event);
-                }
+            let path = path_to(sent.destination);
+            outbox.send_on(path, &self.buffer[..sent.size], codepoint(sent.ecn));
+        }
+    }
+
+    /// Lets expired timers act. Returns whether there was one.
+    fn expire(&mut self, at: Instant) -> bool {
+        let Some((_, connection)) = &mut self.open else {
+            return false;
+        };
+        let expired = connection.poll_timeout().is_some_and(|due| due <= at);
+        if expired {
+            connection.handle_timeout(at);
+        }
+        expired
+    }
+
+    /// Passes events between the connection and the endpoint. Returns whether the connection received any.
+    fn exchange(&mut self) -> bool {
+        let Some((handle, connection)) = &mut self.open else {
+            return false;
+        };
+        let mut received = false;
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+                received = true;
             }
-            let Some(event) = connection.poll() else {
-                return;
-            };
+        }
+        received
+    }
+
+    /// Passes events to the application, and lets it act. Returns whether there may be something to send afterwards.
+    fn apply(&mut self, at: Instant, now: u64) -> bool {
+        while let Some(event) = self.open.as_mut().and_then(|(_, connection)| connection.poll()) {
             self.on_event(event, now);
         }
+        let Some((_, connection)) = &mut self.open else {
+            return false;
+        };
+        let opens = self.paths.act(connection, at, now);
+        self.application.act(connection, now) || opens
     }
 
     fn on_event(&mut self, event: Event, now: u64) {
@@ -312,6 +335,8 @@ impl End for Quic {
         timeout_ps.min(self.paths.due())
     }
 
+    // The order is that of quinn's and noq's own drivers over sockets: a connection sends, then its timers act, then the
+    // endpoint answers, and the application acts last, because it is a task of its own there.
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
         if now >= self.start_ps {
             self.connect(now)?;
@@ -320,25 +345,18 @@ impl End for Quic {
             outbox.send_on(path, &answer, ecn);
         }
         let at = self.at(now);
-        if let Some((_, connection)) = &mut self.open {
-            connection.handle_timeout(at);
+        self.transmit(at, outbox);
+        if self.expire(at) {
+            self.transmit(at, outbox);
         }
-        self.process(now);
-        if let Some((_, connection)) = &mut self.open {
-            self.paths.act(connection, at, now);
-            self.application.act(connection, now);
-            loop {
-                self.buffer.clear();
-                let Some(sent) = adapter::poll_transmit(connection, at, &mut self.buffer) else {
-                    break;
-                };
-                let path = path_to(sent.destination);
-                outbox.send_on(path, &self.buffer[..sent.size], codepoint(sent.ecn));
+        loop {
+            // If timers expire at this time again, the end is woken again.
+            if self.exchange() || self.apply(at, now) {
+                self.transmit(at, outbox);
+            } else {
+                return Ok(());
             }
         }
-        // Sending may close or drain the connection.
-        self.process(now);
-        Ok(())
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
@@ -350,7 +368,8 @@ impl End for Quic {
         let (at, client) = (self.at(now), self.is_client());
         let (own, peer) = (address(client, path), address(!client, path));
         self.buffer.clear();
-        let data = BytesMut::from(payload);
+        self.received.extend_from_slice(payload);
+        let data = self.received.split();
         match adapter::handle(&mut self.endpoint, at, own, peer, ecn, data, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some((known, connection)) = &mut self.open {

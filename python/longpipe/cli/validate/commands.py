@@ -15,6 +15,7 @@ from longpipe.cli.validate.ns2_drops import ns2_drops
 from longpipe.cli.validate.ns2_random import ns2_random
 from longpipe.cli.validate.packetdrill import packetdrill
 from longpipe.cli.validate.stacks import stacks
+from longpipe.cli.validate.stacks_live import stacks_live
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command("ns2")(ns2)
@@ -30,3 +31,4 @@ app.command("model-errors")(model_errors)
 app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)
 app.command("stacks")(stacks)
+app.command("stacks-live")(stacks_live)

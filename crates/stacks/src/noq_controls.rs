@@ -1,0 +1,16 @@
+//! Congestion controls of noq.
+
+use super::proto::{congestion, TransportConfig};
+use std::sync::Arc;
+
+/// Names of the congestion controls.
+pub const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr3"];
+
+/// Selects a congestion control.
+pub fn control(transport: &mut TransportConfig, name: &str) {
+    match name {
+        "bbr3" => transport.congestion_controller_factory(Arc::new(congestion::Bbr3Config::default())),
+        "reno" => transport.congestion_controller_factory(Arc::new(congestion::NewRenoConfig::default())),
+        _ => transport.congestion_controller_factory(Arc::new(congestion::CubicConfig::default())),
+    };
+}

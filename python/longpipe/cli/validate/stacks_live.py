@@ -1,0 +1,96 @@
+"""`longpipe validate stacks-live`: compares quinn in real time with quinn in virtual time."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from longpipe.cli.safe import echo
+from longpipe.files import check_file, write_text
+
+if TYPE_CHECKING:
+    from longpipe.validate.stacks_live import LiveComparison
+
+DIFFERENT = 1
+# Share of the paths that must agree.
+ASKED = 0.9
+
+
+def stacks_live(
+    cases: Annotated[int, typer.Option(min=1, help="Number of paths.")] = 10,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first path, and its seed.")] = 0,
+    duration: Annotated[
+        float, typer.Option(min=1, help="Transmission time of the data at the link's rate, for each path [s].")
+    ] = 60,
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
+) -> None:
+    """Send with quinn over live paths in real time, and with the same quinn in simulations of the same paths.
+
+    The exit status is 1 if the goodput differs by more than 1 %, or the losses by more than 5 %, on more than one of
+    ten paths. Needs longpipe[stacks] and the rights that `longpipe live` needs.
+    """
+    if csv not in (None, "-"):
+        check_file("--csv", Path(str(csv)))
+    # Imported here because pandas and the engine take a second to load.
+    import pandas as pd
+
+    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.live.path import check_machine
+    from longpipe.cli.progress import RunBar
+    from longpipe.stacks import transfer
+    from longpipe.validate.stacks_live import compare, draw
+
+    transfer()
+    check_machine()
+    found: list[LiveComparison] = []
+    with RunBar("stacks-live") as bar:
+        for number in range(first, first + cases):
+            found.append(compare(draw(number), duration))
+            bar.update(len(found) / cases)
+    text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
+    agree = sum(one.agrees for one in found)
+    if csv == "-":
+        sys.stdout.write(text)
+    else:
+        show_table(terminal(), _table(found))
+        for one in found:
+            for name, transferred in (("live", one.live), ("simulated", one.simulated)):
+                if transferred.closed:
+                    echo(f"path {one.path.number}, {name}: connection lost: {transferred.closed}")
+        echo(f"Goodput within 1 % and losses within 5 %: {agree} of {len(found)} paths")
+        if csv is not None:
+            write_text(Path(csv), text)
+            echo(f"Paths: {csv}")
+    if agree < ASKED * len(found):
+        raise typer.Exit(DIFFERENT)
+
+
+def _table(found: "list[LiveComparison]") -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("path")
+    for column in (
+        "goodput \\[Mbit/s]\nlive",
+        "\nsimulated",
+        "\napart",
+        "lost \\[packets]\nlive",
+        "\nsimulated",
+        "\napart",
+        "99 % of the packets\nlate by \\[ms]",
+    ):
+        table.add_column(column, justify="right")
+    for one in found:
+        path, row = one.path, one.row()
+        table.add_row(
+            f"{path.number}: {path.control}, {path.rate_mbits:g} Mbit/s, {path.round_trip_ms:g} ms, "
+            f"{path.buffer_packets} packets",
+            f"{one.live.goodput_mbits:.3f}",
+            f"{one.simulated.goodput_mbits:.3f}",
+            f"{one.goodput_apart:+.2%}",
+            f"{one.live.drops}",
+            f"{one.simulated.drops}",
+            f"{one.drops_apart:+.1%}",
+            f"{row['p99_late_ms']:.2f}",
+        )
+    return table
