@@ -26,7 +26,7 @@ def stacks_live(
     ] = 60,
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
 ) -> None:
-    """Send with quinn over live paths in real time, and with the same quinn in simulations of the same paths.
+    """Send with quinn over live paths in real time, and with the same quinn in five simulations of each path.
 
     The exit status is 1 if the goodput differs by more than 1 %, or the losses by more than 5 %, on more than one of
     ten paths. Needs longpipe[stacks] and the rights that `longpipe live` needs.
@@ -89,7 +89,7 @@ def _table(found: "list[LiveComparison]") -> Table:
             f"{one.simulated.goodput_mbits:.3f}",
             f"{one.goodput_apart:+.2%}",
             f"{one.live.drops}",
-            f"{one.simulated.drops}",
+            f"{one.simulated.drops:g}",
             f"{one.drops_apart:+.1%}",
             f"{row['p99_late_ms']:.2f}",
         )
