@@ -233,7 +233,8 @@ def test_what_is_another_now_is_not_taken_from_engine_1(tmp_path: Path, changes:
         assert (store.has(SHORT, 1), store.has(other, 1)) == (True, False)
 
 
-MARKS = {"framing": "ip", "switch.buffer": "100 packets", "tcp.ecn": "classic"}
+PACKETS = {"framing": "ip", "switch.buffer": "100 packets"}
+MARKS = {**PACKETS, "tcp.ecn": "classic"}
 GROUP = {"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"recovery": "rack"}}]}}
 
 
@@ -325,11 +326,11 @@ def test_an_adopted_run_has_the_efficiency_of_a_new_one(tmp_path: Path, size: st
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({"tcp.recovery": "sack"}, True),
-        ({"framing": "ip", "switch.buffer": "100 packets", "switch.policy": {"kind": "pie"}}, True),
+        ({"tcp.recovery": "sack", **PACKETS}, True),
+        ({**PACKETS, "switch.policy": {"kind": "pie"}}, True),
         ({"tcp.recovery": "rack", **MARKS}, False),
         ({"tcp.recovery": "rfc6675", **MARKS}, False),
-        ({"tcp.congestion": "cubic"}, False),
+        ({"tcp.congestion": "cubic", **PACKETS}, False),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({**MARKS, "tcp.ecn": "dctcp"}, False),
     ],
@@ -342,7 +343,7 @@ def test_engine_7_holds_but_for_what_engine_8_changed(changes: dict[str, object]
     ("changes", "stays"),
     [
         ({"tcp.recovery": "rfc6675", **MARKS}, True),
-        ({"tcp.congestion": "westwood"}, True),
+        ({"tcp.congestion": "westwood", **PACKETS}, True),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({"tcp.profile": "linux-6", **MARKS}, False),
     ],
@@ -354,20 +355,35 @@ def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: 
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({"tcp.recovery": "sack"}, True),
+        ({"tcp.recovery": "sack", **PACKETS}, True),
         ({"tcp.recovery": "rfc6675", **MARKS}, True),
-        ({"tcp.congestion": "westwood"}, True),
-        ({"tcp.congestion": "linux-reno"}, True),
-        ({"tcp.congestion": "cubic"}, False),
-        ({"tcp.congestion": {"kind": "python", "class": f"{DATA}/classes/aimd.py:Aimd"}}, False),
+        ({"tcp.congestion": "westwood", **PACKETS}, True),
+        ({"tcp.congestion": "linux-reno", **PACKETS}, True),
+        ({"tcp.congestion": "cubic", **PACKETS}, False),
+        ({"tcp.congestion": {"kind": "python", "class": f"{DATA}/classes/aimd.py:Aimd"}, **PACKETS}, False),
         ({"tcp.recovery": "rack", **MARKS}, False),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({"tcp.profile": "linux-6", **MARKS}, False),
-        ({"traces.vc_queue": True}, True),
         ({"traces.queue": True, **MARKS}, True),
         ({"traces.vc_queue": True, **MARKS}, False),
     ],
 )
 def test_engine_9_holds_but_for_what_engine_10_changed(changes: dict[str, object], stays: bool) -> None:
     assert holds("9", json.loads(SHORT.with_(**changes).to_json())) is stays
-    assert earlier_names(_core.__engine__)[:2] == ("9", "8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, False),
+        (PACKETS, True),
+        ({"tcp.profile": "linux-6", **MARKS}, True),
+        ({"traces.vc_queue": True, **PACKETS}, False),
+    ],
+)
+def test_engine_10_holds_but_for_cells_and_rows_of_vc_queue(changes: dict[str, object], stays: bool) -> None:
+    """Engine 11 changed the causes of window reductions over cells, which engines before 7 did not record."""
+    fields = json.loads(SHORT.with_(**changes).to_json())
+    assert holds("10", fields) is stays
+    assert holds("6", json.loads(SHORT.to_json()))
+    assert earlier_names(_core.__engine__)[:2] == ("10", "9")

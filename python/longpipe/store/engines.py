@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 11: the causes of window reductions over cells, and the order of rows of the trace `vc_queue`.
 # 10: RACK's RTT and its reaction to marks, Linux's HyStart, own controllers in C, how receivers with Linux's ACKs
 #     measure RTTs, and the trace `vc_queue` over IP.
 # 9: the receive-window autotuning with Linux's ACKs.
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "10"
+_NOW: Final = "11"
+_TENTH: Final = "10"
 _NINTH: Final = "9"
 _EIGHTH: Final = "8"
 _SEVENTH: Final = "7"
@@ -35,6 +37,9 @@ _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
+# Engines that record the causes of window reductions, which engine 11 changed over cells. Runs of earlier engines lack
+# these causes, so they are still valid.
+_WITH_CAUSES: Final = (_TENTH, _NINTH, _EIGHTH, _SEVENTH)
 # Matches scenarios that use ECN.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery algorithm and the congestion controls that engine 3 changed.
@@ -74,8 +79,9 @@ def _traces_queues_of_packets(text: str) -> bool:
 
 
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
-# changed its runs. Vegas' parameters are in every scenario.
+# changed its runs; `holds` also checks the causes that engine 11 changed. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_TENTH, lambda text: '"vc_queue": true' in text),
     (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None or _traces_queues_of_packets(text)),
     (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
     (_SEVENTH, lambda text: _OTHER_IN_8.search(text) is not None),
@@ -95,7 +101,7 @@ def engine_version() -> str:
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
-        (_NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
+        (_TENTH, _NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
         if engine == _NOW
         else ()
     )
@@ -104,6 +110,8 @@ def earlier_names(engine: str) -> tuple[str, ...]:
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
     """Returns whether an earlier engine's runs of a scenario with these fields are valid for this engine."""
     network, text = fields["network"], json.dumps(fields)
+    if name in _WITH_CAUSES and '"framing": "aal5"' in text:
+        return False
     for before, is_changed in _CHANGES:
         if is_changed(text):
             return False

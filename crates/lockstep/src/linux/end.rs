@@ -146,7 +146,7 @@ impl End for LinuxEnd {
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         let values = [
             ("srtt_s", seconds(srtt_ps(&state))),
-            ("rttvar_s", state.rttvar_us as f64 / 1e6),
+            ("rttvar_s", known(state.rttvar_us) / 1e6),
             ("min_rtt_s", seconds(min_rtt_ps(&state))),
             ("cwnd_bytes", known(state.cwnd * state.mss)),
             ("mtu_bytes", known(state.mss)),

@@ -39,7 +39,7 @@ impl Atm {
         };
         let cells = frame_cells(u32::from(packet.bytes()));
         let Some(accepted) = nic.accept(cells, ready) else {
-            hosts.lose(ready.min(hosts.clock.end), link, &packet, DropCause::InjectedLoss);
+            hosts.lose_frame(ready.min(hosts.clock.end), link, &packet, DropCause::InjectedLoss);
             return None;
         };
         let ack_lookahead = nic.ack_lookahead;
@@ -219,8 +219,8 @@ impl Atm {
         };
         let lone = port.on_last_alone(last);
         let Some(slot) = lone.or_else(|| port.on_last(last)) else {
-            if let Some(cause) = port.take_loss() {
-                hosts.lose(time, link, &packet, cause);
+            if let Some(loss) = port.take_loss() {
+                self.report_lost_frame(hosts, link, &packet, loss);
             }
             if packet.has_options() {
                 self.in_transit.take_options(&packet);
@@ -238,6 +238,45 @@ impl Atm {
             return self.leave_with_options(hosts, (link, packet), leaving);
         }
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
+    }
+
+    /// Reports that a train port lost a frame, at a time and with a cause as in `TrainPort::take_loss`.
+    #[cold]
+    #[inline(never)]
+    fn report_lost_frame<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: Link,
+        packet: &Packet,
+        (time, cause): (Time, DropCause),
+    ) {
+        let time = match cause {
+            // The host discards a merged frame when its last cell arrives.
+            DropCause::PartialFrame => self.cross_transit(link, packet.further(), time).2,
+            _ => time,
+        };
+        hosts.lose_frame(time, link, packet, cause);
+    }
+
+    /// Reports, at the end of the run, the frames that have lost a cell at a train port which their last cells have not
+    /// reached.
+    pub(super) fn report_frames_lost_in_part<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
+        let end = hosts.clock.end;
+        for wire in &mut self.links {
+            if let Feed::Trains(port) = &mut wire.feed {
+                port.settle(end);
+            }
+        }
+        for edge in self.in_transit.iter().filter(|edge| !edge.first) {
+            let local = self.topology.steps[edge.packet.step() as usize].local;
+            let first = edge.slot + 1 - u64::from(edge.cells);
+            let Feed::Trains(port) = &self.links[edge.link.index()].feed else {
+                continue;
+            };
+            if let Some((time, cause)) = port.loss_so_far(first, local) {
+                hosts.lose_frame(time, edge.link, &edge.packet, cause);
+            }
+        }
     }
 
     /// Records that a frame departs on a link, whose end it reaches at time `at`. `left_trunk` is the time at which the
@@ -274,11 +313,22 @@ impl Atm {
     pub(crate) fn pass_on<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        mut link: Link,
-        (mut packet, mut at): (Packet, Time),
+        link: Link,
+        (packet, at): (Packet, Time),
         options: &Options,
         left_trunk: Time,
     ) -> Option<ScheduledFrame> {
+        let (link, packet, at) = self.cross_transit(link, packet, at);
+        if at > hosts.clock.end {
+            return None;
+        }
+        self.await_delivery(hosts, link, at, packet, options, left_trunk)
+    }
+
+    /// Returns the last link of the path of a frame that reaches the end of a link at time `at`, the packet as it
+    /// reaches the host, and the time at which it does so.
+    #[inline(always)]
+    pub(super) fn cross_transit(&self, mut link: Link, mut packet: Packet, mut at: Time) -> (Link, Packet, Time) {
         while !self.links[link.index()].end.host {
             link = self.topology.steps[packet.step() as usize].link;
             packet = packet.further();
@@ -287,10 +337,7 @@ impl Atm {
             };
             at = port.departure(at) + port.delay;
         }
-        if at > hosts.clock.end {
-            return None;
-        }
-        self.await_delivery(hosts, link, at, packet, options, left_trunk)
+        (link, packet, at)
     }
 
     /// Queues a whole frame that arrives at its host at time `at`. `left_trunk` is the time at which the frame left its
@@ -307,7 +354,7 @@ impl Atm {
     ) -> Option<ScheduledFrame> {
         if self.errors.any() {
             if let Some(corrupting) = self.corrupting_link(&packet) {
-                hosts.lose(at, corrupting, &packet, DropCause::BitError);
+                hosts.lose_frame(at, corrupting, &packet, DropCause::BitError);
                 return None;
             }
         }

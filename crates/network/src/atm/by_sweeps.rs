@@ -36,9 +36,11 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         if let Some(packet) = atm.sweeps.take(&done, cells, &mut options) {
             atm.pass_on(hosts, done.link, (packet, done.at), &options, UNKNOWN);
         } else if let (false, Some(packet)) = (had_lost, atm.sweeps.packet(done.vc, done.frame)) {
-            // The frame was merged with an earlier frame that lost its last cell.
-            let dropped = Dropped::new(done.at, done.link, &packet, DropCause::PartialFrame);
-            hosts.report_loss(&dropped, u64::from(done.frame));
+            // The frame was merged with an earlier frame that lost its last cell. The host discards it when its last
+            // cell arrives.
+            let (link, _, at) = atm.cross_transit(done.link, packet, done.at);
+            let dropped = Dropped::new(at, link, &packet, DropCause::PartialFrame);
+            hosts.report_loss(&dropped, u64::from(packet.frame()));
         }
     }
     if let Some(at) = atm.sweeps.next_processing(port) {

@@ -84,7 +84,7 @@ impl Atm {
         }
     }
 
-    /// Records the loss of a cell of a packet in a sweep port.
+    /// Records the loss of a cell of a packet in a sweep port, where `frame` is the number of the packet's frame.
     pub(super) fn lose_cell_of<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -94,8 +94,8 @@ impl Atm {
     ) {
         let dropped = Dropped::new(time, link, packet, cause);
         match self.lost_frames.insert(packet.vc(), frame, (time, cause)) {
-            CellLoss::First => hosts.report_loss(&dropped, u64::from(frame)),
-            CellLoss::Earlier => hosts.note_loss(&dropped, u64::from(frame)),
+            CellLoss::First => hosts.report_loss(&dropped, u64::from(packet.frame())),
+            CellLoss::Earlier => hosts.note_loss(&dropped, u64::from(packet.frame())),
             CellLoss::Later => {}
         }
     }

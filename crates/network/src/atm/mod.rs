@@ -164,6 +164,7 @@ impl Medium for Atm {
         (0..self.meters.len()).for_each(|source| vbr::carry_vbr(self, hosts, source));
         by_sweeps::finish(self, hosts);
         self.watch_wires(hosts);
+        self.report_frames_lost_in_part(hosts);
     }
 
     #[inline(always)]

@@ -106,7 +106,8 @@ impl Atm {
         let Entry { link, step } = state.way;
         let mss = state.sender.mss_bytes();
         while let Some(segment) = hosts.flows[flow.index()].sender.poll_full(now) {
-            let packet = Packet::data_without_options(data, step, segment, mss);
+            let frame = hosts.flows[flow.index()].data.number_only();
+            let packet = Packet::data_without_options(data, frame, step, segment, mss);
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);
         }
         let state = &hosts.flows[flow.index()];

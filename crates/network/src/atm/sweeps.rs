@@ -203,9 +203,10 @@ impl Sweeps {
         lost.into_iter().filter_map(with_packet).collect()
     }
 
-    /// Returns the packet of a frame that has not been removed.
+    /// Returns the packet of a frame that has not been removed, with the next step after its last sweep port.
     pub fn packet(&self, vc: Circuit, frame: u32) -> Option<Packet> {
-        self.routes[vc.index()].as_ref()?.packet(frame)
+        let route = self.routes[vc.index()].as_ref()?;
+        Some(route.packet(frame)?.at_step(route.step))
     }
 
     /// Returns whether any cell was lost since the last call to `take_lost`.

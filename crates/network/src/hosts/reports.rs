@@ -8,11 +8,20 @@ use longpipe_events::Time;
 use longpipe_tcp::reductions::{Loss, LossCause};
 
 impl<P: Probe> Hosts<P> {
-    /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future.
+    /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future. Among
+    /// the transmissions of a segment, the one that is lost last counts as the latest.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
         self.report_loss(&Dropped::new(time, link, packet, cause), time.0);
+    }
+
+    /// Reports that a complete frame of cells is lost at the port of a link or on its wire, at a time that may lie in
+    /// the future.
+    #[cold]
+    #[inline(never)]
+    pub fn lose_frame(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
+        self.report_loss(&Dropped::new(time, link, packet, cause), u64::from(packet.frame()));
     }
 
     /// Reports packets that are lost at the port of a link or on its wire, in the given order.

@@ -94,7 +94,7 @@ impl Ip {
         while let Some(segment) = sender.poll_full(arrival) {
             let next = |arrival| OnWire {
                 arrival,
-                packet: Packet::data_without_options(Circuit::of_data(flow), step, segment, mss),
+                packet: Packet::data_without_options(Circuit::of_data(flow), 0, step, segment, mss),
             };
             let Some(next_arrival) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, false)) else {
                 continue;

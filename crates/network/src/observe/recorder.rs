@@ -392,7 +392,7 @@ impl Probe for Recorder {
     fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
         if self.wanted.vc_queue {
             let vc = self.circuit(vc);
-            self.vc_queues.add_waiting(link, arrival, end, vc.0);
+            self.vc_queues.add(link, arrival, end, vc.0);
         }
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 struct QueuedVc {
     vc: u32,
-    /// Earliest arrival of a cell of the VC.
+    /// Earliest arrival of a cell of the VC that entered the queue.
     first: Time,
 }
 
@@ -24,10 +24,6 @@ struct PortQueue {
     /// Number of changes whose memory is counted.
     counted: usize,
     vcs: Vec<QueuedVc>,
-    /// Arrival time of the cell that was added last.
-    latest: Time,
-    /// Whether some cells were not added in the order of their arrival.
-    is_unordered: bool,
 }
 
 /// Samples of all ports. A row is stored only if the number of cells of a VC differs from the previous sample.
@@ -56,19 +52,10 @@ impl VcQueues {
         }
     }
 
-    /// Adds a cell or packet that is in the queue of a port from `arrival` until it leaves at `departure`.
+    /// Adds a cell or packet that is in the queue of a port from `arrival` until it leaves or is dropped at `departure`.
+    /// For a packet that still waits at the end of the run, `departure` is later than the last sample.
     pub fn add(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
-        let port = &mut self.ports[link.index()];
-        port.is_unordered |= arrival < port.latest;
-        port.latest = arrival;
-        port.hold(self.interval, arrival, departure, vc);
-    }
-
-    /// Adds a packet that is in the queue of a port from `arrival` to `end`, when it is dropped or the run has ended.
-    pub fn add_waiting(&mut self, link: Link, arrival: Time, end: Time, vc: u32) {
-        let port = &mut self.ports[link.index()];
-        port.is_unordered = true;
-        port.hold(self.interval, arrival, end, vc);
+        self.ports[link.index()].hold(self.interval, arrival, departure, vc);
     }
 
     /// Takes the samples up to the end of the run, and sorts all rows by time and port.
@@ -102,6 +89,10 @@ impl VcQueues {
 impl PortQueue {
     /// Counts a cell at the samples after `arrival` and before `end`.
     fn hold(&mut self, interval: u64, arrival: Time, end: Time, vc: u32) {
+        // Some ports do not report a packet that is dropped on arrival.
+        if arrival == end {
+            return;
+        }
         // A linear search suffices, because few VCs cross a port that is traced per VC.
         let position = self.vcs.iter().position(|known| known.vc == vc).unwrap_or_else(|| {
             self.vcs.push(QueuedVc { vc, first: arrival });
@@ -126,12 +117,11 @@ impl PortQueue {
         }
     }
 
-    /// Returns for each VC its rank in the order of first arrivals.
+    /// Returns for each VC its rank in the order of first arrivals; simultaneous ones are in the order of their numbers,
+    /// because the engines may add them in different orders.
     fn ranks(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.vcs.len()).collect();
-        if self.is_unordered {
-            order.sort_by_key(|&position| (self.vcs[position].first, self.vcs[position].vc));
-        }
+        order.sort_by_key(|&position| (self.vcs[position].first, self.vcs[position].vc));
         let mut ranks = vec![0; order.len()];
         for (rank, position) in order.into_iter().enumerate() {
             ranks[position] = rank;

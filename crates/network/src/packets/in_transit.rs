@@ -27,10 +27,16 @@ impl<T: Copy + Default> InTransit<T> {
     #[inline(always)]
     pub fn number(&mut self, travels: bool, packet: T) -> u32 {
         if travels {
-            self.0.skip() as u32 & !REQUEST
+            self.number_only()
         } else {
             self.send(packet)
         }
+    }
+
+    /// Returns the frame number of a packet whose payload travels with the frame.
+    #[inline(always)]
+    pub fn number_only(&mut self) -> u32 {
+        self.0.skip() as u32 & !REQUEST
     }
 
     /// Returns the frame number of the next packet.

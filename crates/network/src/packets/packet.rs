@@ -169,11 +169,12 @@ impl Packet {
         }
     }
 
-    /// Returns a data packet with `length` bytes of payload and without options. Used only in untraced runs, because
-    /// the packet has no frame number.
+    /// Returns packet number `frame` of circuit `vc`: data with `length` bytes of payload and without options. Over IP,
+    /// untraced runs set the number to 0, because nothing reads it.
     #[inline(always)]
     pub fn data_without_options(
         vc: Circuit,
+        frame: u32,
         step: u32,
         (sequence, retransmission): (u64, bool),
         length: u32,
@@ -181,7 +182,7 @@ impl Packet {
         let bytes = u64::from(length + header_bytes(None));
         Packet {
             sequence,
-            place: u64::from(vc.0),
+            place: u64::from(vc.0) | u64::from(frame) << 32,
             rest: u64::from(step) | bytes << 32 | if retransmission { RETRANSMISSION } else { 0 },
         }
     }

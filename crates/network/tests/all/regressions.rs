@@ -2,8 +2,6 @@
 
 use crate::common::compare::{findings, MANY_EVENTS};
 use crate::common::kept::Kept;
-use longpipe_network::scenario::Engine;
-use longpipe_network::Simulation;
 use std::path::{Path, PathBuf};
 
 #[test]
@@ -33,30 +31,6 @@ fn scenarios_that_once_failed_agree() {
         paths.len(),
         failed.join("\n")
     );
-}
-
-/// `findings` compares reductions over IP only, because over cells the engines still name different causes in rare
-/// scenarios.
-#[test]
-fn reductions_over_cells_that_once_differed_agree() {
-    for name in ["lost_at_the_end", "merged_frame"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
-        let kept = Kept::read(&folder.join(format!("{name}.json")));
-        let reductions = |engine| {
-            let mut scenario = kept.scenario.clone();
-            scenario.engine = engine;
-            let mut simulation = Simulation::new(&scenario, kept.seed, ()).expect("a valid scenario");
-            simulation.run();
-            simulation.report().expect("counters that agree");
-            simulation.reductions()
-        };
-        let by_cell = reductions(Engine::Reference);
-        assert!(
-            by_cell.iter().any(|totals| *totals != Default::default()),
-            "{name}: no reduction"
-        );
-        assert_eq!(by_cell, reductions(Engine::Trains), "{name}");
-    }
 }
 
 #[test]

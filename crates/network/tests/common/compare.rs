@@ -32,8 +32,7 @@ pub struct Finding {
 pub struct Finished<P> {
     /// Report, except for the number of events.
     report: Report,
-    /// Effects of the window reductions of each flow, by cause; empty for cells, where the causes of a few
-    /// reductions differ.
+    /// Effects of the window reductions of each flow, by cause.
     reductions: Vec<Totals>,
     probe: P,
 }
@@ -166,10 +165,7 @@ impl Run<'_> {
             match simulation.report() {
                 Ok(report) => Ok(Finished {
                     report: Report { events: 0, ..report },
-                    reductions: match scenario.framing {
-                        Framing::Ip => simulation.reductions(),
-                        Framing::Aal5 => Vec::new(),
-                    },
+                    reductions: simulation.reductions(),
                     probe: simulation.into_probe(),
                 }),
                 Err(error) => Err(finding("invariant broken", error.to_string())),

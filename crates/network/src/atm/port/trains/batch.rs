@@ -117,9 +117,11 @@ impl TrainPort {
             self.counters.lost_overflow += 1;
             self.close(local, number);
             let vc = &mut self.vcs[local as usize];
-            self.counters.frames_damaged += u64::from(vc.frame == FrameState::Admitted);
-            if !last {
+            if vc.frame == FrameState::Admitted {
+                self.counters.frames_damaged += 1;
                 vc.lost_at = number;
+            }
+            if !last {
                 vc.frame = match self.after_loss {
                     AfterLoss::Admit => FrameState::Damaged,
                     AfterLoss::Discard { .. } => FrameState::Discarded,

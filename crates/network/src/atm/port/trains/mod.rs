@@ -77,8 +77,8 @@ pub struct TrainPort {
     over: u64,
     late: Vec<Late>,
     counters: QueueCounters,
-    /// Cause of the latest frame's loss, if it was lost.
-    loss_of_last: Option<DropCause>,
+    /// Time and cause of the latest frame's loss, if it was lost.
+    loss_of_last: Option<(Time, DropCause)>,
 }
 
 impl TrainPort {
@@ -286,13 +286,14 @@ impl TrainPort {
         match frame {
             FrameState::Refused => {
                 self.counters.lost_aqm += cells;
-                self.loss_of_last = Some(DropCause::Aqm);
+                self.loss_of_last = Some((self.clock.time(vc.first), DropCause::Aqm));
             }
             FrameState::Lost => {
                 self.counters.lost_injected += cells;
-                self.loss_of_last = Some(DropCause::InjectedLoss);
+                self.loss_of_last = Some((self.clock.time(vc.first), DropCause::InjectedLoss));
             }
             FrameState::Discarded => {
+                let lost = self.clock.time(vc.lost_at);
                 // The discarded cells are those between the lost cell and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
                 if self.after_loss == (AfterLoss::Discard { keep_last: true }) {
@@ -301,7 +302,7 @@ impl TrainPort {
                     self.counters.lost_discarded += 1;
                     vc.merge();
                 }
-                self.loss_of_last = Some(DropCause::Overflow);
+                self.loss_of_last = Some((lost, DropCause::Overflow));
             }
             FrameState::Admitted | FrameState::Damaged => {
                 self.remove(edge.local);
@@ -312,9 +313,24 @@ impl TrainPort {
         None
     }
 
-    /// Returns the cause of the latest frame's loss, if the frame was lost.
-    pub fn take_loss(&mut self) -> Option<DropCause> {
+    /// Returns the time and the cause of the latest frame's loss, if the frame was lost: the arrival time of the first
+    /// lost cell, or, for a frame that was merged with an earlier one, the time at which its last cell reaches the end
+    /// of the wire.
+    pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
+    }
+
+    /// Returns the arrival time of the first lost cell of a frame whose last cell has not arrived, and the cause of the
+    /// loss, if a cell was lost. `first` is the batch of the frame's first cell.
+    pub fn loss_so_far(&self, first: u64, local: u32) -> Option<(Time, DropCause)> {
+        let vc = &self.vcs[local as usize];
+        let (batch, cause) = match vc.frame {
+            FrameState::Refused => (vc.first, DropCause::Aqm),
+            FrameState::Lost => (vc.first, DropCause::InjectedLoss),
+            FrameState::Damaged | FrameState::Discarded => (vc.lost_at, DropCause::Overflow),
+            FrameState::Between | FrameState::Admitted => return None,
+        };
+        (vc.first == first).then(|| (self.clock.time(batch), cause))
     }
 
     /// Admits the last cell of a frame if possible. Returns the cell's slot.
@@ -340,16 +356,21 @@ impl TrainPort {
         };
         self.close(edge.local, edge.batch + u64::from(slot.is_some()));
         let vc = &mut self.vcs[local];
-        if slot.is_none() {
+        let Some(own) = slot else {
             vc.merge();
-            self.loss_of_last = Some(DropCause::Overflow);
+            let first_lost = if frame == FrameState::Admitted {
+                edge.batch
+            } else {
+                vc.lost_at
+            };
+            self.loss_of_last = Some((self.clock.time(first_lost), DropCause::Overflow));
             return None;
-        }
+        };
         let whole = frame == FrameState::Admitted && !vc.merged;
         if !whole {
             self.loss_of_last = Some(match frame {
-                FrameState::Admitted => DropCause::PartialFrame,
-                _ => DropCause::Overflow,
+                FrameState::Admitted => (self.grid.start(own + 1) + self.delay, DropCause::PartialFrame),
+                _ => (self.clock.time(vc.lost_at), DropCause::Overflow),
             });
         }
         (vc.merged, vc.entered) = (false, false);

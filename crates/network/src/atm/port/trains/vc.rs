@@ -25,7 +25,7 @@ pub struct TrainVc {
     pub frame: FrameState,
     /// Batch of the frame's first cell.
     pub first: u64,
-    /// Batch of the lost cell that causes the rest of the frame to be discarded.
+    /// Batch of the frame's first cell that found the buffer full.
     pub lost_at: u64,
     /// Index among the active trains.
     pub place: u32,
