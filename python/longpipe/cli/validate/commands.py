@@ -5,6 +5,7 @@ import typer
 from longpipe.cli.validate.fit import fit
 from longpipe.cli.validate.kernel import kernel
 from longpipe.cli.validate.linux import linux
+from longpipe.cli.validate.linux_ends import linux_ends
 from longpipe.cli.validate.linux_paths import linux_paths
 from longpipe.cli.validate.linux_scenario import linux_scenario
 from longpipe.cli.validate.linux_tables import linux_tables
@@ -22,6 +23,7 @@ app.command("ns2")(ns2)
 app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)
 app.command("linux")(linux)
+app.command("linux-ends")(linux_ends)
 app.command("linux-paths")(linux_paths)
 app.command("linux-scenario")(linux_scenario)
 app.command("linux-tables")(linux_tables)

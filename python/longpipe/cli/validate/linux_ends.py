@@ -1,0 +1,77 @@
+"""`longpipe validate linux-ends`: compares Linux as an end over longpipe's queue with Linux's own queue."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+from rich.table import Table
+
+from longpipe.cli.safe import echo
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file, write_text
+from longpipe.validate.linux import LinuxControl
+
+if TYPE_CHECKING:
+    from longpipe.validate.linux_ends import EndComparison
+
+DIFFERENT = 1
+
+
+def linux_ends(
+    control: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Congestion control; default: twelve of the kernel's.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Number of runs of a control that draws random numbers.")] = 3,
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every run as CSV; - is stdout.")] = None,
+) -> None:
+    """Send with Linux's TCP over longpipe's tail-drop queue, and over the same guest's own queue, in turn.
+
+    The path has 10 Mbit/s, 100 ms and 100 packets; goodput and median RTT are measured from 20 to 60 s. The exit
+    status is 1 if a control's goodput differs by more than .6 %, its RTT by more than 2 %, or its losses by more than
+    15 %. Needs Debian's package user-mode-linux.
+    """
+    if csv not in (None, "-"):
+        check_file("--csv", Path(str(csv)))
+    # Imported here because pandas and the engine take a second to load.
+    import pandas as pd
+
+    from longpipe.cli.console import show_table, terminal
+    from longpipe.validate.linux_ends import CONTROLS, compare
+
+    controls: list[LinuxControl] = []
+    for name in control or CONTROLS:
+        if name not in get_args(LinuxControl):
+            raise ScenarioError(f"--control: {name!r}; {nearest(name, get_args(LinuxControl))}")
+        controls.append(name)  # type: ignore[arg-type]
+    found = list(compare(controls, draws))
+    text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
+    if csv == "-":
+        sys.stdout.write(text)
+    else:
+        show_table(terminal(), _table(found))
+        used_s = [sum(getattr(one, side).cpu_s for one in found) for side in ("longpipe", "own")]
+        echo("longpipe's queue, and Linux's own in parentheses")
+        echo(f"CPU time: {used_s[0]:.0f} s, {used_s[0] / used_s[1]:.2f} times that over Linux's own queue")
+        if csv is not None:
+            write_text(Path(csv), text)
+            echo(f"Runs: {csv}")
+    if not all(one.agrees for one in found):
+        raise typer.Exit(DIFFERENT)
+
+
+def _table(found: "list[EndComparison]") -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("control", "goodput \\[Mbit/s]", "median RTT \\[ms]", "lost packets", "CPU \\[s]", ""):
+        table.add_column(column, justify="left" if column in ("control", "") else "right")
+    for one in found:
+        ours, own = one.longpipe, one.own
+        table.add_row(
+            one.control,
+            f"{ours.goodput_mbits:.3f} ({own.goodput_mbits:.3f})",
+            f"{ours.srtt_ms:.1f} ({own.srtt_ms:.1f})",
+            f"{ours.drops} ({own.drops})",
+            f"{ours.cpu_s:.1f} ({own.cpu_s:.1f})",
+            "" if one.agrees else "differs",
+        )
+    return table
