@@ -379,9 +379,12 @@ def test_engine_9_holds_but_for_what_engine_10_changed(changes: dict[str, object
         (PACKETS, True),
         ({"tcp.profile": "linux-6", **MARKS}, True),
         ({"traces.vc_queue": True, **PACKETS}, False),
+        ({"tcp.congestion": "cubic", **PACKETS}, True),
+        ({"tcp.profile": "linux-6", "tcp.congestion": "bbr", **PACKETS}, False),
+        ({"tcp.profile": "linux-6", "tcp.congestion": "bbr3", **PACKETS}, False),
     ],
 )
-def test_engine_10_holds_but_for_cells_and_rows_of_vc_queue(changes: dict[str, object], stays: bool) -> None:
+def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[str, object], stays: bool) -> None:
     """Engine 11 changed the causes of window reductions over cells, which engines before 7 did not record."""
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays

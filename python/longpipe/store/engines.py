@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
-# 11: the causes of window reductions over cells, and the order of rows of the trace `vc_queue`.
+# 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
+#     `vc_queue`.
 # 10: RACK's RTT and its reaction to marks, Linux's HyStart, own controllers in C, how receivers with Linux's ACKs
 #     measure RTTs, and the trace `vc_queue` over IP.
 # 9: the receive-window autotuning with Linux's ACKs.
@@ -63,6 +64,9 @@ _OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LIN
 # Matches a kind that engine 10 changed (RACK, CUBIC, a module, or a Python class, whose `base` may be CUBIC), or ACKs
 # by Linux's rules.
 _OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module|python)"|{_ACKS_OF_LINUX}')
+# Matches a kind that engine 11 changed (BBR; modules and Python classes may have BBR as their `base`), or the trace
+# `vc_queue`.
+_OTHER_IN_11: Final = re.compile(r': "(bbr|bbr3|module|python)"|"vc_queue": true')
 # Matches a kind that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
@@ -81,7 +85,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
 # changed its runs; `holds` also checks the causes that engine 11 changed. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (_TENTH, lambda text: '"vc_queue": true' in text),
+    (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),
     (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None or _traces_queues_of_packets(text)),
     (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
     (_SEVENTH, lambda text: _OTHER_IN_8.search(text) is not None),
