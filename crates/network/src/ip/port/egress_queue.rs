@@ -10,7 +10,6 @@ use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
-use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
@@ -51,6 +50,21 @@ impl QueuedPacket {
             class,
             marked: false,
             scalable,
+        }
+    }
+
+    /// Creates a packet that arrives at `now` and passes an empty discipline without being queued, so that its options
+    /// are not needed.
+    #[inline]
+    fn without_options(now: Time, packet: Packet) -> QueuedPacket {
+        QueuedPacket {
+            arrival: now,
+            packet,
+            stamp: MaybeTime::NONE,
+            options: None,
+            class: 0,
+            marked: false,
+            scalable: false,
         }
     }
 
@@ -336,9 +350,7 @@ impl EgressQueue {
     /// Informs the discipline of the packet that passed the empty port at `now`; it is the latest of the packets
     /// counted by `count_passed`.
     pub fn pass_latest(&mut self, now: Time, packet: Packet) {
-        let passes = self
-            .disc
-            .pass_through(&QueuedPacket::new(now, packet, &NO_OPTIONS, (0, false)));
+        let passes = self.disc.pass_through(&QueuedPacket::without_options(now, packet));
         debug_assert!(passes, "the discipline was empty");
     }
 
@@ -389,14 +401,11 @@ impl EgressQueue {
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
-        if packet.has_options() || !(self.is_bare && self.has_room_for(bytes)) {
+        if !(self.is_bare && self.has_room_for(bytes)) {
             return false;
         }
         self.find_empty(free);
-        if !self
-            .disc
-            .pass_through(&QueuedPacket::new(now, packet, &NO_OPTIONS, (0, false)))
-        {
+        if !self.disc.pass_through(&QueuedPacket::without_options(now, packet)) {
             return false;
         }
         self.count_in(&packet);
