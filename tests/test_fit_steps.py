@@ -89,8 +89,8 @@ def test_other_traffic_at_the_bottleneck_is_suspected(
     beside = write(fitted, tmp_path / "p.toml")
     lines = (tmp_path / "p.toml").read_text().splitlines()
     head = " ".join(line.removeprefix("# ").strip() for line in lines)
-    assert 0 < head.index("note: the rate changes") < head.index(said) < head.index("rate: ")
-    assert said in json.loads(beside.read_text())["notes"][0]
+    assert 0 < head.index("warning: the rate changes") < head.index(said) < head.index("rate: ")
+    assert said in json.loads(beside.read_text())["doubts"][0]
     _show(fitted)
     printed = capsys.readouterr().out
     assert printed.index("the rate changes") < printed.index("estimate (95 % interval)")

@@ -103,7 +103,7 @@ def _show(found: FitReport) -> None:
 
     from longpipe.fit.report import listed, with_interval
 
-    echo("\n".join([found.head, *(f"note: {text}" for text in found.doubts)]))
+    echo("\n".join([found.head, *(f"warning: {text}" for text in found.doubts)]))
     table = Table(box=None, pad_edge=False)
     for head in ("", "estimate (95 % interval)", "known from"):
         table.add_column(head)

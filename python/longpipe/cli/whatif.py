@@ -51,6 +51,7 @@ def whatif(
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
     from longpipe.cli.run import change
+    from longpipe.fit.whatif import doubts
     from longpipe.fit.whatif import whatif as compare
     from longpipe.scenario.overrides import overridden_fields
 
@@ -58,6 +59,8 @@ def whatif(
         found = compare(path, dict(change(text) for text in changes or []), seeds, measures or (), bar.update)
     for line in overridden_fields(found.scenario.with_(**found.changes), found.changes):
         echo(f"warning: --set {line}", err=True)
+    for line in doubts(found):
+        echo(f"warning: {line}", err=True)
     if json:
         import orjson
 

@@ -49,6 +49,10 @@ class Hypothesis:
     ecn: bool = False
     # Whether the receiver's window grows from its initial value.
     window_grows: bool = False
+    # Whether the sender paces its segments under controls without a pacing rate of their own.
+    paced: bool = False
+    # Data in flight [bytes] to which the sender's buffer or its application limits the flow; None if neither does.
+    flight_limit: int | None = None
     # RTT of the handshake [s], None to assume `base_rtt_s`; and time from its end to the first data packet [s].
     handshake_s: float | None = None
     idle_s: float = 0.0
@@ -87,6 +91,10 @@ class Hypothesis:
         if self.window_grows:
             tcp["ack"] = {**PROFILES[_PROFILE]["ack"], "growing_window": True}
             tcp["receiver_window"] = _GROWN
+        if self.paced:
+            tcp["pacing"] = True
+        if self.flight_limit is not None:
+            tcp["receiver_window"] = f"{self.flight_limit} B"
         if self.steps:
             steps = tuple((at, rate * share) for at, rate in self.steps)
             links |= _moving(steps, packet, self.base_rtt_s)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _V4_ENDPOINT: Final = 6
 # Minimum number of RTT samples and of full segments for a fit.
 LEAST_SAMPLES: Final = 200
+# Longest flight [segments] that counts as a message before the transfer: RFC 6928's initial window.
+_LONGEST_MESSAGE: Final = 10
 # A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
 _SOONEST: Final = 0.9
 # Minimum RTT of a handshake as a share of the minimum RTT of full segments, which take longer to transmit.
@@ -40,7 +42,8 @@ _SHORTEST_HANDSHAKE: Final = 0.2
 class ObservedFlow:
     """One flow. All arrays of transmissions have the same length n, and all arrays of ACKs the same length m.
 
-    Times are seconds of the capture's clock since the flow's first data packet.
+    Times are seconds of the capture's clock since the transfer's first data packet. The transfer begins after the
+    messages that the application exchanged before it, such as iperf3's cookie, a request or a TLS handshake.
     """
 
     file: str
@@ -83,6 +86,8 @@ class ObservedFlow:
     reduced_s: Numbers
     # Whether the advertised window grew to at least twice its first value.
     window_grows: bool
+    # Payload of the messages before the transfer [bytes].
+    message_bytes: int
     # Number of other flows in the capture.
     others: int
     notes: tuple[str, ...]
@@ -192,8 +197,11 @@ class _Replay:
         self._sacked: list[bool] = []
         self._tries: list[list[int]] = []
         self._una = 0
-        # Whether a full segment was sent.
-        self._has_begun = False
+        self._message_bytes = 0
+        # Time [ns] of the first message; None if the flow begins with the transfer.
+        self._first_message: int | None = None
+        # Whether the sender has only sent messages, which precede the transfer.
+        self._is_message = True
         self._blocks: dict[int, int] = {}
         # Segments that the current ACK reports for the first time.
         self._reported: list[int] = []
@@ -247,11 +255,9 @@ class _Replay:
 
     def _transmit(self, now: int, begin: int, end: int) -> None:
         assert self._next is not None  # noqa: S101 - set by the first packet
-        if end - begin >= self.mss and not self._has_begun:
-            self._has_begun = True
-            if self._una == len(self._starts):
-                self._omit_preamble()
         if begin >= self._next:
+            if self._is_message:
+                self._end_message()
             self._starts.append(begin)
             self._ends.append(end)
             self._acked.append(-1)
@@ -265,17 +271,23 @@ class _Replay:
             self._tries[place].append(len(self._sent))
             self._sent.append((now, place, end - begin))
 
-    def _omit_preamble(self) -> None:
-        """Omits the data so far: small messages, such as iperf3's cookie, that were acknowledged before the transfer.
+    def _end_message(self) -> None:
+        """Omits a message that preceded the transfer, when the next new data is sent.
 
-        The application limited them, so they say nothing about the initial window.
+        A message is a flight of at most `_LONGEST_MESSAGE` segments that is acknowledged before more is sent, and whose
+        last segment is short: the application, not the window, ended it.
         """
-        for one in (self._starts, self._ends, self._acked, self._sacked, self._tries, self._sent, self._acks):
-            one.clear()
-        self._samples.clear()
-        self._measured.clear()
-        self._blocks.clear()
-        self._una = self._delivered = self._full = 0
+        if len(self._starts) > _LONGEST_MESSAGE:
+            self._is_message = False
+        elif self._starts and self._una == len(self._starts) and self._ends[-1] - self._starts[-1] < self.mss:
+            self._message_bytes += self._delivered
+            if self._first_message is None:
+                self._first_message = self._sent[0][0]
+            for one in (self._starts, self._ends, self._acked, self._sacked, self._tries, self._sent, self._acks):
+                one.clear()
+            self._samples.clear()
+            self._measured.clear()
+            self._una = self._delivered = self._full = 0
 
     def on_ack(self, now: int, segment: Segment) -> None:
         """Processes a packet that the receiver sent."""
@@ -349,7 +361,7 @@ class _Replay:
         first = self._starts[0]
         least = min(rtt for _, rtt in self._samples)
         soonest = _SOONEST * least
-        handshake, idle = self._handshake(begin, least)
+        handshake, idle = self._handshake(begin if self._first_message is None else self._first_message, least)
         count = len(self._sent)
         acked = np.full(count, np.nan)
         lost = np.zeros(count, bool)
@@ -396,6 +408,7 @@ class _Replay:
             ecn=self._ecn,
             reduced_s=(np.array(self._reduced, dtype=float) - begin) / 1e9,
             window_grows=self._window >= 2 * self._first_window,
+            message_bytes=self._message_bytes,
             others=len(recording.subjects) - 1,
             notes=recording.notes,
         )

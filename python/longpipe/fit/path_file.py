@@ -38,7 +38,8 @@ def as_json(found: FitReport) -> dict[str, Any]:
         "queues": {name: share for name, share in found.queues.items() if share >= LISTED},
         "distance": found.distance,
         "cannot_tell": found.undetermined,
-        "notes": [*found.doubts, *found.notes],
+        "doubts": found.doubts,
+        "notes": found.notes,
         "series": found.series,
     }
 
@@ -48,7 +49,7 @@ def write(found: FitReport, path: Path) -> Path:
     import orjson
 
     lines = [f"Fitted by longpipe to {found.head}. Rates count IP packets."]
-    lines += [f"note: {line}" for line in found.doubts]
+    lines += [f"warning: {line}" for line in found.doubts]
     lines += [f"{name}: {with_interval(row)}; {row['known']}" for name, row in found.estimates.items()]
     lines += found.step_lines()
     lines += [f"sender: {listed(found.controls)}"] if found.controls else []

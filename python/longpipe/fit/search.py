@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from longpipe.fit.candidates import Hypothesis
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
+from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import FlowSeries, in_distribution, observed, over_time, simulated
 from longpipe.run import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from longpipe.fit.observed import ObservedFlow
 
@@ -33,6 +34,11 @@ _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
 # Number of most likely controls for which AQM disciplines are simulated.
 _MANAGED_CONTROLS: Final = 2
+# Number of most likely controls that are simulated with a limit of the data in flight, if none explains the capture.
+_LIMITED_CONTROLS: Final = 3
+# Distance of the best candidate above which more senders are simulated: with pacing, and with a limit of the data in
+# flight.
+_FAR: Final = 0.15
 # The receiver window limits a flow if it is full after more than this share of the ACKs.
 _LIMITED: Final = 0.5
 # Exponent of the distance: the posterior probability is proportional to the distance raised to minus this power, so
@@ -69,7 +75,8 @@ class Candidate:
 class PathFit:
     """The result of a fit. Candidates are in descending order of probability.
 
-    `senders` contains each control over a tail-drop queue with the observed random losses. `queues` contains the AQM
+    `senders` contains each control over a tail-drop queue with the observed random losses, more than once if the sender
+    may pace or if no control explains the capture without a limit of the data in flight. `queues` contains the AQM
     disciplines with the most likely controls, and tail drop with random losses; it is empty if losses do not depend on
     the queue, or if losses occurred at a full queue.
     """
@@ -92,7 +99,11 @@ class PathFit:
 
     def control_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each control, in descending order."""
-        return _shares({one.hypothesis.control: [one.weight] for one in self.senders})
+        weights: dict[str, list[float]] = {}
+        for one in self.senders:
+            weights.setdefault(one.hypothesis.control, []).append(one.weight)
+        # A paced sender and a sender with a limit are settings of its control, of which one is true.
+        return _shares({control: [max(found)] for control, found in weights.items()})
 
     def queue_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each queue discipline, in descending order.
@@ -109,7 +120,9 @@ class PathFit:
     @property
     def same_controls(self) -> tuple[str, ...]:
         """Controls that behave like the most likely one over this path."""
-        return tuple(one.hypothesis.control for one in _alike(self.senders))
+        names = dict.fromkeys(one.hypothesis.control for one in _alike(self.senders))
+        names.pop(self.senders[0].hypothesis.control, None)
+        return tuple(names)
 
     @property
     def same_queues(self) -> tuple[str, ...]:
@@ -161,44 +174,77 @@ def fit(
     base.scenario(**known)
     chance = chance_of_tail_drop(seen, found)
     policies = managed_policies(seen, found) if chance < 1 else []
-    plain = [_Task(base.with_(control=control), TAIL_DROP) for control in controls]
-    expected = len(plain) + min(_MANAGED_CONTROLS, len(controls)) * len(policies) + bool(0 < chance < 1)
-    done: list[Candidate] = []
+    hypotheses = [base.with_(control=control) for control in controls]
+    expected = len(hypotheses) + min(_MANAGED_CONTROLS, len(controls)) * len(policies) + bool(0 < chance < 1)
+    count = left = 0
+    senders: list[Candidate] = []
+    queues: list[Candidate] = []
 
-    def simulate_each(tasks: list[_Task]) -> list[Candidate]:
+    def simulate_each(tasks: list[_Task], done: list[Candidate]) -> None:
+        nonlocal count, expected
+        expected = max(expected, count + len(tasks))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             futures = [pool.submit(_simulate, seen, found, series, task, known) for task in tasks]
             try:
                 for future in futures:
                     done.append(future.result())
-                    progress(len(done) / expected)
+                    count += 1
+                    progress(count / expected)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
-        return done[-len(tasks) :]
 
-    queues: list[Candidate] = []
     try:
-        senders = simulate_each(plain)
+        for group in _sender_groups(seen, series, hypotheses, senders, known):
+            simulate_each([_Task(one, TAIL_DROP) for one in group], senders)
+            senders[:] = _ordered(senders)
         if policies:
-            likely = [one.hypothesis.control for one in _ordered(senders)[:_MANAGED_CONTROLS]]
-            tasks = [
-                _Task(base.with_(control=control, policy=policy, loss="none", buffer_packets=_ENDLESS), name)
-                for name, policy in policies
-                for control in likely
-            ]
-            if chance > 0:
-                random_loss = {"kind": "bernoulli", "probability": float(found.elsewhere.mean())}
-                tasks.append(_Task(base.with_(control=likely[0], loss=random_loss), TAIL_DROP, chance))
-            queues = simulate_each(tasks)
+            simulate_each(_queue_tasks(found, _likely(senders)[:_MANAGED_CONTROLS], policies, chance), queues)
     except KeyboardInterrupt:
-        if not done:
+        if not senders:
             raise
-        senders, queues = done[: len(plain)], done[len(plain) :]
+        left = max(expected - count, 0)
     senders, queues = _ordered(senders), _ordered(queues)
     if not senders:
         raise ScenarioError(f"{seen.file}: {seen.flow}: no candidate could be simulated over the estimated path")
-    return PathFit(seen, found, series, tuple(senders), tuple(queues), expected - len(done), known)
+    return PathFit(seen, found, series, tuple(senders), tuple(queues), left, known)
+
+
+def _sender_groups(
+    seen: ObservedFlow,
+    series: FlowSeries,
+    hypotheses: list[Hypothesis],
+    senders: list[Candidate],
+    known: Mapping[str, object],
+) -> Iterator[list[Hypothesis]]:
+    """Yields groups of senders to simulate: `hypotheses`, and where these do not explain the capture, others.
+
+    `senders` contains the results of the groups so far, starting with the most likely one.
+    """
+    yield hypotheses
+    may_be_paced = "tcp.pacing" not in known and (may_pace(seen) or _is_beyond(_FAR, senders))
+    if may_be_paced:
+        yield [one.with_(paced=True) for one in hypotheses if one.control not in _RANDOM]
+    if "tcp.receiver_window" not in known and _is_beyond(_FAR, senders):
+        limit = max(usual_flight(series), seen.mss)
+        likely = [one.with_(flight_limit=limit, window_grows=False) for one in _likely(senders)]
+        paced = [one.with_(paced=True) for one in likely if may_be_paced and one.control not in _RANDOM]
+        yield [*paced, *(one.with_(paced=False) for one in likely)]
+
+
+def _queue_tasks(
+    found: PathFeatures, likely: list[Hypothesis], policies: list[tuple[str, dict[str, Any]]], chance: float
+) -> list[_Task]:
+    """Returns the AQM disciplines to simulate with the most likely senders, and tail drop with random losses."""
+    tasks = [
+        _Task(one.with_(policy=policy, loss="none", buffer_packets=_ENDLESS), name)
+        for name, policy in policies
+        for one in likely
+    ]
+    if chance > 0:
+        random_loss = {"kind": "bernoulli", "probability": float(found.elsewhere.mean())}
+        tasks.append(_Task(likely[0].with_(loss=random_loss), TAIL_DROP, chance))
+    return tasks
 
 
 def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
@@ -272,6 +318,19 @@ def _simulate(
 def _ordered(candidates: list[Candidate]) -> list[Candidate]:
     """Returns the candidates whose simulation did not fail, starting with the most likely one."""
     return sorted((one for one in candidates if np.isfinite(one.distance)), key=lambda one: -one.weight)
+
+
+def _is_beyond(distance: float, ordered: list[Candidate]) -> bool:
+    """Returns whether the best candidate is farther from the observation than a distance."""
+    return bool(ordered) and ordered[0].distance > distance
+
+
+def _likely(ordered: list[Candidate]) -> list[Hypothesis]:
+    """Returns the best hypothesis of each of the most likely controls."""
+    found: dict[str, Hypothesis] = {}
+    for one in ordered:
+        found.setdefault(one.hypothesis.control, one.hypothesis)
+    return list(found.values())[:_LIMITED_CONTROLS]
 
 
 def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:

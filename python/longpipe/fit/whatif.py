@@ -24,7 +24,7 @@ from longpipe.run import simulate
 from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Share of a run after which goodput and RTT are measured.
 STEADY: Final = 1 / 3
+# Deviations of a fitted path's measures from those of the capture that are tolerated, those of `longpipe validate fit`.
+_DEVIATIONS: Final = {GOODPUT: 0.05, MEDIAN_RTT: 0.1}
 # Number of pairs of runs. At least 39 are needed for their minimum and maximum to enclose a further run with a
 # probability of 95 %.
 SEEDS: Final = 40
@@ -154,6 +156,21 @@ def whatif(
     )
     first, second = found[pictured][0]
     return WhatIf(scenario, dict(changes), seeds, compared, first, second, fitted)
+
+
+def doubts(found: WhatIf) -> Iterator[str]:
+    """Yields a line for each reason why predictions from a fitted path may be wrong."""
+    if found.estimates is None:
+        return
+    yield from found.estimates.get("doubts", ())
+    for one in found.measures:
+        if one.observed and one.name in _DEVIATIONS:
+            deviation, allowed = one.baseline[0] / one.observed - 1, _DEVIATIONS[one.name]
+            if abs(deviation) > max(allowed, one.baseline[1] / one.observed):
+                yield (
+                    f"{one.name}: the fitted path's differs by {deviation:+.0%} from the observed; errors of up to "
+                    f"{allowed:.0%} are usual, and predictions are at least as wrong"
+                )
 
 
 def _unit(measure: Measure) -> tuple[str, float]:
