@@ -7,6 +7,7 @@ import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.analysis.coupled_law import COUPLING, TARGET_S, cubic_rate, prague_rate, predicted_share
+from longpipe.analysis.coupled_model import modelled_share
 
 PACKET_BITS = 12_000
 PRAGUE: dict[str, Any] = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}
@@ -56,6 +57,21 @@ def test_prague_and_cubic_share_dualpi2_as_the_coupled_law_says(
     law = predicted_share(rate_bps / PACKET_BITS, rtt_s, flows)
     assert law.swing < 0.25
     assert share_of_prague(flows, rate_bps, rtt_s, interval_s) == pytest.approx(law.share, rel=0.1)
+
+
+def test_where_p_is_not_constant_the_share_is_that_of_the_model_with_a_varying_p() -> None:
+    """A reduction of CUBIC sets p' to 0 here, so that the law for a constant p' does not apply."""
+    packets_per_s, rtt_s = 20e6 / PACKET_BITS, 0.1
+    law, share = predicted_share(packets_per_s, rtt_s), share_of_prague(1, 20e6, rtt_s, (50, 250))
+    assert law.swing > 3
+    assert share > 1.3 * law.share
+    assert share == pytest.approx(modelled_share(packets_per_s, rtt_s, 50, 250), rel=0.1)
+
+
+def test_where_p_is_constant_the_model_agrees_with_the_law() -> None:
+    law = predicted_share(20e6 / PACKET_BITS, 0.02)
+    assert law.swing < 0.25
+    assert modelled_share(20e6 / PACKET_BITS, 0.02, 20, 60) == pytest.approx(law.share, rel=0.05)
 
 
 def test_prague_s_rate_solves_its_equation() -> None:

@@ -33,7 +33,8 @@ def geo(**changes: object) -> Result:
 def test_careful_resume_halves_the_time_of_picoquics_satellite_transfer() -> None:
     without, resumed = geo(), geo(**{"tcp.careful_resume": SAVED})
     assert without.flows["completion_s"][0] == pytest.approx(9.25, abs=0.01)
-    assert resumed.flows["completion_s"][0] < 5.5
+    # picoquic permits 5.0 s.
+    assert resumed.flows["completion_s"][0] == pytest.approx(4.51, abs=0.01)
 
 
 def test_the_trace_and_pictures_have_the_phases_of_careful_resume() -> None:

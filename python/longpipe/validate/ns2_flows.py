@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -32,6 +33,19 @@ class FlowsComparison:
     def difference(self) -> float:
         """Returns the relative difference of the mean completion times."""
         return float(self.flows["longpipe_s"].mean() / self.flows["ns2_s"].mean() - 1)
+
+
+def random_flows(count: int) -> list[tuple[int, int]]:
+    """Returns the arrival times [ps] and numbers of segments of flows with Pareto sizes.
+
+    Their load is 0.6 over 10 Mbit/s, the rate of the path of a transfer; its buffer overflows at times.
+    """
+    draws, at_s = Random(1), 0.0  # noqa: S311 - no secret
+    flows: list[tuple[int, int]] = []
+    for _ in range(count):
+        at_s += draws.expovariate(1) * 30 * 640 * 8 / 10e6 / 0.6
+        flows.append((round(at_s * 1e12), max(1, round(10 * draws.paretovariate(1.5)))))
+    return flows
 
 
 def compare(transfer: Transfer, flows: Sequence[tuple[int, int]]) -> FlowsComparison:
