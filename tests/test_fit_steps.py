@@ -139,12 +139,28 @@ def test_noise_of_single_intervals_is_no_step() -> None:
 def test_a_rate_that_lasts_less_than_a_round_trip_is_no_step() -> None:
     """ACKs that the machine delays for some milliseconds arrive in a burst afterwards."""
     constant = (1.6e7 * np.exp(np.random.default_rng(3).normal(0, 0.002, 4000))).tolist()
-    burst = [*constant[:2000], *[rate * 1.1 for rate in constant[2000:2024]], *constant[2024:]]
-    # 24 packets take 18 ms.
+    burst = [*constant[:2000], *[rate * 1.5 for rate in constant[2000:2024]], *constant[2024:]]
+    # 24 packets take 12 instead of 18 ms.
     assert len(rate_steps(intervals(burst), 12_000, 0.005)) == 3
     assert rate_steps(intervals(burst), 12_000, 0.015) == ()
     stepped = [*burst[:3000], *[rate / 2 for rate in burst[3000:]]]
     assert len(rate_steps(intervals(stepped), 12_000, 0.015)) == 2
+
+
+def test_a_pause_of_a_host_is_no_step() -> None:
+    """On a busy machine, `longpipe live` or a program under it pauses for a few milliseconds."""
+    constant = (1.6e7 * np.exp(np.random.default_rng(4).normal(0, 0.002, 4000))).tolist()
+
+    def slower(packets: int) -> list[float]:
+        return [
+            *constant[:2000],
+            *[rate * 0.95 for rate in constant[2000 : 2000 + packets]],
+            *constant[2000 + packets :],
+        ]
+
+    # 80 packets take 63 instead of 60 ms, and 400 packets 316 instead of 300 ms.
+    assert rate_steps(intervals(slower(80)), 12_000, 0.005) == ()
+    assert len(rate_steps(intervals(slower(400)), 12_000, 0.005)) == 3
 
 
 def test_pieces_do_not_cross_pauses() -> None:

@@ -33,6 +33,8 @@ _LEAST_PIECES: Final = 3
 # deviations.
 _LEAST_STEP: Final = 0.03
 _DEVIATIONS: Final = 5.0
+# Maximum time [s] for which a busy host pauses.
+_PAUSE_S: Final = 0.005
 # Minimum standard deviation of the logarithm of a piece's rate, and the penalty of a step, in units of the variance
 # times the logarithm of the number of pieces.
 _LEAST_NOISE: Final = 0.003
@@ -167,20 +169,26 @@ def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
 def _long_enough(
     pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], least_s: float
 ) -> list[int]:
-    """Removes rates that last less than `least_s`: such a rate is joined with the closer of its neighbours.
+    """Joins short rates with the closer of their neighbours.
 
-    Such a short rate can be an artefact: within an RTT, a burst of delayed ACKs looks like a higher rate.
+    Such a short rate can be an artefact: within an RTT (`least_s`), a burst of delayed ACKs looks like a higher rate,
+    and a host that pauses for some milliseconds looks like a lower one. A rate is therefore also short if the packets
+    that were sent at this rate would have taken less than _PAUSE_S more or less at the neighbour's rate.
     """
     kept = list(edges)
     while len(kept) > 2:
         spans = [pieces.begin_s[b - 1] + pieces.length_s[b - 1] - pieces.begin_s[a] for a, b in pairwise(kept)]
-        shortest = int(np.argmin(spans))
-        if spans[shortest] >= least_s:
-            break
         middles = [_middle(values[a:b], weights[a:b]) for a, b in pairwise(kept)]
-        beside = [i for i in (shortest - 1, shortest + 1) if 0 <= i < len(middles)]
-        closer = min(beside, key=lambda i: abs(middles[i] - middles[shortest]))
-        del kept[max(closer, shortest)]
+        closer = [
+            min((j for j in (i - 1, i + 1) if 0 <= j < len(middles)), key=lambda j: abs(middles[j] - middles[i]))
+            for i in range(len(middles))
+        ]
+        shifts = [spans[i] * abs(float(np.expm1(middles[i] - middles[closer[i]]))) for i in range(len(middles))]
+        short = [i for i in range(len(middles)) if spans[i] < least_s or shifts[i] < _PAUSE_S]
+        if not short:
+            break
+        least = min(short, key=lambda i: spans[i])
+        del kept[max(closer[least], least)]
         kept = _joined(values, weights, kept)
     return kept
 
