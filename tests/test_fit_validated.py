@@ -129,7 +129,7 @@ def test_a_perfect_fit_meets_every_criterion() -> None:
 @pytest.mark.parametrize(
     ("changes", "criterion"),
     [
-        ({"rate_bps_value": 15.16e6, "rate_bps_high": 16e6}, "rate within 1 %"),
+        ({"rate_bps_value": 15.16e6, "rate_bps_high": 16e6}, "rate within 1 %, or a correct bound"),
         ({"base_s_value": 0.1006, "base_s_high": 0.101}, "base RTT within .5 ms or .5 %"),
         ({"buffer_value": 53.0, "buffer_high": 54.0}, "buffer within 5 % or 2 packets, or a correct bound"),
         ({"buffer_value": 49.0, "buffer_high": math.nan}, "buffer within 5 % or 2 packets, or a correct bound"),
@@ -149,6 +149,23 @@ def test_each_deviation_is_counted(changes: dict[str, Any], criterion: str) -> N
 def test_a_true_bound_counts_where_the_queue_never_overflowed() -> None:
     found = failed(drops=0, buffer_value=40.0, buffer_low=40.0, buffer_high=math.nan)
     assert found == []
+
+
+def test_a_lower_bound_of_the_rate_is_right_if_it_is_true() -> None:
+    bound: dict[str, Any] = {"rate_bps_high": math.nan, "bbr_goodput_mbps_high": math.nan}
+    assert "rate within 1 %, or a correct bound" not in failed(rate_bps_value=3e6, rate_bps_low=3e6, **bound)
+    (rate, *_) = judged(*rows(rate_bps_value=3e6, rate_bps_low=3e6, **bound))
+    assert rate.note == "lower bounds: 1"
+    assert "rate within 1 %, or a correct bound" in failed(rate_bps_value=16e6, rate_bps_low=16e6, **bound)
+
+
+def test_a_prediction_that_the_capture_does_not_determine_needs_only_a_true_interval() -> None:
+    wide: dict[str, Any] = {"bbr_rtt_ms_mean": 90.0, "bbr_rtt_ms_low": 70.0, "bbr_rtt_ms_high": 150.0, "drops": 0}
+    # The buffer is known, so that the prediction is wrong.
+    assert "prediction without random losses" in failed(**wide)
+    unknown = wide | {"buffer_value": 40.0, "buffer_low": 40.0, "buffer_high": math.nan}
+    assert failed(**unknown) == []
+    assert "prediction without random losses" in failed(**unknown | {"bbr_rtt_ms_high": 110.0})
 
 
 def test_a_control_that_coincides_with_the_sender_in_linux_counts_as_right() -> None:

@@ -130,4 +130,4 @@ def _interval(one: ComparedMeasure) -> str:
     if math.isnan(one.runs[0]):
         return "-"
     low, high = (format(_shown(one)[0] * number, ".4g") for number in one.runs)
-    return f"{low} to {high}"
+    return f"{low} to {high}" if math.isfinite(one.runs[1]) else f"at least {low}"

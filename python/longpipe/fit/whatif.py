@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -142,13 +142,17 @@ def whatif(
         """Returns a measure's values, with a row for each repeat and a column for each draw."""
         return np.array([one[name] for one in values]).reshape(-1, seeds)
 
-    def errors(name: str) -> tuple[float, float]:
-        """Returns the relative model errors of a measure in the baseline and the changed scenario."""
-        return (model_error(scenario, name), model_error(changed, name)) if fitted else (0.0, 0.0)
-
+    compared_with = (scenario, changed) if fitted else None
     is_same_control = scenario.tcp.congestion.kind == changed.tcp.congestion.kind
+
+    def compare(name: str, of: str) -> ComparedMeasure:
+        both_settings = columns(before, name), columns(after, name)
+        return _unbounded(
+            _measure(name, of, seen.get(name), *both_settings, _errors(name, compared_with), is_same_control), fitted
+        )
+
     compared = tuple(
-        _measure(name, of, seen.get(name), columns(before, name), columns(after, name), errors(name), is_same_control)
+        compare(name, of)
         for name, of in (
             *((GOODPUT, "bit/s"), (MEDIAN_RTT, "s"), ("losses", unit)),
             *((measure.name, _unit(measure)[0]) for measure in asked),
@@ -243,6 +247,19 @@ def _measure(
         (difference, math.hypot(of_difference, *((errors[0] * difference,) if is_same_control else absolute))),
         (low * (1 - errors[1]), high * (1 + errors[1])),
     )
+
+
+def _errors(name: str, scenarios: tuple[Scenario, Scenario] | None) -> tuple[float, float]:
+    """Returns the relative model errors of a measure in the baseline and the changed scenario; 0 without scenarios."""
+    return (model_error(scenarios[0], name), model_error(scenarios[1], name)) if scenarios else (0.0, 0.0)
+
+
+def _unbounded(found: ComparedMeasure, fitted: Mapping[str, Any] | None) -> ComparedMeasure:
+    """Removes the upper end of the interval of single runs' goodput if the estimated rate is a lower bound."""
+    rate = fitted["estimates"].get("rate") if fitted else None
+    if found.name != GOODPUT or rate is None or rate.get("high") is not None:
+        return found
+    return replace(found, runs=(found.runs[0], math.inf))
 
 
 def mean_of_path(values: Numbers) -> tuple[float, float]:

@@ -29,6 +29,8 @@ SURE: Final = 0.9
 # CoDel and FQ-CoDel count as equal, because they are the same queue for a single flow.
 _ALIKE: Final = {"codel": "fq-codel"}
 TAIL_DROP: Final = "tail-drop"
+# Linux's columns of the predicted measures.
+_LINUX: Final = {"goodput": "goodput_mbps", "median RTT": "median_srtt_ms"}
 
 Row = dict[str, Any]
 
@@ -65,6 +67,8 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     repeated = [row for row in lossy if _draws(row, runs) > 1]
     left = len(lossy) - len(repeated)
     note = f"paths not judged, with fewer than two runs of Linux: {left}" if left else ""
+    bounds = sum(_is_bound(row, "rate") for row in paths)
+    unknown = sum(_is_undetermined(row, runs) for row in lossless)
     sure = [row for row in rows if row["sender_share"] >= SURE]
     sure_queue = [row for row in queues if row["queue_share"] >= SURE]
 
@@ -72,7 +76,10 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
         return _sender(row, runs)
 
     return [
-        _criterion("rate within 1 %", paths, _rate, 38 / 40),
+        replace(
+            _criterion("rate within 1 %, or a correct bound", paths, _rate, 38 / 40),
+            note=f"lower bounds: {bounds}" if bounds else "",
+        ),
         _criterion("base RTT within .5 ms or .5 %", paths, _base, 1.0),
         _criterion("buffer within 5 % or 2 packets, or a correct bound", paths, _buffer, 1.0),
         _criterion("AQM", queues, _queue, 14 / 16),
@@ -82,7 +89,10 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
         *(_criterion(f"interval of the {name}", paths, _covers(name), 0.9) for name in ("buffer", "loss")),
         _criterion(f"control if its probability is at least {SURE:.0%}", sure, right, 0.85),
         _criterion(f"queue if its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
-        _criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
+        replace(
+            _criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
+            note=f"undetermined, within the stated interval: {unknown}" if unknown else "",
+        ),
         *(
             replace(_criterion(name, repeated, problem, 0.9), note=note)
             for name, problem in (
@@ -128,11 +138,16 @@ def _all_controls(rows: list[Row]) -> set[int]:
     return {row["number"] for row in rows if row["kind"] == "path" and row["control"] != FITTED}
 
 
+def _is_bound(row: Row, name: str) -> bool:
+    """Returns whether a fit states only a lower bound of a quantity."""
+    return math.isnan(columns_of(row, name)[2])
+
+
 def _rate(row: Row) -> str:
-    value, _, high = columns_of(row, "rate")
-    off = value / row["true_rate"] - 1
-    bound = " (a lower bound)" if math.isnan(high) else ""
-    return f"{off:+.2%}{bound}" if abs(off) > RATE_WITHIN else ""
+    off = columns_of(row, "rate")[0] / row["true_rate"] - 1
+    if _is_bound(row, "rate"):
+        return f"at least {off:+.2%}" if off > RATE_WITHIN else ""
+    return f"{off:+.2%}" if abs(off) > RATE_WITHIN else ""
 
 
 def _base(row: Row) -> str:
@@ -208,15 +223,33 @@ def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]
     """Yields control, measure and relative deviation of the mean prediction from the mean of Linux's runs."""
     for control in PREDICTED:
         linux = _linux(row, runs, control)
-        for measure, column in (("goodput", "goodput_mbps"), ("median RTT", "median_srtt_ms")):
+        for measure, column in _LINUX.items():
             if len(linux):
                 predicted = float(row[f"{control}_{MEASURES[measure]}_mean"])
                 yield control, measure, predicted / float(linux[column].mean()) - 1
 
 
 def _predicted(row: Row, runs: pd.DataFrame) -> str:
+    """Returns the deviations of a prediction; none if the capture does not determine it and the intervals are right."""
+    return "" if _is_undetermined(row, runs) else _deviating(row, runs)
+
+
+def _deviating(row: Row, runs: pd.DataFrame) -> str:
     within = {"goodput": GOODPUT_WITHIN, "median RTT": RTT_WITHIN}
     return _beyond(row, runs, {(control, name): most for control in PREDICTED for name, most in within.items()})
+
+
+def _is_undetermined(row: Row, runs: pd.DataFrame) -> bool:
+    """Returns whether a prediction deviates, but within its intervals, and its rate or buffer is only bounded."""
+    if not (_is_bound(row, "rate") or _is_bound(row, "buffer")) or not _deviating(row, runs):
+        return False
+    for control in PREDICTED:
+        linux = _linux(row, runs, control)
+        for measure, column in _LINUX.items():
+            low, high = (float(row[f"{control}_{MEASURES[measure]}_{end}"]) for end in ("low", "high"))
+            if not (low <= float(linux[column].mean()) and (math.isnan(high) or float(linux[column].mean()) <= high)):
+                return False
+    return True
 
 
 def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
@@ -224,10 +257,7 @@ def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
     within: dict[tuple[str, str], float] = {}
     for control in PREDICTED:
         linux = _linux(row, runs, control)
-        for name, column, most in (
-            ("goodput", "goodput_mbps", MEAN_WITHIN),
-            ("median RTT", "median_srtt_ms", RTT_WITHIN),
-        ):
+        for (name, column), most in zip(_LINUX.items(), (MEAN_WITHIN, RTT_WITHIN), strict=True):
             within[control, name] = most + _half_of_mean(linux[column]) / float(linux[column].mean())
     return _beyond(row, runs, within)
 
@@ -259,7 +289,7 @@ def _single_runs(paths: list[Row], runs: pd.DataFrame) -> FitCriterion:
         for control in PREDICTED:
             low, high = (float(row[f"{control}_goodput_mbps_{end}"]) for end in ("low", "high"))
             for goodput in _linux(row, runs, control)["goodput_mbps"]:
-                if low <= goodput <= high:
+                if low <= goodput and (math.isnan(high) or goodput <= high):
                     met += 1
                 else:
                     misses.append(f"path {row['number']} {control}: {goodput}, predicted {low} to {high}")
