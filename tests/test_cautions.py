@@ -253,20 +253,21 @@ def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> No
 
 def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warning() -> None:
     link = {"between": ["r1", "r2"], "rate": "20 Mbit/s", "delay": "20 ms", "return_rate": "1 Mbit/s"}
+    links: list[dict[str, object]] = [
+        {"between": ["a", "r1"], "rate": "1 Gbit/s", "delay": "1 ms"},
+        {**link, "path": {"rate": [["0 s", "20 Mbit/s"]]}, "return_delay": "5 ms"},
+        {"between": ["r2", "b"], "rate": "1 Gbit/s", "delay": "1 ms"},
+    ]
     network = {
         "kind": "graph",
         "nodes": [{"name": name, "kind": "host" if name in "ab" else "switch"} for name in ("a", "r1", "r2", "b")],
-        "links": [
-            {"between": ["a", "r1"], "rate": "1 Gbit/s", "delay": "1 ms"},
-            {**link, "path": {"rate": [["0 s", "20 Mbit/s"]]}, "return_delay": "5 ms"},
-            {"between": ["r2", "b"], "rate": "1 Gbit/s", "delay": "1 ms"},
-        ],
+        "links": links,
         "flows": [{"name": "f", "from": "a", "to": "b"}],
     }
     rate = "network.links[1].return_rate: 1 Mbit/s only determines sizes in BDP and auto; network.links[1].path has a "
     found = [line for line in cautions(silent(network=network)) if "return_" in line]
     assert found == [f"{rate}rate of 20 Mbit/s"]
-    network["links"][1] = {**link, "return_path": {"rate": [["0 s", "1 Mbit/s"]]}}
+    links[1] = {**link, "return_path": {"rate": [["0 s", "1 Mbit/s"]]}}
     assert not [line for line in cautions(silent(network=network)) if "return_" in line]
 
 

@@ -1,0 +1,51 @@
+"""Features of a capture's sender: pacing, the data in flight that it keeps to, and pauses of its application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from longpipe.fit.observed import ObservedFlow
+    from longpipe.fit.series import FlowSeries
+
+# Number of new segments after the first ACK that show whether the sender paces them.
+_EARLY: Final = 200
+# A segment was not triggered by an ACK if it was sent later than this time [s], or this share of the base RTT if that
+# is shorter, after the latest ACK. Hosts send within some 100 us of an ACK.
+_LATE_S: Final = 1e-3
+_LATE_SHARE: Final = 0.02
+# Share of such segments above which the sender may pace. It is 0 in captures of Linux without pacing, and .9 with it.
+_PACED: Final = 0.1
+# Part of a transfer without its start.
+_STEADY: Final = 1 / 3
+# Minimum pause [s], and minimum pause in base RTTs, of an application without data.
+_PAUSE_S: Final = 0.01
+_PAUSE_SHARE: Final = 0.1
+
+
+def may_pace(seen: ObservedFlow) -> bool:
+    """Returns whether many early segments left between ACKs, because of pacing or of an application without data."""
+    is_new = np.maximum.accumulate(seen.sent_byte) == seen.sent_byte
+    early = seen.sent_s[is_new & (seen.sent_s > seen.ack_s[0])][:_EARLY]
+    if not len(early):
+        return False
+    since = early - seen.ack_s[np.searchsorted(seen.ack_s, early, side="right") - 1]
+    return bool((since > min(_LATE_S, _LATE_SHARE * seen.rtt.min())).mean() > _PACED)
+
+
+def usual_flight(series: FlowSeries) -> int:
+    """Returns the median data in flight [bytes] after the start of a transfer."""
+    return round(float(np.median(series.in_flight[series.grid > _STEADY * series.grid[-1]])))
+
+
+def pauses(seen: ObservedFlow) -> list[tuple[float, float]]:
+    """Returns begin and end [s] of each time during which all data was acknowledged and the sender sent no more."""
+    end = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
+    after = np.searchsorted(seen.ack_s, seen.sent_s[1:], side="left") - 1
+    is_idle = (after >= 0) & (seen.ack_delivered[after] >= end[:-1])
+    begins = seen.ack_s[after[is_idle]]
+    ends = seen.sent_s[1:][is_idle]
+    long = ends - begins > max(_PAUSE_S, _PAUSE_SHARE * float(seen.rtt.min()))
+    return list(zip(begins[long].tolist(), ends[long].tolist(), strict=True))
