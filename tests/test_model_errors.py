@@ -60,3 +60,12 @@ def test_the_command_prints_the_quantiles(tmp_path: Path) -> None:
     done = run("validate", "model-errors", str(file), "--control", "bbr")
     assert done.returncode == 2
     assert "needs finished runs of bbr" in done.stderr
+
+
+def test_a_file_of_other_content_is_rejected_and_stays_unchanged(tmp_path: Path) -> None:
+    other = tmp_path / "notes.csv"
+    other.write_text("path,note\n1,the last line has no end")
+    done = run("validate", "model-errors", str(other))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"FILE: '{other}'; needs the columns control,path," in done.stderr
+    assert other.read_text() == "path,note\n1,the last line has no end"

@@ -25,10 +25,14 @@ class RowTable:
     def read(self, file: Path) -> pd.DataFrame:
         """Returns the rows of a file, if it exists, without an incomplete last row left by a killed process.
 
-        Raises ScenarioError for a file of other content.
+        Raises ScenarioError for a file of other content, which stays unchanged.
         """
         text = read_text(file, self.needs) if file.exists() else ""
+        head = ",".join(self.columns)
         if not text.endswith("\n"):
+            # Even the header may be incomplete.
+            if not head.startswith(text.partition("\n")[0]):
+                raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {head}")
             text = text[: text.rfind("\n") + 1]
             if file.exists():
                 file.write_text(text)
@@ -36,7 +40,7 @@ class RowTable:
             return pd.DataFrame(columns=list(self.columns))
         found = read_frame(file, self.needs, texts=self.texts)
         if list(found.columns) != list(self.columns):
-            raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {','.join(self.columns)}")
+            raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {head}")
         for name in self.columns:
             is_right = is_integer_dtype if name in self.whole else is_numeric_dtype
             if name not in self.texts and not is_right(found[name]):
