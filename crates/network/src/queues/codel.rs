@@ -263,7 +263,7 @@ impl Control {
             // A dropping state ends at the next packet.
             Some(first_above) => first_above,
         };
-        // Internal iteration, because a loop over chained rings takes three times as many instructions.
+        // `fold` is used because a loop over chained rings takes three times as many instructions.
         let first = controls.fold(u64::MAX, |first, control| first.min(next_drop(control)));
         begin_of_tick(law.arithmetic, first)
     }

@@ -116,8 +116,8 @@ impl ConstantRatePort {
 
     /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream. The state is then
     /// the same as if all due actions and then `arrive` had been called. Returns None if the caller must call these;
-    /// some of the due actions may already have been performed.
-    /// The caller keeps the packet's options, which no discipline reads.
+    /// some of the due actions may already have been performed. The caller keeps the packet's options, which no
+    /// discipline reads.
     #[inline(always)]
     pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
         let free = line.free();
