@@ -12,7 +12,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.fairness.controls import Sender
 from longpipe.scenario import Scenario
 from longpipe.scenario.network import Dumbbell
-from longpipe.scenario.overrides import overridden
+from longpipe.scenario.overrides import is_within, overridden
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.traffic import Traffic
 
@@ -59,7 +59,7 @@ class Target:
                 raise ScenarioError(f"--may: {name!r} is set by --control and --reference; needs another field")
         for name in self.fixed:
             # The settings of a stack's traffic are kept.
-            if any(f"{name}.".startswith(f"{of_sender}.") for of_sender in senders if "traffic" not in of_sender):
+            if any(is_within(name, of_sender) for of_sender in senders if "traffic" not in of_sender):
                 raise ScenarioError(f"--set: {name!r} is set by --control and --reference; needs another field")
         scenarios = self.pair({})
         if scenarios[0].digest() == scenarios[1].digest():

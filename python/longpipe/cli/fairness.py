@@ -79,12 +79,13 @@ def fairness(
     from longpipe.fairness import pairs as of_pairs
     from longpipe.fairness.controls import senders
     from longpipe.fairness.page import page
+    from longpipe.scenario.overrides import is_within
     from longpipe.study import Runner
 
     fields = dict(change(text) for text in changes or ())
     for field, option in OPTIONS.items():
         for name, value in fields.items():
-            if f"{name}.".startswith(f"{field}."):
+            if is_within(name, field):
                 raise ScenarioError(f"--set: {name}={value}; needs the option {option}")
     scenario = of_pairs.base(duration, fields)
     paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longpipe.scenario.overrides import overridden
+from longpipe.scenario.overrides import is_within, overridden
 
 if TYPE_CHECKING:
     from longpipe.design.design import Design
@@ -22,4 +22,4 @@ def ineffective(design: Design, field: str) -> str | None:
 
 def _sets(factor: Factor, field: str) -> bool:
     """Returns whether every level of a factor sets a field, or a table that contains the field."""
-    return all(any(f"{field}.".startswith(f"{one}.") for one in changes) for changes in factor.levels.values())
+    return all(any(is_within(field, one) for one in changes) for changes in factor.levels.values())

@@ -13,6 +13,7 @@ from longpipe.report.frames import MOST_OPEN_ROWS, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Part, Picture, Section
 from longpipe.report.svg import Palette, inline
 from longpipe.scenario import Dumbbell, Scenario
+from longpipe.scenario.overrides import is_within
 from longpipe.study import Study
 from longpipe.units import RATE, TIME
 
@@ -50,7 +51,7 @@ def _settings(study: Study) -> Iterator[Grid]:
         for field, value in ours.items()
         if value not in (defaults.get(field), [], None)
         and field not in ("name", *_LISTED)
-        and not any(field == one or field.startswith(f"{one}.") for one in varied)
+        and not any(is_within(field, one) for one in varied)
     ]
     if rows:
         note = "All other settings are defaults; scenario.toml has every setting."

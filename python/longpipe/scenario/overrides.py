@@ -37,6 +37,11 @@ def overridden(scenario: Scenario, field: str) -> str | None:
     return f"{field}: no effect, because every {what} sets its own; use {', '.join(paths)}{more}"
 
 
+def is_within(field: str, part: str) -> bool:
+    """Returns whether a field is `part` itself, or a field in this part of a scenario; both are dotted."""
+    return f"{field}.".startswith(f"{part}.")
+
+
 def _has(owner: Any, names: list[str]) -> bool:  # noqa: ANN401 - a table of fields
     for name in names:
         if not isinstance(owner, dict) or name not in owner:
