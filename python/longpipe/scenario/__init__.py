@@ -314,8 +314,7 @@ class Scenario(Model):
         except ScenarioError:
             if not changes:
                 raise
-            for path, value in _wholes_first(changes):
-                _set(fields, path, value)
+            change_fields(fields, changes)
             return cls(**fields)
         return found.with_(**changes) if changes else found
 
@@ -358,8 +357,7 @@ class Scenario(Model):
         if "network.group" in changes and "network.sources" not in changes:
             # Each group has its own number of flows.
             fields["network"].pop("sources", None)
-        for path, value in _wholes_first(changes):
-            _set(fields, path, value)
+        change_fields(fields, changes)
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
         if "tcp.handshake" not in changes and has_initial_rtt(changes.get("tcp.initial_rtt")):
@@ -406,6 +404,15 @@ KEPT: Final = Kept(resolve)
 _IDENTIFIED: Final = ("class", "file", "command", "serve", "version")
 
 
+def change_fields(fields: dict[str, Any], changes: Mapping[str, object]) -> None:
+    """Sets dotted fields in nested fields. The bare name of a kind becomes a table if one of its fields is set.
+
+    Raises ScenarioError if a field's parent has no parts, or no such item.
+    """
+    for path, value in _wholes_first(changes):
+        _set(fields, path, value)
+
+
 def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
     """Returns the changes in an order in which none replaces a part after another one has set one of its fields.
 
@@ -450,8 +457,7 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
         change_profile(table, value, Tcp().model_dump())
     elif not _is_kind_of(table.get(last), value):
         if last in _IDENTIFIED and table.get(last) != value:
-            # Returns whether a value is the bare name of a part's kind: the level `red` keeps the RED parameters of the
-            # file.
+            # The digest belongs to the previous value.
             table.pop("digest", None)
         table[last] = value
 

@@ -9,38 +9,21 @@ from typing import Any
 import tomli_w
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario import Scenario
+from longpipe.scenario import Scenario, change_fields
 
 
 def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[str, object]) -> str:
     """Returns TOML text of a scenario: the nested fields `written`, with `changes` to dotted fields in them.
 
-    All fields are written if the short text would give another scenario, for example if a change sets a field of a part
-    that `written` gives by its kind alone.
+    All fields are written if the short text would give another scenario.
     """
     fields = deepcopy(dict(written))
     fields.setdefault("name", scenario.name)
     try:
-        for path, value in sorted(changes.items(), key=lambda change: change[0].count(".")):
-            _put(fields, path.split("."), value)
+        change_fields(fields, changes)
         text = tomli_w.dumps(fields)
         if Scenario.from_toml(text).digest() == scenario.digest():
             return text
-    except (ScenarioError, LookupError, TypeError, ValueError):
+    except (ScenarioError, TypeError):
         pass
     return scenario.to_toml()
-
-
-def _put(fields: dict[str, Any], path: list[str], value: object) -> None:
-    """Sets a field; raises LookupError, TypeError or ValueError if a part on its path is missing or not a table."""
-    *parents, last = path
-    part: Any = fields
-    for name in parents:
-        part = part[int(name)] if isinstance(part, list) else _table(part).setdefault(name, {})
-    _table(part)[last] = value
-
-
-def _table(part: object) -> dict[str, Any]:
-    if not isinstance(part, dict):
-        raise TypeError
-    return part
