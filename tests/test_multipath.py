@@ -144,3 +144,5 @@ def test_a_connection_has_at_most_eight_paths() -> None:
 def test_only_noq_has_an_idle_timeout_of_paths() -> None:
     with pytest.raises(ScenarioError, match="path_idle_timeout: 1 s; quinn has only one path"):
         two_paths({"quic": {**QUIC, "stack": "quinn", "path_idle_timeout": "1 s"}})
+    with pytest.raises(ScenarioError, match="path_idle_timeout: 1 us; needs 1 ms to 2400 h"):
+        two_paths({"quic": {**QUIC, "path_idle_timeout": "1 us"}})

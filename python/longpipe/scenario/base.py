@@ -265,6 +265,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # 2^64 ps are 213 days.
 _LONGEST: Final = "2400 h"
 Duration = Annotated[str, _quantity(TIME, "1 ps", _LONGEST)]
+# QUIC states idle timeouts in milliseconds (RFC 9000 section 18.2).
+IdleTimeout = Annotated[str, _quantity(TIME, "1 ms", _LONGEST)]
 # A part of a duration, which may be 0.
 Span = Annotated[str, _quantity(TIME, "0 s", _LONGEST)]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]

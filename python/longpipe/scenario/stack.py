@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import AudioRate, CommandLine, Duration, FileSize, FlowWindow, MediaRate, Model, PathMtu
+from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, IdleTimeout, MediaRate, Model, PathMtu
 from longpipe.scenario.digests import keep_digest
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
@@ -117,7 +117,7 @@ class Stack(Model):
         pattern=r"^[0-9a-f]{64}$",
         description="SHA-256 of command, serve and the files that they name; computed if absent, otherwise compared",
     )
-    path_idle_timeout: Duration | None = Field(
+    path_idle_timeout: IdleTimeout | None = Field(
         default=None,
         description="Time without packets from the peer after which noq abandons one of several paths (kind = "
         "'stack-path') [time]; never if absent",
