@@ -1,6 +1,6 @@
 """A further path of a connection between two real stacks: multipath QUIC."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -32,7 +32,7 @@ def core_stack_path(path: StackPath) -> dict[str, Any]:
     return {"kind": "stack-path", "of": path.of, "settings": [["status", path.status]]}
 
 
-def check_stack_paths(fields: Mapping[str, str], flows: Iterable[Mapping[str, Any]]) -> None:
+def check_stack_paths(fields: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:
     """Raises ScenarioError for a resolved flow that is a path of a flow without multipath, or one path too many.
 
     `fields` contains the field in which a flow has its own traffic, by the name of the flow.
