@@ -61,14 +61,18 @@ def test_paths_vary_in_all_dimensions() -> None:
 def test_the_program_sends_over_sockets_and_counts() -> None:
     program = str(stacks.transfer())
     with subprocess.Popen([program, "receive", "45203"]) as receiver:
-        sent = subprocess.run(
-            [program, "send", "127.0.0.1:45203", "size=300000", "congestion=reno"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-        assert receiver.wait(60) == 0
+        try:
+            sent = subprocess.run(
+                [program, "send", "127.0.0.1:45203", "size=300000", "congestion=reno"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+            assert receiver.wait(60) == 0
+        finally:
+            # A receiver without a connection waits for one.
+            receiver.kill()
     said = json.loads(sent.stdout)
     assert said["closed"] == ""
     assert 0 < said["seconds"] < 60
