@@ -10,6 +10,7 @@ from longpipe.ip import bottleneck, packet_bytes
 from longpipe.result import Result
 from longpipe.units import RATE, TIME
 from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, run
+from longpipe.validate.linux_compare import TRUNK
 from longpipe.validate.linux_disciplines import switch_of
 
 T = TypeVar("T")
@@ -19,7 +20,6 @@ CONTROLS: Final[tuple[LinuxControl, ...]] = (
 )  # fmt: skip
 # Controls whose results depend on random draws, each of which needs several runs.
 DRAWING: Final = ("bbr", "cdg")
-TRUNK: Final = "switch1->switch2"
 # Interval [s] in which goodput and RTTs are measured.
 BEGIN_S: Final = 20
 END_S: Final = 60
