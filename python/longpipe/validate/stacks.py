@@ -57,7 +57,7 @@ def scenario(path: Mapping[str, float], implementation: str, duration_s: float) 
 
 
 def _buffer(path: Mapping[str, float]) -> str:
-    """Returns the buffer of a path, which has room for at least one packet."""
+    """Returns the buffer of a path, which holds at least `LEAST_PACKETS` packets."""
     packets = path["buffer_bdp"] * 1e3 * path["rate_mbits"] * path["round_trip_ms"] / 8 / PACKET_BYTES
     return f"{path['buffer_bdp']:g} BDP" if packets >= LEAST_PACKETS else f"{LEAST_PACKETS} packets"
 

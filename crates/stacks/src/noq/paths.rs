@@ -89,8 +89,8 @@ impl Paths {
         self.ping_ps
     }
 
-    /// Opens the paths that the peer permits, and sends the PINGs that are due at `now` [ps]. Returns whether there may be
-    /// something to send afterwards.
+    /// Opens the paths that the peer permits, and sends the PINGs that are due at `now` [ps]. Returns whether there may
+    /// be something to send afterwards.
     pub fn act(&mut self, connection: &mut Connection, at: Instant, now: u64) -> bool {
         if connection.is_closed() {
             self.ping_ps = NEVER;

@@ -335,8 +335,8 @@ impl End for Quic {
         timeout_ps.min(self.paths.due())
     }
 
-    // The order is that of quinn's and noq's own drivers over sockets: a connection sends, then its timers act, then the
-    // endpoint answers, and the application acts last, because it is a task of its own there.
+    // The order is that of quinn's and noq's own drivers over sockets: a connection sends, then its timers act, then it
+    // exchanges events with the endpoint, and the application acts last, because it is a task of its own there.
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
         if now >= self.start_ps {
             self.connect(now)?;

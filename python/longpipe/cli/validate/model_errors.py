@@ -17,7 +17,7 @@ def model_errors(
 ) -> None:
     """Compare simulations over known paths with Linux, and print the errors that `longpipe whatif` takes into account.
 
-    The hosts are those that `longpipe fit` assumes. Printed are errors that 95 % of the paths do not exceed.
+    The hosts are those that `longpipe fit` assumes. The table shows the errors that 95 % of the paths do not exceed.
     """
     import pandas as pd
 

@@ -47,8 +47,8 @@ struct longpipe_end_setup {
     uint32_t paths;      /* number of paths between the two ends, which is 1 for your own stacks */
 };
 
-/* Interface through which an end sends its datagrams; valid during the call only. `send` copies the payload. Bits 8 to 15 of
- * `ecn` are the number of the datagram's path, which is 0 if there is only one. */
+/* Interface through which an end sends its datagrams; valid during the call only. `send` copies the payload. Bits 8 to
+ * 15 of `ecn`, here and in `receive`, are the number of the datagram's path, which is 0 if there is only one. */
 struct longpipe_outbox {
     void *host; /* first argument of `send` */
     void (*send)(void *host, const uint8_t *payload, uint32_t bytes, uint32_t ecn);
