@@ -73,7 +73,7 @@ DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
 DISTRIBUTIONS: Final = (Kind.CDF, Kind.SLOWDOWNS)
 # Pictures that draw a flow as a line of its own on common axes on request.
 ONE_LINE: Final = (Kind.WINDOW, Kind.SEQUENCE, Kind.RTT)
-# Pictures that cannot draw the flows of one run as lines, with the reason. All others always do.
+# Pictures that cannot draw the flows of one run as lines, with the reason. Those in neither list always do.
 STACKED: Final = {
     Kind.QUEUE: "queue stacks the flows of one run",
     Kind.SHARES: "shares stacks the flows of one run",
