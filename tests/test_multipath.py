@@ -85,6 +85,14 @@ def paths_of(result: Result) -> list[dict[str, Any]]:
 
 
 @needs_stacks
+def test_random_numbers_of_the_controls_of_all_paths_are_derived_from_the_seed() -> None:
+    # BBRv3 draws when to probe for bandwidth.
+    quic = QUIC | {"congestion": "bbr3"}
+    hashes = {simulate(two_paths({"quic": quic, "second": SECOND}), seed=1).state_hash for _ in range(2)}
+    assert len(hashes) == 1
+
+
+@needs_stacks
 @pytest.mark.parametrize("status", ["available", "backup"])
 def test_data_continue_on_the_other_path_after_an_idle_timeout(status: str) -> None:
     flows = {"quic": QUIC | {"path_idle_timeout": "1 s"}, "second": SECOND | {"status": status}}

@@ -68,7 +68,7 @@ mod adapter {
             Ok(Paths)
         }
 
-        pub fn configure(&self, _: &mut TransportConfig, _: &Settings<'_>) {}
+        pub fn configure(&self, _: &mut TransportConfig, _: &Settings<'_>, _: u64) {}
 
         pub fn due(&self) -> u64 {
             NEVER

@@ -96,6 +96,7 @@ mod tests {
                 seed: 1,
                 start_ps: 0,
                 most_bytes: 1452,
+                paths: 1,
                 settings: &settings,
             };
             Settings::read(&setup).map(|settings| settings.highest_bps)

@@ -1,10 +1,14 @@
 //! Paths of a connection: the multipath extension of QUIC (draft-ietf-quic-multipath-21), as noq implements it.
 
+use super::controls;
 use super::end::address;
+use super::proto::congestion::{Controller, ControllerFactory};
 use super::proto::{Connection, Event, FourTuple, PathEvent, PathId, PathStats, PathStatus, TransportConfig};
 use crate::settings::Settings;
 use crate::stats::Stats;
 use longpipe_end::{Setup, NEVER};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum number of paths of a connection.
@@ -24,6 +28,26 @@ struct Path {
     abandoned_ps: Option<u64>,
     /// Final counters of a path whose state the connection has discarded.
     discarded: Option<PathStats>,
+}
+
+/// Creates the controllers of a connection's paths.
+///
+/// BBRv3 seeds its random numbers from the thread's generator. The first path's controller is created while that
+/// generator is derived from the seed of the run; the others are created later, so that they need seeds of their own.
+struct Controllers {
+    factory: Arc<dyn ControllerFactory + Send + Sync>,
+    seed: u64,
+    created: AtomicU64,
+}
+
+impl ControllerFactory for Controllers {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let factory = Arc::clone(&self.factory);
+        match self.created.fetch_add(1, Ordering::Relaxed) {
+            0 => factory.build(now, mtu),
+            earlier => getrandom::seeded(self.seed ^ (1 + earlier), || factory.build(now, mtu)),
+        }
+    }
 }
 
 /// All paths of a connection.
@@ -72,12 +96,17 @@ impl Paths {
         })
     }
 
-    /// Enables the extension if there are several paths.
-    pub fn configure(&self, transport: &mut TransportConfig, settings: &Settings<'_>) {
+    /// Enables the extension if there are several paths. `seed` determines the random numbers of their controllers.
+    pub fn configure(&self, transport: &mut TransportConfig, settings: &Settings<'_>, seed: u64) {
         if self.all.len() < 2 {
             return;
         }
         transport.max_concurrent_multipath_paths(self.all.len() as u32);
+        transport.congestion_controller_factory(Arc::new(Controllers {
+            factory: controls::factory(settings.congestion),
+            seed,
+            created: AtomicU64::new(0),
+        }));
         if settings.path_idle_timeout_ps > 0 {
             let timeout = Duration::from_nanos(settings.path_idle_timeout_ps / 1_000);
             transport.default_path_max_idle_timeout(Some(timeout));

@@ -80,7 +80,7 @@ impl Quic {
     fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
         let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
         let mut transport = transport(settings.congestion, settings.window, most_bytes)?;
-        adapter::Paths::new(settings, setup)?.configure(&mut transport, settings);
+        adapter::Paths::new(settings, setup)?.configure(&mut transport, settings, setup.seed);
         let transport = Arc::new(transport);
         let resumes = settings.early_data.then_some(Sessions::Resume);
         let connects = settings.connects(setup.role);
