@@ -23,7 +23,7 @@ from longpipe.study import Study
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
-KILLS = int(os.environ.get("LONGPIPE_KILLS", "3"))
+KILLS = int(os.environ.get("LONGPIPE_KILLS", "4"))
 DEADLINE_S = 60
 
 Rows = dict[tuple[str, str], str]

@@ -70,13 +70,16 @@ def test_goodput_over_disjoint_paths_is_the_sum_of_their_capacities() -> None:
 
 @needs_stacks
 def test_runs_are_bit_identical_and_count_each_path() -> None:
-    results = [simulate(two_paths({"quic": QUIC, "second": SECOND}, "3 s")) for _ in range(2)]
+    scenario = two_paths({"quic": QUIC, "second": SECOND}, "3 s").with_(**{"traces.arrivals": True})
+    results = [simulate(scenario) for _ in range(2)]
     assert results[0].state_hash == results[1].state_hash
     rows, ports = results[0].flows, results[0].ports.set_index("port")
     for sent, port in zip(results[0].stacks.datagrams, ("client->r1", "client->r2"), strict=True):
         assert sent == ports.packets_in[port]
     assert rows.delivered_bytes[1] == 0
     assert rows.sent_segments[1] > 0
+    arrived = results[0].traces["arrivals"].groupby("flow", observed=True)["bytes"].sum()
+    assert list(arrived[rows.flow]) == list(results[0].stacks.received_bytes)
 
 
 def paths_of(result: Result) -> list[dict[str, Any]]:

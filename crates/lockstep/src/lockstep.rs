@@ -84,7 +84,7 @@ pub struct Lockstep<P: Probe = ()> {
     labels: VecDeque<(u8, Ecn)>,
     first: u64,
     outcomes: Vec<Outcome>,
-    /// Whether the states of senders are reported to the probe.
+    /// Whether the states of senders and the packets that arrive at receivers are reported to the probe.
     watched: bool,
     /// Current time, and number of steps that the ends have performed at this time.
     at: Time,
@@ -258,6 +258,11 @@ impl<P: Probe> Lockstep<P> {
                 let side = &mut self.sides[kept.to];
                 side.has_packet = true;
                 side.received_bytes[usize::from(path)] += kept.packet.len() as u64;
+                if self.watched && side.role == Role::Receiver {
+                    let flow = Flow::new(side.flows[usize::from(path)]);
+                    let probe = self.path.simulation().probe_mut();
+                    probe.received_payload(now, flow, kept.packet.len() as u32);
+                }
                 let received = side.end.receive_on(now.0, path, &kept.packet, ecn);
                 received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
             }

@@ -46,6 +46,8 @@ pub trait Probe {
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
     /// Reports the SRTT of a sender that reports neither RTT samples nor its RTO, after an event that may have changed it.
     fn smoothed_rtt(&mut self, _now: Time, _flow: Flow, _srtt: Span) {}
+    /// Reports that UDP payload of a real stack has arrived at the flow's receiver.
+    fn received_payload(&mut self, _now: Time, _flow: Flow, _bytes: u32) {}
     /// Returns whether the probe uses `queue`.
     fn wants_queue(&self) -> bool {
         false
@@ -135,6 +137,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
         self.0.smoothed_rtt(now, flow, srtt);
         self.1.smoothed_rtt(now, flow, srtt);
+    }
+
+    fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
+        self.0.received_payload(now, flow, bytes);
+        self.1.received_payload(now, flow, bytes);
     }
 
     fn wants_queue(&self) -> bool {
@@ -260,6 +267,12 @@ impl<A: Probe> Probe for Option<A> {
     fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
         if let Some(probe) = self {
             probe.smoothed_rtt(now, flow, srtt);
+        }
+    }
+
+    fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
+        if let Some(probe) = self {
+            probe.received_payload(now, flow, bytes);
         }
     }
 

@@ -60,7 +60,7 @@ pub struct Recorder {
     pub drops: DropTrace,
     /// Events of senders.
     pub events: EventTrace,
-    /// First arrivals of data at receivers.
+    /// First arrivals of data at receivers, and arrivals of the packets of real stacks.
     pub arrivals: ArrivalTrace,
     arrived: Vec<Arrived>,
 }
@@ -317,6 +317,12 @@ impl Probe for Recorder {
         if self.wanted.rtt && self.is_own(flow) && self.latest_srtt[flow.index()] != srtt {
             self.latest_srtt[flow.index()] = srtt;
             self.timers.put(now, flow, None, Some(srtt), None);
+        }
+    }
+
+    fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
+        if self.wanted.arrivals {
+            self.arrival(now, flow, bytes);
         }
     }
 
