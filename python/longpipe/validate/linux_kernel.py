@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -169,7 +170,14 @@ def _last_output(share: Path) -> str:
 
 @contextmanager
 def _running(command: list[str], environment: Mapping[str, str], share: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """Context that runs the guest in its folder, and terminates all its processes at the end."""
+    """Context that runs the guest in its folder, and terminates all its processes at the end.
+
+    If this process is killed, or the thread that entered the context ends, the kernel receives SIGTERM, upon which it
+    terminates its own processes, including the thread for block devices, which would survive SIGKILL.
+    """
+    # The module cannot be imported on Windows.
+    from longpipe.live.calls import die_with_parent
+
     with (share / "console.txt").open("wb") as console:
         guest = subprocess.Popen(  # noqa: S603 - a fixed command
             command,
@@ -179,6 +187,7 @@ def _running(command: list[str], environment: Mapping[str, str], share: Path) ->
             env=environment,
             cwd=share,
             start_new_session=True,
+            preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGTERM),
         )
         try:
             yield guest
