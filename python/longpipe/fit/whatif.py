@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 # Share of a run after which goodput and RTT are measured.
 STEADY: Final = 1 / 3
-# Deviations of a fitted path's measures from those of the capture that are tolerated, those of `longpipe validate fit`.
-_DEVIATIONS: Final = {GOODPUT: 0.05, MEDIAN_RTT: 0.1}
+# Maximum relative deviations that are tolerated: of a fitted path from its capture, and of predictions from Linux.
+TOLERATED: Final = {GOODPUT: 0.05, MEDIAN_RTT: 0.1}
 # Number of pairs of runs. At least 39 are needed for their minimum and maximum to enclose a further run with a
 # probability of 95 %.
 SEEDS: Final = 40
@@ -168,8 +168,8 @@ def doubts(found: WhatIf) -> Iterator[str]:
         return
     yield from found.estimates.get("doubts", ())
     for one in found.measures:
-        if one.observed and one.name in _DEVIATIONS:
-            deviation, allowed = one.baseline[0] / one.observed - 1, _DEVIATIONS[one.name]
+        if one.observed and one.name in TOLERATED:
+            deviation, allowed = one.baseline[0] / one.observed - 1, TOLERATED[one.name]
             if abs(deviation) > max(allowed, one.baseline[1] / one.observed):
                 yield (
                     f"{one.name}: the fitted path's differs by {deviation:+.0%} from the observed; errors of up to "

@@ -9,19 +9,22 @@ import pandas as pd
 
 from longpipe.analysis.intervals import estimate
 from longpipe.errors import ScenarioError
+from longpipe.fit.model_error import MEDIAN_RTT
+from longpipe.fit.whatif import TOLERATED
 from longpipe.units import RATE
 from longpipe.validate.fit_results import MEASURES, columns_of
 from longpipe.validate.fit_runs import FILE, FITTED, PREDICTED, window_distance
 from longpipe.validate.linux import PACKET_BYTES, seconds
 from longpipe.validate.linux_compare import longpipe_name
 from longpipe.validate.linux_disciplines import WIRE_BYTES
+from longpipe.validate.model_errors import MEASURES as LINUX_MEASURES
 
 # Tolerances of a fit: each is relative, or absolute for small values.
 RATE_WITHIN: Final = 0.01
 BASE_WITHIN, BASE_WITHIN_S = 0.005, 0.5e-3
 BUFFER_WITHIN, BUFFER_WITHIN_PACKETS = 0.05, 2.0
-# Tolerances of a prediction: of goodput, of the median RTT, and of the mean goodput over random losses.
-GOODPUT_WITHIN, RTT_WITHIN, MEAN_WITHIN = 0.05, 0.1, 0.05
+# Tolerance of a predicted mean goodput over random losses; TOLERATED contains those of the other predictions.
+MEAN_WITHIN: Final = 0.05
 # Two controls coincide on a path if Linux's windows differ by less than this on average.
 COINCIDE: Final = 0.02
 # Probability at and above which the most likely control is expected to be correct.
@@ -29,8 +32,6 @@ SURE: Final = 0.9
 # CoDel and FQ-CoDel count as equal, because they are the same queue for a single flow.
 _ALIKE: Final = {"codel": "fq-codel"}
 TAIL_DROP: Final = "tail-drop"
-# Linux's columns of the predicted measures.
-_LINUX: Final = {"goodput": "goodput_mbps", "median RTT": "median_srtt_ms"}
 
 Row = dict[str, Any]
 
@@ -223,7 +224,7 @@ def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]
     """Yields control, measure and relative deviation of the mean prediction from the mean of Linux's runs."""
     for control in PREDICTED:
         linux = _linux(row, runs, control)
-        for measure, column in _LINUX.items():
+        for measure, column in LINUX_MEASURES.items():
             if len(linux):
                 predicted = float(row[f"{control}_{MEASURES[measure]}_mean"])
                 yield control, measure, predicted / float(linux[column].mean()) - 1
@@ -235,8 +236,7 @@ def _predicted(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _deviating(row: Row, runs: pd.DataFrame) -> str:
-    within = {"goodput": GOODPUT_WITHIN, "median RTT": RTT_WITHIN}
-    return _beyond(row, runs, {(control, name): most for control in PREDICTED for name, most in within.items()})
+    return _beyond(row, runs, {(control, name): most for control in PREDICTED for name, most in TOLERATED.items()})
 
 
 def _is_undetermined(row: Row, runs: pd.DataFrame) -> bool:
@@ -245,7 +245,7 @@ def _is_undetermined(row: Row, runs: pd.DataFrame) -> bool:
         return False
     for control in PREDICTED:
         linux = _linux(row, runs, control)
-        for measure, column in _LINUX.items():
+        for measure, column in LINUX_MEASURES.items():
             low, high = (float(row[f"{control}_{MEASURES[measure]}_{end}"]) for end in ("low", "high"))
             if not (low <= float(linux[column].mean()) and (math.isnan(high) or float(linux[column].mean()) <= high)):
                 return False
@@ -257,7 +257,7 @@ def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
     within: dict[tuple[str, str], float] = {}
     for control in PREDICTED:
         linux = _linux(row, runs, control)
-        for (name, column), most in zip(_LINUX.items(), (MEAN_WITHIN, RTT_WITHIN), strict=True):
+        for (name, column), most in zip(LINUX_MEASURES.items(), (MEAN_WITHIN, TOLERATED[MEDIAN_RTT]), strict=True):
             within[control, name] = most + _half_of_mean(linux[column]) / float(linux[column].mean())
     return _beyond(row, runs, within)
 
