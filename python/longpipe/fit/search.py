@@ -199,7 +199,7 @@ def fit(
             simulate_each([_Task(one, TAIL_DROP) for one in group], senders)
             senders[:] = _ordered(senders)
         if policies:
-            simulate_each(_queue_tasks(found, _likely(senders)[:_MANAGED_CONTROLS], policies, chance), queues)
+            simulate_each(_queue_tasks(found, _likely(senders, _MANAGED_CONTROLS), policies, chance), queues)
     except KeyboardInterrupt:
         if not senders:
             raise
@@ -227,7 +227,7 @@ def _sender_groups(
         yield [one.with_(paced=True) for one in hypotheses if one.control not in _RANDOM]
     if "tcp.receiver_window" not in known and _is_beyond(_FAR, senders):
         limit = max(usual_flight(series), seen.mss)
-        likely = [one.with_(flight_limit=limit, window_grows=False) for one in _likely(senders)]
+        likely = [one.with_(flight_limit=limit, window_grows=False) for one in _likely(senders, _LIMITED_CONTROLS)]
         paced = [one.with_(paced=True) for one in likely if may_be_paced and one.control not in _RANDOM]
         yield [*paced, *(one.with_(paced=False) for one in likely)]
 
@@ -325,12 +325,12 @@ def _is_beyond(distance: float, ordered: list[Candidate]) -> bool:
     return bool(ordered) and ordered[0].distance > distance
 
 
-def _likely(ordered: list[Candidate]) -> list[Hypothesis]:
-    """Returns the best hypothesis of each of the most likely controls."""
+def _likely(ordered: list[Candidate], count: int) -> list[Hypothesis]:
+    """Returns the best hypothesis of each of the `count` most likely controls."""
     found: dict[str, Hypothesis] = {}
     for one in ordered:
         found.setdefault(one.hypothesis.control, one.hypothesis)
-    return list(found.values())[:_LIMITED_CONTROLS]
+    return list(found.values())[:count]
 
 
 def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
