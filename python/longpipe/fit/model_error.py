@@ -1,6 +1,6 @@
 """Errors of longpipe's models of congestion controls, which widen the intervals of predictions over a fitted path.
 
-The numbers are relative errors of goodput and of the median RTT which simulations over 95 % of 36 known paths do not
+The numbers are relative errors of goodput and of the median RTT that simulations over 95 % of 36 known paths do not
 exceed, compared with Linux 6.1: `longpipe validate model-errors tests/data/linux/control-paths.csv`. The simulated
 hosts are those that a fit assumes, so the errors include differences between these hosts and the guest.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 GOODPUT: Final = "goodput"
 MEDIAN_RTT: Final = "median RTT"
 _MEASURES: Final = (GOODPUT, MEDIAN_RTT)
+# Errors of goodput and of the median RTT by control, rounded up.
 ERRORS: Final[dict[str, tuple[float, float]]] = {
     "bbr": (0.023, 0.043),
     "bic": (0.062, 0.014),

@@ -18,8 +18,8 @@ _LATE_S: Final = 1e-3
 _LATE_SHARE: Final = 0.02
 # Share of such segments above which the sender may pace. It is 0 in captures of Linux without pacing, and .9 with it.
 _PACED: Final = 0.1
-# Part of a transfer without its start.
-_STEADY: Final = 1 / 3
+# Share of a transfer that counts as its start.
+_START: Final = 1 / 3
 # Minimum pause [s], and minimum pause in base RTTs, of an application without data.
 _PAUSE_S: Final = 0.01
 _PAUSE_SHARE: Final = 0.1
@@ -37,7 +37,7 @@ def may_pace(seen: ObservedFlow) -> bool:
 
 def usual_flight(series: FlowSeries) -> int:
     """Returns the median data in flight [bytes] after the start of a transfer."""
-    return round(float(np.median(series.in_flight[series.grid > _STEADY * series.grid[-1]])))
+    return round(float(np.median(series.in_flight[series.grid > _START * series.grid[-1]])))
 
 
 def pauses(seen: ObservedFlow) -> list[tuple[float, float]]:
