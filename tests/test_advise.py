@@ -284,11 +284,47 @@ def test_the_end_of_a_budget_says_how_to_continue(budget: str, *, stored: bool, 
 def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:
     found = answered(budget="8 runs", limits=("datagrams:call.p95 < 1 ms",))
     assert found.choice is None
-    assert headline(found) == "No choice: when the selection ended, no alternative had runs within the limits."
+    assert (
+        headline(found)
+        == "No choice: when the selection ended, no alternative had values in all runs and means within the limits."
+    )
     assert confidence(found) == (
         "Not certified: the budget of 8 runs ended after 8 runs; the same command with a larger --budget continues "
         "from these runs."
     )
+
+
+def unanswered(missing: tuple[int, ...]) -> Answer:
+    """Returns the answer if the objective of some alternatives has no value in run 2, and the others violate."""
+    asked = question(limits=("datagrams:call.p95 < 30 ms",))
+    selection, values = Selection(4, Allowances(0.05, 1.0, (1e-3,), 4)), []
+    for one in range(4):
+        delay = 0.020 if one in missing else 0.040
+        values.append(np.array([[[1e6, delay]]] * 4))
+        if one in missing:
+            values[one][1, 0, 0] = math.nan
+    for k in range(4):
+        selection.add({one: [values[one][k, 0, 0], 0.030 - values[one][k, 0, 1]] for one in selection.alive})
+    return Answer(Advice(asked, tuple(values), selection, 1.0, False, "", 16))
+
+
+def test_an_alternative_without_a_value_does_not_violate_a_limit_in_the_answer() -> None:
+    found = unanswered((1, 2, 3))
+    assert found.certified
+    assert headline(found) == (
+        "No choice: flow:bulk*.throughput has no value in some run of 3 of 4 alternatives; none of the others satisfies "
+        "datagrams:call.p95 < 30 ms. A longer duration or another measure may have values in all runs."
+    )
+    assert confidence(found) == (
+        "With 95 % confidence: the other alternative violates a limit by more than its tolerance."
+    )
+    assert found.state(1) == "flow:bulk*.throughput has no value in run 2"
+    assert headline(unanswered(())) == "No alternative satisfies datagrams:call.p95 < 30 ms."
+    none_left = unanswered((0, 1, 2, 3))
+    assert headline(none_left).startswith(
+        "No choice: flow:bulk*.throughput has no value in some run of 4 of 4 alternatives. A longer"
+    )
+    assert confidence(none_left).startswith("Every alternative was eliminated")
 
 
 def test_levels_of_a_range_that_are_the_same_run_count_once() -> None:

@@ -130,6 +130,18 @@ class Answer:
         decided = {one for one, (_, why) in violating.items() if why != WORSE}
         return [i for i in range(len(self.rows)) if i not in decided and self.within(i)]
 
+    @cached_property
+    def undefined(self) -> dict[int, str]:
+        """Measure without a value in a run, for each alternative that was eliminated for this reason."""
+        selection, question = self.advice.selection, self.advice.question
+        found = {}
+        for one, (_, why) in ({} if selection is None else selection.eliminated).items():
+            if why == NO_VALUE:
+                found[one] = question.goal.name
+            elif why != WORSE and not math.isfinite(self.means[one, 1 + why]):
+                found[one] = question.bounds[why].measure.name
+        return found
+
     def difference(self, alternative: int, error: float = 0.05) -> Difference:
         """Compares an alternative with the choice, replication by replication, at confidence 1 - `error`."""
         sign = 1 if self.advice.question.maximise else -1
@@ -258,11 +270,8 @@ class Answer:
         if selection is None or alternative not in selection.eliminated:
             return "undecided"
         after, why = selection.eliminated[alternative]
-        if why == NO_VALUE:
-            return f"{self.advice.question.goal.name} has no value in run {after + 1}"
+        if alternative in self.undefined:
+            return f"{self.undefined[alternative]} has no value in run {after + 1}"
         if why == WORSE:
             return f"worse, after {after}"
-        limit = self.advice.question.bounds[why]
-        if not math.isfinite(self.means[alternative, 1 + why]):
-            return f"{limit.measure.name} has no value in run {after + 1}"
-        return f"violates {limit_text(limit)}, after {after}"
+        return f"violates {limit_text(self.advice.question.bounds[why])}, after {after}"

@@ -90,7 +90,7 @@ def _situations(answer: Answer) -> Iterator[Grid]:
     rows = tuple(
         (
             *(Cell(str(value)) for value in fields.values()),
-            Cell("none satisfies the limits" if best is None else words.levels(answer, best)),
+            Cell(f"none {words.acceptable(answer)}" if best is None else words.levels(answer, best)),
             Cell(shown(question.goal, lost), lost if lost == lost else None),
         )
         for fields, best, lost in answer.by_situation

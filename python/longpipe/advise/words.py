@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,7 @@ def headline(answer: Answer) -> str:
     """Returns the choice with its measures, or the reason why there is none."""
     question = answer.advice.question
     if answer.choice is None:
-        if answer.certified:
-            limits = " and ".join(map(limit_text, question.bounds))
-            return f"No alternative satisfies {limits}."
-        return "No choice: when the selection ended, no alternative had runs within the limits."
+        return _no_choice(answer)
     measured = []
     for place, measure in enumerate(question.measures):
         half = answer.half(answer.choice, place)
@@ -37,6 +35,28 @@ def headline(answer: Answer) -> str:
         mean = number(float(answer.means[answer.choice, place]) / measure.scale)
         measured.append(f"{measure.name} {mean}{interval} {unit(measure)}".rstrip())
     return f"{levels(answer, answer.choice)}: {', '.join(dict.fromkeys(measured))}"
+
+
+def _no_choice(answer: Answer) -> str:
+    """Returns the reason why there is no choice."""
+    if not answer.certified:
+        return "No choice: when the selection ended, no alternative had values in all runs and means within the limits."
+    limits = " and ".join(map(limit_text, answer.advice.question.bounds))
+    count = len(answer.rows)
+    if not answer.undefined:
+        return f"No alternative satisfies {limits}."
+    text = "No choice: " + " and ".join(
+        f"{name} has no value in some run of {alternatives} of {count} alternatives"
+        for name, alternatives in Counter(answer.undefined.values()).items()
+    )
+    if len(answer.undefined) < count:
+        text += f"; none of the others satisfies {limits}"
+    return f"{text}. A longer duration or another measure may have values in all runs."
+
+
+def acceptable(answer: Answer) -> str:
+    """Returns the condition that alternatives must fulfil: "satisfies the limits"."""
+    return "has values in all runs and satisfies the limits" if answer.undefined else "satisfies the limits"
 
 
 def confidence(answer: Answer, *, stored: bool = True) -> str:
@@ -47,7 +67,12 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
     if answer.certified:
         text = f"With {sure} confidence"
         if answer.choice is None:
-            return f"{text}: each of {len(answer.rows)} alternatives violates a limit by more than its tolerance."
+            violating = len(answer.rows) - len(answer.undefined)
+            if not violating:
+                return "Every alternative was eliminated after its first run without a value, whatever the limits."
+            others = "other " if answer.undefined else ""
+            who = f"the {others}alternative" if violating == 1 else f"each of {violating} {others}alternatives"
+            return f"{text}: {who} violates a limit by more than its tolerance."
         text += f": the best of {len(answer.rows)} alternatives"
         text += " that satisfy the limits" if question.bounds else ""
         text += f", or within {shown(goal, advice.zone)} of the best (the indifference zone)."
@@ -86,7 +111,7 @@ def runner_up(answer: Answer) -> str:
     """Returns the second best alternative, and the difference by which it is worse."""
     found = answer.runner_up
     if found is None:
-        return "No other alternative satisfies the limits."
+        return f"No other alternative {acceptable(answer)}."
     return f"{levels(answer, found.alternative)}: {worse(answer, found)}"
 
 
@@ -128,7 +153,7 @@ def _factors(answer: Answer) -> Iterator[str]:
         costs = []
         for level, best in effect.best:
             if best is None:
-                costs.append(f"{level}: none satisfies the limits")
+                costs.append(f"{level}: none {acceptable(answer)}")
             elif best.alternative != answer.choice:
                 costs.append(f"{level}: {worse(answer, best)}")
         share = "" if effect.share != effect.share else f" explains {100 * effect.share:.0f} % of the variation"
@@ -146,7 +171,7 @@ def _limits(answer: Answer) -> Iterator[str]:
 def _situations(answer: Answer) -> Iterator[str]:
     for fields, best, _ in answer.by_situation:
         if best is None:
-            yield f"at {_fields(fields)} no alternative satisfies the limits"
+            yield f"at {_fields(fields)} no alternative {acceptable(answer)}"
     losses = [one for one in answer.by_situation if one[2] > 0]
     if losses:
         fields, best, lost = max(losses, key=lambda one: one[2])
