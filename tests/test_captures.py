@@ -7,6 +7,7 @@ import pytest
 
 from commands import run
 from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate
+from longpipe.captures import core_places
 from longpipe.scenario.base import kinds
 from longpipe.scenario.recovery import Recovery
 from pcap import (
@@ -395,3 +396,18 @@ def test_the_command_writes_captures_and_fails_after_its_results(tmp_path: Path)
 
 def test_every_mark_is_looked_for() -> None:
     assert set(ANALYSIS) >= EXPECTED | BEYOND_LOSSES
+
+
+def test_packets_of_stacks_are_not_captured(tmp_path: Path) -> None:
+    network = {
+        "kind": "dumbbell",
+        "group": [{"name": "q", "traffic": {"kind": "stack", "stack": "quinn"}}, {"name": "t"}],
+    }
+    resolved = Scenario(framing="ip", network=network).resolved
+    for place in ("host:source1", "host:sink1", "link:switch1->switch2", "link:sink1->switch2"):
+        with pytest.raises(
+            ScenarioError, match=rf"^capture: {place}: packets of the flow 'q', whose traffic is a stack"
+        ):
+            core_places(resolved, {place: tmp_path / "a.pcapng"})
+    others = {"host:source2": tmp_path / "a.pcapng", "link:switch2->sink2": tmp_path / "b.pcapng"}
+    assert [kind for kind, _, _ in core_places(resolved, others)] == ["host", "link"]
