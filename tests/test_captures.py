@@ -403,7 +403,7 @@ def test_packets_of_stacks_are_not_captured(tmp_path: Path) -> None:
         "kind": "dumbbell",
         "group": [{"name": "q", "traffic": {"kind": "stack", "stack": "quinn"}}, {"name": "t"}],
     }
-    resolved = Scenario(framing="ip", network=network).resolved
+    resolved = Scenario(framing="ip", network=network, switch={"buffer": "100 packets"}).resolved
     for place in ("host:source1", "host:sink1", "link:switch1->switch2", "link:sink1->switch2"):
         with pytest.raises(
             ScenarioError, match=rf"^capture: {place}: packets of the flow 'q', whose traffic is a stack"
