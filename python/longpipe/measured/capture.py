@@ -36,6 +36,9 @@ def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda pack
     copies = Copies()
     connections = _connections(source, others, clocks, copies, keep)
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
+    is_live = copies.count > 0 and (source.application or "").startswith("longpipe")
+    if is_live:
+        flows = _at_senders(source, flows)
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
         cut = ", and the file is truncated" if source.cut else ""
@@ -45,9 +48,8 @@ def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda pack
     if copies.lost:
         notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
-        notes.append(
-            f"{copies.count} packets were captured at several interfaces; only the first capture of each is used"
-        )
+        used = "each flow is analysed at its sender" if is_live else "only the first capture of each is used"
+        notes.append(f"{copies.count} packets were captured at several interfaces; {used}")
     subjects = []
     for connection, side in flows:
         subject, said = _flow(connection, side, begin, end)
@@ -95,6 +97,46 @@ def _connections(
         if not copies.is_copy(interface, packet.time_ns, segment, sender):
             connection.add(packet.time_ns, segment)
     return found
+
+
+def _at_senders(source: CaptureFile, flows: list[tuple[Connection, int]]) -> list[tuple[Connection, int]]:
+    """Returns the flows as captures at their senders show them.
+
+    A capture of `longpipe live` contains each packet when it enters the path and when it leaves it. The sender's data
+    enters, and its ACKs leave, at the same interface. A flow whose ACKs leave elsewhere is returned unchanged.
+    """
+    entries = {one.directions[side].source: one.directions[side].interface for one, side in flows}
+    latest: dict[tuple[bytes, bytes], Connection] = {}
+    found: dict[tuple[bytes, bytes], list[Connection]] = {}
+    for packet in source.packets():
+        segment = segment_of(packet.link_type, packet.data, packet.length)
+        if packet.time_ns is None or packet.is_loss or isinstance(segment, Other):
+            continue
+        interface = packet.interface or interface_of(packet.link_type, packet.data)
+        for sender, receiver in ((segment.source, segment.target), (segment.target, segment.source)):
+            entry = entries.get(sender)
+            is_sent = sender == segment.source
+            if entry is None or interface // 4 != entry // 4 or is_sent != (interface == entry):
+                continue
+            connection = latest.get((sender, receiver))
+            if connection is None or connection.reopens(segment):
+                sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
+                connection = latest[sender, receiver] = Connection(sides)
+                found.setdefault((sender, receiver), []).append(connection)
+            connection.add(packet.time_ns, segment)
+    return [_seen_at_sender(one, side, found) for one, side in flows]
+
+
+def _seen_at_sender(
+    connection: Connection, side: int, found: dict[tuple[bytes, bytes], list[Connection]]
+) -> tuple[Connection, int]:
+    """Returns the same connection and direction at the sender, if the ACKs were captured there."""
+    one = connection.directions[side]
+    for other in found.get((one.source, one.target), ()):
+        place = 0 if other.directions[0].source == one.source else 1
+        if other.initial == connection.initial and other.directions[1 - place].packets:
+            return other, place
+    return connection, side
 
 
 def device_of(packet: Packet) -> int:
