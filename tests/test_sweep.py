@@ -152,6 +152,11 @@ def test_the_command_draws_a_stored_study(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "sweep.svg").stat().st_size > 5_000
     for options, message in (
         (("window", "--x", "buffer"), "KIND: 'window' is a picture of a run; omit it with --x, which draws a study"),
+        (
+            ("--x", "buffer", "--compare", "x=1"),
+            "--compare: not with --x, which draws a study; needs a scenario and a KIND",
+        ),
+        (("--x", "buffer", "--to", "0"), "--to: not with --x, which draws a study; needs a scenario and a KIND"),
         (("--x", "buffer", "--map"), "--map: has only one factor; needs --by FACTOR"),
         ((), "lan: a study; needs --x FACTOR instead of a KIND, as in --x buffer"),
         (("window",), "lan: a study; needs --x FACTOR instead of a KIND, as in --x buffer"),

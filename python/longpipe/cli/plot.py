@@ -223,6 +223,20 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is a picture of a run; omit it with --x, which draws a study")
+        _check_of_study(
+            {
+                "--compare": compared,
+                "--set": changes,
+                "--flow": flow,
+                "--port": port,
+                "--all": everything,
+                "--unit": unit,
+                "--overlay": overlaid,
+                "--rto": rto,
+                "--from": begin is not None,
+                "--to": end is not None,
+            }
+        )
         if log and heat:
             raise ScenarioError("--log: not with --map, which has colours; needs a line picture")
         with Waiting(f"reading {source}"):
@@ -266,6 +280,12 @@ def _output(output: Path | None, source: str, kind: str | None, x: str | None, y
         raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, FORMATS)}")
     check_file("--output", output)
     return output
+
+
+def _check_of_study(given: Mapping[str, object]) -> None:
+    """Raises ScenarioError if an option that only pictures of a run use was given with --x."""
+    if option := next((option for option, value in given.items() if value), None):
+        raise ScenarioError(f"{option}: not with --x, which draws a study; needs a scenario and a KIND")
 
 
 def _check_flows_drawn(
