@@ -164,6 +164,10 @@ def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
     done = run("design", lan, *FACTORS, *options, "--store", tmp_path / "a.db", "--csv", tmp_path / "runs.csv")
     assert done.returncode == 0, done.stderr
     assert pd.read_csv(tmp_path / "runs.csv").groupby("point").size().between(5, 6).all()
+    plan = " ".join(done.stdout.split())
+    assert "4 points, 24 runs, " in plan
+    assert "At least these 24 runs (6 per point), at most 24 (6 per point), until efficiency ±50 %." in plan
+    assert "efficiency ±50 %: not reached by every point in 6 replications" in plan
 
 
 def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:

@@ -88,10 +88,7 @@ def run_until(
     """
     check_level(level)
     margin, relative = parse_margin(until)
-    least = max(FEWEST, study.design.replications)
-    if most < least:
-        raise ScenarioError(f"most: {most}; needs at least {least}")
-    replications = max(least, min(FIRST, most))
+    replications = first_replications(study.design.replications, most)
     if measure is None:
         metric = _asked(study, metric)
     # Runs that were complete before do not depend on a decision of this call.
@@ -112,6 +109,17 @@ def run_until(
         if (reached and held) or replications == most:
             return Sequential(grown, runs, precision)
         replications, held = following(replications, wanted, most, reached=reached), reached
+
+
+def first_replications(planned: int, most: int) -> int:
+    """Returns the number of replications before the first decision, for a design with `planned` ones.
+
+    Raises ScenarioError for a maximum below these, or below 5.
+    """
+    least = max(FEWEST, planned)
+    if most < least:
+        raise ScenarioError(f"most: {most}; needs at least {least}")
+    return max(least, min(FIRST, most))
 
 
 def following(replications: int, wanted: float, most: int, *, reached: bool) -> int:

@@ -99,7 +99,7 @@ def design(
         common=not independent,
     )
     # With --run, the progress display estimates the remaining time from the runs that have ended.
-    show_plan(planned, measure=name is None)
+    show_plan(planned, measure=name is None, until=until, most=most)
     if name is not None:
         run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory)
     elif csv is not None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
-from longpipe.study.until import parse_until
+from longpipe.study.until import first_replications, parse_until
 
 # A named level that is a table: split={at="switch1"}.
 _NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
@@ -121,16 +121,25 @@ def _labelled(level: object) -> tuple[Level, object]:
     return ("none", None) if level is None else (next(iter(Factor.over("level", [level]).levels)), level)
 
 
-def show_plan(design: Design, *, measure: bool) -> None:
+def show_plan(design: Design, *, measure: bool, until: str | None = None, most: int = 0) -> None:
     """Prints factors, cost, aliases of a fraction, and warnings.
 
-    If `measure`, the processor time is measured on first runs, which take a few seconds.
+    If `measure`, the processor time is measured on first runs, which take a few seconds. With `until`, the cost is that
+    of the replications before the first decision, followed by the range of the number of runs.
     """
     console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
         console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
-    console.print(str((measured_cost(design) if measure else None) or design.cost()), markup=False)
+    least = design if until is None else replace(design, replications=first_replications(design.replications, most))
+    console.print(str((measured_cost(least) if measure else None) or least.cost()), markup=False)
+    if until is not None:
+        first, points = least.replications, len(design.points)
+        console.print(
+            f"At least these {points * first} runs ({first} per point), at most {points * most} ({most} per point), "
+            f"until {until}.",
+            markup=False,
+        )
     if design.common and design.replications > 1:
         console.print("Points share their seeds (common random numbers): analyse with --blocks seed.", style="dim")
     if design.fraction is not None and design.fraction.generators:
@@ -184,7 +193,9 @@ def run(
     show_table(console, means(design, runs, limited), len(design.factors))
     if csv is not None:
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
-    if not reached:
-        console.print(f"{until}: not reached by every point in {design.replications} replications", style="yellow")
+    if until is not None:
+        outcome = "reached" if reached else "not reached"
+        replicated = f"{until}: {outcome} by every point in {design.replications} replications"
+        console.print(replicated, style="" if reached else "yellow", markup=False)
     if following := list(commands(design, runs, name, csv, url)):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
