@@ -96,6 +96,16 @@ def test_random_numbers_of_the_controls_of_all_paths_are_derived_from_the_seed()
 
 
 @needs_stacks
+def test_null_cryptography_survives_updates_of_the_keys() -> None:
+    # noq updates its keys during the run. It compares packet numbers of all paths to detect late packets with old keys.
+    flows = {"quic": QUIC | {"congestion": "reno"}, "second": SECOND}
+    results = [simulate(two_paths({**flows, "quic": flows["quic"] | {"crypto": kind}})) for kind in ("tls", "null")]
+    assert results[1].stacks.closed[0] == ""
+    tls, null = (result.flows.delivered_bytes[0] for result in results)
+    assert null == pytest.approx(tls, rel=0.01)
+
+
+@needs_stacks
 @pytest.mark.parametrize("status", ["available", "backup"])
 def test_data_continue_on_the_other_path_after_an_idle_timeout(status: str) -> None:
     flows = {"quic": QUIC | {"path_idle_timeout": "1 s"}, "second": SECOND | {"status": status}}

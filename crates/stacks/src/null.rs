@@ -16,9 +16,15 @@ macro_rules! null_crypto {
         use proto::{ConnectError, ConnectionId, Side, TransportError};
         use std::any::Any;
 
-        /// Keys that leave packets unchanged.
+        /// Configuration of both sides, and keys that leave headers unchanged.
         #[derive(Clone, Copy, Debug)]
         pub struct Null;
+
+        /// Keys of a generation, which leave the payload unchanged. All bytes of the tag are the low byte of the
+        /// generation's number, so that packets of another generation cannot be decrypted: a stack may try the keys of
+        /// the next generation on a late packet of the previous one, and regards success as an update of the keys.
+        #[derive(Clone, Copy, Debug)]
+        struct Generation(u8);
 
         impl HeaderKey for Null {
             fn decrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
@@ -30,8 +36,11 @@ macro_rules! null_crypto {
             }
         }
 
-        impl PacketKey for Null {
-            fn encrypt(&self, $(_: $path_type,)? _packet: u64, _buf: &mut [u8], _header_len: usize) {}
+        impl PacketKey for Generation {
+            fn encrypt(&self, $(_: $path_type,)? _packet: u64, buf: &mut [u8], _header_len: usize) {
+                let begin = buf.len() - TAG;
+                buf[begin..].fill(self.0);
+            }
 
             fn decrypt(
                 &self,
@@ -41,6 +50,9 @@ macro_rules! null_crypto {
                 payload: &mut BytesMut,
             ) -> Result<(), CryptoError> {
                 let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
+                if payload[length..] != [self.0; TAG] {
+                    return Err(CryptoError);
+                }
                 payload.truncate(length);
                 Ok(())
             }
@@ -59,10 +71,10 @@ macro_rules! null_crypto {
             }
         }
 
-        fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
+        fn packet_keys(generation: u8) -> KeyPair<Box<dyn PacketKey>> {
             KeyPair {
-                local: Box::new(Null),
-                remote: Box::new(Null),
+                local: Box::new(Generation(generation)),
+                remote: Box::new(Generation(generation)),
             }
         }
 
@@ -72,7 +84,7 @@ macro_rules! null_crypto {
                     local: Box::new(Null),
                     remote: Box::new(Null),
                 },
-                packet: packet_keys(),
+                packet: packet_keys(0),
             }
         }
 
@@ -80,6 +92,8 @@ macro_rules! null_crypto {
         struct Plain {
             side: Side,
             handshake: Handshake,
+            /// Generation of the latest keys.
+            generation: u8,
         }
 
         impl Session for Plain {
@@ -123,7 +137,8 @@ macro_rules! null_crypto {
             }
 
             fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-                Some(packet_keys())
+                self.generation = self.generation.wrapping_add(1);
+                Some(packet_keys(self.generation))
             }
 
             fn is_valid_retry(&self, _: $id, _header: &[u8], _payload: &[u8]) -> bool {
@@ -157,6 +172,7 @@ macro_rules! null_crypto {
                 Ok(Box::new(Plain {
                     side: Side::Client,
                     handshake: Handshake::client(encoded(params)),
+                    generation: 0,
                 }))
             }
         }
@@ -174,6 +190,7 @@ macro_rules! null_crypto {
                 Box::new(Plain {
                     side: Side::Server,
                     handshake: Handshake::server(encoded(params)),
+                    generation: 0,
                 })
             }
         }
