@@ -311,6 +311,32 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("traffics", "head"),
+    [
+        (["cbr"], "datagrams; "),
+        (["noq"], "noq "),
+        (["noq", "path"], "noq "),
+        (["noq", "cbr"], " with cubic and datagrams; "),
+        (["noq", "path", "greedy"], "reno TCP, MSS 512 B, "),
+    ],
+)
+def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[str], head: str) -> None:
+    from longpipe.analysis.heads import heads
+
+    traffic = {
+        "cbr": {"kind": "cbr", "rate": "1 Mbit/s"},
+        "noq": {"kind": "stack", "stack": "noq"},
+        "path": {"kind": "stack-path", "of": "noq"},
+        "greedy": {"kind": "greedy"},
+    }
+    groups = [{"name": name, "traffic": traffic[name]} for name in traffics]
+    network = {"kind": "dumbbell", "group": groups}
+    line = heads(Scenario.model_validate({"framing": "ip", "network": network, "switch": {"buffer": "50 packets"}}))[1]
+    assert head in line
+    assert ("TCP" in line) == ("greedy" in traffics)
+
+
+@pytest.mark.parametrize(
     ("tcp", "policy", "head"),
     [
         ({"profile": "linux-6"}, "codel", "cubic TCP with rack (linux-6), "),

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel
 
-from longpipe.analysis.paths import Resolved, paths
+from longpipe.analysis.paths import OVER_TCP, Resolved, paths
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
@@ -40,10 +40,10 @@ def heads(scenario: Scenario) -> list[str]:
 def _senders(tcp: Tcp, resolved: Resolved) -> str:
     """Returns a line about the kinds of TCP, if any flow uses TCP, and about the real stacks."""
     traffics = [flow["traffic"] for flow in resolved["flows"]]
-    real = [one for one in traffics if one["kind"] == "stack"]
-    stacks = {_stack(one): None for one in real}
-    if len(real) == len(traffics):
-        return " and ".join(stacks)
+    kinds = {one["kind"] for one in traffics}
+    stacks = dict.fromkeys(_stack(one) for one in traffics if one["kind"] == "stack")
+    if kinds.isdisjoint(OVER_TCP) or kinds & {*OVER_TCP} == {"stack"}:
+        return " and ".join([*stacks, *(["datagrams"] if kinds - {"stack", "stack-path"} else [])])
     timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return ", ".join([f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}", *stacks])
