@@ -66,7 +66,7 @@ def read(path: Path, dialect: str) -> tuple[dict[str, Any], list[dict[str, Any]]
     else:
         assert (header["qlog_version"], header["qlog_format"]) == ("0.3", "JSON-SEQ")
         assert header["trace"]["common_fields"] == {"time_format": "relative", "reference_time": 0}
-    assert header["trace"]["vantage_point"] == {"type": "client"}
+    assert header["trace"]["vantage_point"] == {"name": "longpipe", "type": "client"}
     times = [event["time"] for event in events]
     assert times == sorted(times)
     old = {full: name for name, full in qlog._OLD.items()}
@@ -81,6 +81,14 @@ def read(path: Path, dialect: str) -> tuple[dict[str, Any], list[dict[str, Any]]
         assert required <= event["data"].keys() <= required | optional, event
         event["short"] = name
     return header, events
+
+
+@pytest.mark.parametrize(("dialect", "version"), [("current", ""), ("0.3", "0.3")])
+def test_a_file_read_again_names_longpipe(lossy: Result, tmp_path: Path, dialect: qlog.Dialect, version: str) -> None:
+    from longpipe.measured import read as read_recording
+
+    found = read_recording(qlog.write(lossy, tmp_path, dialect)[0])
+    assert (found.tool, found.version) == ("longpipe", version)
 
 
 @pytest.mark.parametrize("dialect", ["current", "0.3"])

@@ -97,7 +97,7 @@ def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
     description = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
     if dialect == "0.3":
         common: dict[str, Any] = {"time_format": "relative", "reference_time": 0}
-        trace = {"title": name, "vantage_point": {"type": "client"}, "common_fields": common}
+        trace = {"title": name, "vantage_point": {"name": "longpipe", "type": "client"}, "common_fields": common}
         return {
             "qlog_version": "0.3",
             "qlog_format": "JSON-SEQ",
@@ -113,7 +113,7 @@ def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
         "description": description,
         "trace": {
             "title": name,
-            "vantage_point": {"type": "client"},
+            "vantage_point": {"name": "longpipe", "type": "client"},
             "common_fields": {"time_format": "relative_to_epoch", "reference_time": reference},
             "event_schemas": ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:simulation"],
         },

@@ -49,7 +49,7 @@ def read(content: Content) -> Recording:
     if not subjects:
         raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0][1], "vantage_point", "name")
-    version = text(value, "qlog_version") or (text(value, "file_schema") or "").removeprefix("urn:ietf:params:qlog:")
+    version = text(value, "qlog_version") or ""
     # Times in 1970 and the following years are relative.
     begin = min(begins) if begins and min(begins) > 1e9 else None
     unknown = ("delays of single packets: the RTTs are those reported by the stack",)
