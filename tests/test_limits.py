@@ -3,7 +3,7 @@
 import pytest
 
 from longpipe import Graph, Result, Scenario, Switch, simulate
-from longpipe.analysis.limits import FlowLimit, limit_lines, notes
+from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.analysis.limits import limits as limits_of
 from longpipe.analysis.paths import paths, window_warnings
 
@@ -330,3 +330,78 @@ def test_an_auto_window_has_bounds_and_is_of_each_path() -> None:
     )
     assert {flow["tcp"]["receiver_window_bytes"] for flow in huge.resolve()["flows"]} == {2**30}
     assert huge.to_toml().count('receiver_window = "auto"') == 1
+
+
+LATE = {
+    "network": {
+        "kind": "dumbbell",
+        "trunk_rate": "10 Mbit/s",
+        "trunk_delay": "20 ms",
+        "group": [
+            {"name": "calls", "count": 2, "traffic": {"kind": "cbr", "rate": "3 Mbit/s"}},
+            {
+                "name": "download",
+                "traffic": {"kind": "transfer", "size": "2 MB"},
+                "tcp": {"congestion": "bbr3"},
+                "start": {"kind": "fixed", "at": "5 s"},
+            },
+        ],
+    },
+    "tcp.profile": "linux-6",
+    "tcp.receiver_window": "auto",
+}
+
+
+@pytest.mark.parametrize("duration", ["11 s", "20 s", "40 s"])
+def test_a_link_is_busy_in_the_time_of_the_flow_and_not_before_or_after_it(duration: str) -> None:
+    scenario = geo(**{**LATE, "duration": duration})
+    result = simulate(scenario)
+    *calls, download = limits(result)
+    end_s = float(result.flows["completion_s"].to_list()[-1])
+    assert 5 < end_s < 10.5
+    # The port's busy time in the flow's own time is the difference of two shorter runs.
+    before, until = (
+        at_port(simulate(scenario.with_(duration=f"{at} s")), "switch1->switch2", "utilization") * at
+        for at in (5.001, round(end_s, 3))
+    )
+    assert download.link_busy == pytest.approx((until - before) / (end_s - 5.001), abs=0.02)
+    assert download.link_busy <= 1
+    utilization = at_port(result, "switch1->switch2", "utilization")
+    assert {one.link_busy for one in calls} == {utilization}
+
+
+def test_each_flow_has_one_heading_in_the_summary() -> None:
+    found = limits(simulate(geo(**{**LATE, "duration": "20 s"})))
+    counts = [int(line.split(": ")[1].split(" of ")[0]) for line in limit_lines(found)]
+    assert sum(counts) == len(found) == 3
+    (line,) = idle_lines(found)
+    assert line == f"1 of 3 flows, on average {found[-1].idle:.0%} of the time"
+
+
+def test_a_flow_that_retransmits_is_not_in_a_slow_start_without_losses() -> None:
+    changes = {"tcp.profile": "linux-6", "tcp.congestion": "bbr3", "network.sources": 1, "switch.buffer": "0.1 BDP"}
+    result = simulate(geo(**{**changes, "duration": "15 s"}))
+    assert result.flows["fast_retransmits"][0] > 0
+    assert result.reductions.empty
+    (one,) = limits(result)
+    assert one.limited_by == "congestion"
+    assert limit_lines([one])[0].endswith("set the rate, without a window reduction because of a loss")
+
+
+def test_reordering_is_not_a_timeout() -> None:
+    jitter = {"kind": "reordering", "probability": 0.02}
+    changes = {
+        "duration": "30 s",
+        "network.sources": 1,
+        "network.trunk_delay": "50 ms",
+        "network.conditioners": [{"kind": "jitter", "delay": "10 ms", "jitter": "1 us"}, jitter],
+        "switch.buffer": "unlimited",
+        "tcp.congestion": "linux-reno",
+        "tcp.recovery": "sack",
+        "tcp.receiver_window": "auto",
+    }
+    result = simulate(geo(**changes))
+    assert (result.flows["timeouts"][0], result.flows["fast_retransmits"][0] > 0) == (0, True)
+    assert result.reductions["cause"].to_list() == ["none"]
+    (one,) = limits(result)
+    assert one.limited_by == "reordering"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate, stacks
+from longpipe.analysis.limits import limit_lines
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 
@@ -167,3 +168,20 @@ def test_only_noq_has_an_idle_timeout_of_paths() -> None:
         two_paths({"quic": {**QUIC, "stack": "quinn", "path_idle_timeout": "1 s"}})
     with pytest.raises(ScenarioError, match="path_idle_timeout: 1 us; needs 1 ms to 2400 h"):
         two_paths({"quic": {**QUIC, "path_idle_timeout": "1 us"}})
+
+
+@needs_stacks
+def test_a_further_path_has_no_limit_and_does_not_count_as_a_flow() -> None:
+    result = simulate(two_paths({"quic": QUIC, "second": SECOND}))
+    first, second = result.flow_limits
+    assert (first.limited_by, second.limited_by) == ("link", "-")
+    (line,) = limit_lines(result.flow_limits)
+    assert line.startswith("link: 1 of 1 flows")
+    assert result.fairness == 1
+
+
+@needs_stacks
+def test_a_stack_without_timeouts_is_not_limited_by_timeouts() -> None:
+    result = simulate(two_paths({"quic": QUIC | {"congestion": "bbr3"}, "second": SECOND}))
+    assert result.flows["timeouts"][0] == 0
+    assert result.flow_limits[0].limited_by == "congestion"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
+from longpipe.analysis.loads import Loads
 from longpipe.analysis.paths import paths, port_name
 from longpipe.analysis.warm_up import begin_s
 from longpipe.units import TIME
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
     "link", "return link", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts", "marks",
-    "slow start", "congestion", "application",
+    "reordering", "slow start", "congestion", "application", "-",
 ]  # fmt: skip
 
 # Meanings of the short names in the table.
@@ -36,10 +37,12 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "outage": "an outage lost packets, or there was no route",
     "policer": "a policer dropped packets that exceeded its rate",
     "timeouts": "timeouts that no loss of data explains",
+    "reordering": "window reductions without a timeout that no loss of data explains",
     "marks": "a queue marked packets, which reduced the window",
     "slow start": "the run is too short for the round trip",
-    "congestion": "cwnd limited the rate without a loss",
+    "congestion": "congestion control set the rate, without a window reduction because of a loss",
     "application": "the application had no more data to send",
+    "-": "a further path of a connection, whose row has the limit",
 }
 # Limit that a window reduction indicates, by the cause that the core reports.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
@@ -80,11 +83,12 @@ SLOW_START_ROUND_TRIPS: Final = 40
 class FlowLimit:
     """The limit of a flow.
 
-    `link` is the directed link that left the least capacity for the flow, `link_busy` is the share of time in which
-    this link was busy, `window_used` is the mean share of the receiver window in flight (estimated from rates, delays
-    and mean queues in both directions), and `idle` is the share of time after the last byte was delivered.
-    `return_link` is the busiest link on the return path of the ACKs, `return_link_busy` is its share of busy time, and
-    `acks_lost` is the share of ACKs lost at its ports.
+    `link` is the directed link that left the least capacity for the flow, `link_busy` is the share of the flow's active
+    time, from its start to its end, in which this link was busy (estimated, see `Loads`), `window_used` is the mean
+    share of the receiver window in flight (estimated from rates, delays and mean queues in both directions), and `idle`
+    is the share of time after the last byte was delivered. `return_link` is the busiest link on the return path of the
+    ACKs, `return_link_busy` is its share of busy time, as `link_busy`, and `acks_lost` is the share of ACKs lost at its
+    ports. `limited_by` is "-" for a further path of a connection, whose first path has the limit.
     """
 
     flow: str
@@ -117,6 +121,13 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     # Real stacks report the number of window reductions, but not their causes.
     real = set(columns.get("stacks", {}).get("flow", ()))
     carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
+    loads = Loads(resolved, columns, known, duration_s)
+    # Connections by the names of their further paths.
+    connections = {flow["name"]: flow["traffic"]["of"] for flow in resolved["flows"] if "of" in flow["traffic"]}
+    further: dict[str, list[int]] = {}
+    for path in known:
+        if path.flow in connections:
+            further.setdefault(connections[path.flow], []).extend(path.route)
     found = []
     for i, path in enumerate(known):
         counted = {name: column[i] for name, column in flows.items()}
@@ -134,18 +145,23 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         window_used = (
             0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
         )
-        of_its_time = duration_s / active_s if done else 1.0
         sized = {resolved["links"][k]["policy"]["kind"] for k in path.route} <= SIZED_BY_BUFFER
         aqm: Limit = "buffer" if sized else "AQM"
         share_bps = resolved["links"][path.bottleneck]["rate_bps"] / users[path.bottleneck]
         share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
         slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
         return_link = port_name(resolved, slowest_back)
+        busy, return_busy = (
+            loads.busy(link, ports.utilization[port], start_s, start_s + active_s)
+            for link, port in ((path.bottleneck, name), (slowest_back, return_link))
+        )
         found.append(
             FlowLimit(
                 flow=path.flow,
-                limited_by=_limit_of_datagrams(
-                    ports.utilization[name],
+                limited_by="-"
+                if path.flow in connections
+                else _limit_of_datagrams(
+                    busy,
                     _lost_share(
                         *datagrams.get(path.flow, (0, 0, 0)),
                         ports.max_queued(ways) + counted["sent_segments"] / active_s * path.propagation_ps / 1e12,
@@ -154,25 +170,27 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 )
                 if path.datagrams
                 else _limit(
-                    busy=min(1.0, ports.utilization[name] * of_its_time),
-                    return_busy=min(1.0, ports.utilization[return_link] * of_its_time),
+                    busy=busy,
+                    return_busy=return_busy,
                     acks_alone=slowest_back not in carry_data,
                     window_used=window_used,
-                    events=counted["timeouts"] + counted["fast_retransmits"],
+                    timeouts=counted["timeouts"],
+                    fast_retransmits=counted["fast_retransmits"],
                     # Runs stored by early versions have no column for reductions due to marks.
                     marks=counted.get("mark_reductions", 0),
-                    losses=ports.losses(ways),
+                    # A connection's counters include the losses on its further paths.
+                    losses=ports.losses({*ways, *(port_name(resolved, k) for k in further.get(path.flow, ()))}),
                     by_counts=reductions is None or path.flow in real,
                     reduced_by=_reduced_by((reductions or {}).get(path.flow, ()), share_bytes, aqm),
                     served=served.get(path.flow, 0.0),
                     round_trips=active_s / round_trip_s,
                 ),
                 link=name,
-                link_busy=ports.utilization[name],
+                link_busy=busy,
                 window_used=window_used,
                 idle=idle,
                 return_link=return_link,
-                return_link_busy=ports.utilization[return_link],
+                return_link_busy=return_busy,
                 acks_lost=ports.lost_share(back),
             )
         )
@@ -180,24 +198,21 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
 
 
 def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
-    """Returns a line per limit with the number of its flows, the most frequent limit first."""
-    found = list(found)
+    """Returns a line per limit with the number of its flows, the most frequent limit first.
+
+    Further paths of connections do not count as flows.
+    """
+    found = _connections(found)
     counts = Counter(one.limited_by for one in found)
-    lines = [
+    return [
         f"{limit}: {count} of {len(found)} flows, {MEANINGS[limit]}{_where(limit, found)}"
         for limit, count in counts.most_common()
     ]
-    idle = [one.idle for one in found if one.idle >= MUCH]
-    if idle:
-        lines.append(
-            f"idle: {len(idle)} of {len(found)} flows, {sum(idle) / len(idle):.0%} of the time after their end"
-        )
-    return lines
 
 
 def notes(found: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about many lost ACKs: such losses do not limit a flow by themselves and are shown nowhere else."""
-    found = list(found)
+    found = _connections(found)
     lost = [one.acks_lost for one in found if one.acks_lost >= MUCH]
     if not lost:
         return []
@@ -207,13 +222,28 @@ def notes(found: Iterable[FlowLimit]) -> list[str]:
     ]
 
 
+def idle_lines(found: Iterable[FlowLimit]) -> list[str]:
+    """Returns a line about the flows that ended early, which also have a limit: that of their active time."""
+    found = _connections(found)
+    idle = [one.idle for one in found if one.idle >= MUCH]
+    return [f"{len(idle)} of {len(found)} flows, on average {sum(idle) / len(idle):.0%} of the time"] if idle else []
+
+
+def _connections(found: Iterable[FlowLimit]) -> list[FlowLimit]:
+    """Returns the limits without the rows of further paths."""
+    return [one for one in found if one.limited_by != "-"]
+
+
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
     """Returns the return link that limits the most flows, if one does; users rarely look for it."""
     if limit != "return link":
         return ""
-    links = Counter((one.return_link, one.return_link_busy) for one in found if one.limited_by == limit)
-    ((link, busy), _), *others = links.most_common()
-    return f": {link}, {busy:.1%} used{' and others' if others else ''}"
+    busy: dict[str, list[float]] = {}
+    for one in found:
+        if one.limited_by == limit:
+            busy.setdefault(one.return_link, []).append(one.return_link_busy)
+    link, shares = max(busy.items(), key=lambda item: len(item[1]))
+    return f": {link}, {sum(shares) / len(shares):.1%} used{' and others' if len(busy) > 1 else ''}"
 
 
 def _limit(
@@ -222,7 +252,8 @@ def _limit(
     return_busy: float,
     acks_alone: bool,
     window_used: float,
-    events: int,
+    timeouts: int,
+    fast_retransmits: int,
     marks: int,
     losses: tuple[int, int],
     by_counts: bool,
@@ -240,18 +271,29 @@ def _limit(
     if window_used >= IN_USE:
         return "window"
     if reduced_by is not None:
-        return reduced_by
-    # These runs were stored before senders recorded their reductions by cause.
-    if by_counts and events:
-        in_buffers, on_links = losses
-        return "timeouts" if not (in_buffers or on_links) else "buffer" if in_buffers >= on_links else "random loss"
-    if by_counts and marks:
-        return "marks"
+        return "reordering" if reduced_by == "timeouts" and not timeouts else reduced_by
+    if by_counts and (by_count := _by_count(timeouts, fast_retransmits, losses, marks)):
+        return by_count
     if return_busy >= BUSY:
         return "return link"
     if window_used >= MOSTLY:
         return "window"
-    return "slow start" if round_trips < SLOW_START_ROUND_TRIPS else "congestion"
+    # Not every loss reduces a window: BBR sets its rate from its model of the path.
+    short = round_trips < SLOW_START_ROUND_TRIPS and not (timeouts or fast_retransmits)
+    return "slow start" if short else "congestion"
+
+
+def _by_count(timeouts: int, fast_retransmits: int, losses: tuple[int, int], marks: int) -> Limit | None:
+    """Returns what reduced a window without reductions by cause, or None if nothing is known to have reduced it.
+
+    Real stacks, and runs that were stored before senders recorded their reductions, have no reductions by cause.
+    """
+    in_buffers, on_links = losses
+    if (timeouts or fast_retransmits) and (in_buffers or on_links):
+        return "buffer" if in_buffers >= on_links else "random loss"
+    if timeouts:
+        return "timeouts"
+    return "marks" if marks else None
 
 
 def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm: Limit) -> Limit | None:

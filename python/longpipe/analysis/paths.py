@@ -38,6 +38,7 @@ class Path(NamedTuple):
     round_trip_s: float
     mss_bytes: int
     packet_bytes: int
+    ack_bytes: int
     window_bytes: float
     endless: bool
     datagrams: bool
@@ -82,6 +83,7 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
                 round_trip_s=propagation_ps / 1e12 + sending_s,
                 mss_bytes=mss,
                 packet_bytes=data,
+                ack_bytes=ack,
                 window_bytes=window,
                 endless=kind == "greedy",
                 datagrams=kind not in OVER_TCP,

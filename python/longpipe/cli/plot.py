@@ -430,7 +430,7 @@ def _constant_fields(scenario: Scenario) -> dict[str, Any]:
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Recorded:
     """Runs a scenario and prints its limits. `called` is its name in titles."""
-    from longpipe.analysis.limits import limit_lines, notes
+    from longpipe.analysis.limits import idle_lines, limit_lines, notes
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
@@ -443,8 +443,8 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
     found = result.flow_limits
     for line in limit_lines(found):
         echo(f"{label}: limited by {line}" if label else f"limited by {line}")
-    for line in notes(found):
-        echo(f"{label}: note: {line}" if label else f"note: {line}")
+    for head, line in (*(("note", line) for line in notes(found)), *(("ended", line) for line in idle_lines(found))):
+        echo(f"{label}: {head}: {line}" if label else f"{head}: {line}")
     busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
     return Recorded(result.scenario, result.traces, called, result.completions)
 

@@ -35,7 +35,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
     for point, result in zip(runs["point"], study.results(), strict=True):
         if point > MOST_POINTS:
             break
-        limited = (one.limited_by for one in result.flow_limits)
+        limited = (one.limited_by for one in result.flow_limits if one.limited_by != "-")
         counts.setdefault(point, Counter()).update(limited)
     return {point: _most_common(of_point) for point, of_point in counts.items()}
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
 from longpipe.analysis.heads import heads
-from longpipe.analysis.limits import FlowLimit, limit_lines, notes
+from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.analysis.slowdowns import ALL, LEAST_FLOWS, TIMES
 from longpipe.analysis.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
 from longpipe.analysis.web import QUANTILES
@@ -79,6 +79,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
 def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
     lines = [*zip(heads, limit_lines(limited), strict=False), *(("note", line) for line in notes(limited))]
+    lines += [("ended", line) for line in idle_lines(limited)]
     lines += [("died", line) for line in result.deaths]
     lines += [("waited", line) for line in result.delayed]
     lines += [("arrived", line) for line in result.few_arrivals]

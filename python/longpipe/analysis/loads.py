@@ -1,0 +1,103 @@
+"""Share of a flow's active time in which a link was busy, estimated from counters of the whole run."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from longpipe.aal5 import CELL_BYTES
+from longpipe.analysis.paths import Path, paths
+from longpipe.analysis.warm_up import begin_s
+
+Columns = Mapping[str, Mapping[str, Any]]
+Resolved = Mapping[str, Any]
+# Start [s], end [s] and number of bytes of one sender's packets on a link.
+Packets = tuple[float, float, float]
+
+
+class Loads:
+    """Distribution over time of the packets on each link of a run.
+
+    The counters of a port are sums over the run. `Loads` distributes them over time: each flow is assumed to send
+    evenly between its start and its end, data on its route and ACKs on its return route. VBR sources are assumed to
+    send during the whole run. The sum over the run is exact, and so is the share of a flow that uses a link alone.
+    """
+
+    def __init__(self, resolved: Resolved, columns: Columns, known: Sequence[Path], duration_s: float) -> None:
+        """Keeps the counters of a run; `known` are its flows' paths, `duration_s` is its measured time [s]."""
+        self._resolved, self._columns, self._known, self._duration_s = resolved, columns, known, duration_s
+        self._profiles: dict[int, _Profile] = {}
+
+    @cached_property
+    def _packets(self) -> dict[int, list[Packets]]:
+        columns, flows = self._columns, self._columns["flows"]
+        rows = zip(*(flows[name] for name in ("flow", "start_s", "completion_s")), strict=True)
+        times = {flow: self._active(start_s, end_s) for flow, start_s, end_s in rows}
+        sent = dict(zip(flows["flow"], flows["sent_bytes"], strict=True))
+        relays, known = columns.get("relays", {}), self._known
+        if relays.get("connection"):
+            known = paths(self._resolved, parts=True)
+            parts = zip(*(relays[name] for name in ("connection", "flow", "sent_bytes")), strict=True)
+            for connection, flow, sent_bytes in parts:
+                times[connection], sent[connection] = times[flow], sent_bytes
+        found: dict[int, list[Packets]] = {}
+        for path in known:
+            segments = sent[path.flow] / path.mss_bytes
+            for link in path.route:
+                found.setdefault(link, []).append((*times[path.flow], segments * path.packet_bytes))
+            for link in () if path.datagrams else path.return_route:
+                found.setdefault(link, []).append((*times[path.flow], segments * path.ack_bytes))
+        vbr = columns.get("vbr", {})
+        cells = dict(zip(*(vbr.get(name, ()) for name in ("source", "cells_sent")), strict=True))
+        for source in self._resolved["vbr"]:
+            for link in source["route"]:
+                found.setdefault(link, []).append((0.0, self._duration_s, CELL_BYTES * float(cells[source["name"]])))
+        return found
+
+    def _active(self, start_s: float, completion_s: float | None) -> tuple[float, float]:
+        """Returns the start and end [s] of a flow after the warm-up; without a completion, it ends with the run."""
+        begin, done = begin_s(self._columns), completion_s is not None and not math.isnan(completion_s)
+        start_s = max(start_s - begin, 0.0)
+        end_s = completion_s - begin if completion_s is not None and done else self._duration_s
+        return start_s, max(end_s, start_s + 1e-12)
+
+    def busy(self, link: int, utilization: float, start_s: float, end_s: float) -> float:
+        """Returns the share of the time from `start_s` to `end_s` [s] in which a link was busy, at most 1.
+
+        `utilization` is the share of the whole run.
+        """
+        if start_s <= 0 and end_s >= self._duration_s:
+            return utilization
+        if link not in self._profiles:
+            self._profiles[link] = _Profile(self._packets.get(link, ()))
+        profile = self._profiles[link]
+        share = profile.share(start_s, end_s)
+        return min(1.0, utilization * self._duration_s * share / (end_s - start_s))
+
+
+class _Profile:
+    """Cumulative number of bytes on a link, a piecewise linear function of time."""
+
+    def __init__(self, packets: Sequence[Packets]) -> None:
+        changes: dict[float, float] = {}
+        for start_s, end_s, size in packets:
+            rate = size / (end_s - start_s)
+            changes[start_s] = changes.get(start_s, 0.0) + rate
+            changes[end_s] = changes.get(end_s, 0.0) - rate
+        self._times = sorted(changes)
+        self._rates = list(accumulate(changes[at] for at in self._times))
+        steps = zip(self._rates, self._times, self._times[1:], strict=False)
+        self._sums = [0.0, *accumulate(rate * (end - start) for rate, start, end in steps)]
+
+    def share(self, start_s: float, end_s: float) -> float:
+        """Returns the share of all bytes between two times [s]."""
+        total = self._sums[-1]
+        return (self._until(end_s) - self._until(start_s)) / total if total > 0 else 0.0
+
+    def _until(self, at_s: float) -> float:
+        i = bisect_right(self._times, at_s) - 1
+        return 0.0 if i < 0 else self._sums[i] + max(0.0, self._rates[i]) * (at_s - self._times[i])
