@@ -375,7 +375,7 @@ def test_each_flow_has_one_heading_in_the_summary() -> None:
     counts = [int(line.split(": ")[1].split(" of ")[0]) for line in limit_lines(found)]
     assert sum(counts) == len(found) == 3
     (line,) = idle_lines(found)
-    assert line == f"1 of 3 flows, on average {found[-1].idle:.0%} of the time"
+    assert line == f"1 of 3 flows, which were then idle for {found[-1].idle:.0%} of the time"
 
 
 def test_a_flow_that_retransmits_is_not_in_a_slow_start_without_losses() -> None:

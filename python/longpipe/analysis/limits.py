@@ -226,7 +226,11 @@ def idle_lines(found: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about the flows that ended early, which also have a limit: that of their active time."""
     found = _connections(found)
     idle = [one.idle for one in found if one.idle >= MUCH]
-    return [f"{len(idle)} of {len(found)} flows, on average {sum(idle) / len(idle):.0%} of the time"] if idle else []
+    return (
+        [f"{len(idle)} of {len(found)} flows, which were then idle for {sum(idle) / len(idle):.0%} of the time"]
+        if idle
+        else []
+    )
 
 
 def _connections(found: Iterable[FlowLimit]) -> list[FlowLimit]:
