@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from longpipe.design import Design
     from longpipe.result import Result
 
-# Maximum number of lines for one scenario.
+# Maximum number of warnings before one run or several compared runs.
 MOST: Final = 3
 
 
-def warn(scenario: Scenario) -> None:
-    """Prints on stderr which files were read, and the warnings of `cautions`."""
-    for line in read_from_files(scenario):
+def warn(*scenarios: Scenario) -> None:
+    """Prints on stderr which files were read, and the warnings of `cautions`, each once."""
+    for line in dict.fromkeys(line for scenario in scenarios for line in read_from_files(scenario)):
         echo(f"read: {line}", err=True)
-    found = cautions(scenario)
+    found = list(dict.fromkeys(line for scenario in scenarios for line in cautions(scenario)))
     for line in found[:MOST]:
         echo(f"warning: {line}", err=True)
     if len(found) > MOST:
