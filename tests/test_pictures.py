@@ -12,7 +12,7 @@ from cycler import cycler
 from matplotlib.figure import Figure
 
 from commands import run as command
-from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe import Result, Scenario, ScenarioError, pictures, simulate, stacks
 from longpipe.cli.plot import NEEDS, Kind, until
 from longpipe.pictures import Recorded
 from longpipe.pictures.changes import capacity_steps, handovers_s, outages
@@ -606,3 +606,39 @@ def test_a_directory_without_a_run_is_rejected(tmp_path: Path) -> None:
     refused = command("plot", tmp_path, "window", "-o", tmp_path / "a.svg")
     expected = f"error: {tmp_path}: no scenario.toml in it; needs a directory of longpipe run --csv\n"
     assert (refused.returncode, refused.stderr) == (2, expected)
+
+
+@pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
+def test_pictures_of_senders_omit_further_paths(tmp_path: Path) -> None:
+    groups = [
+        {"name": "quic", "traffic": {"kind": "stack", "stack": "noq"}},
+        {"name": "second", "traffic": {"kind": "stack-path", "of": "quic"}},
+    ]
+    network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": groups}
+    scenario = Scenario(framing="ip", duration="1 s", network=network, switch={"buffer": "50 packets"})
+    two_paths = simulate(scenario.with_(**{"traces.cwnd": True, "traces.rtt": True}))
+    for picture, label in ((pictures.rtt, "round trip, quic [ms]"), (pictures.window, "quic [")):
+        figure = picture(two_paths)
+        assert figure.get_suptitle().endswith("\nwithout further paths of connections")
+        assert len(figure.axes) == 1
+        assert label in figure.axes[0].get_ylabel()
+        with pytest.raises(ScenarioError, match=r"^flow: 'second' is a further path of 'quic'; "):
+            picture(two_paths, ["second"])
+    file = tmp_path / "two.toml"
+    file.write_text(scenario.to_toml())
+    printed = command("plot", file, "window", "--output", tmp_path / "window.png")
+    assert printed.returncode == 0
+    assert "held back by" not in printed.stdout
+
+
+def test_a_warning_about_all_compared_runs_is_printed_once(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    # The buffer is not given.
+    network = 'network = { kind = "dumbbell", trunk_rate = "10 Mbit/s", trunk_delay = "20 ms" }'
+    file.write_text(f'framing = "ip"\nduration = "1 s"\n{network}\n')
+    options = ("--compare", "tcp.recovery=reno,sack", "--output", tmp_path / "rtt.png")
+    printed = command("plot", file, "rtt", *options)
+    assert printed.returncode == 0
+    lines = [line for line in printed.stderr.splitlines() if line.startswith("warning: ")]
+    assert lines
+    assert len(lines) == len(set(lines))

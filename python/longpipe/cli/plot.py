@@ -368,6 +368,7 @@ def _runs(
     A run is simulated until the end of the time span to draw, or for its duration. `busy` receives, for each flow, the
     link that was its only bottleneck.
     """
+    from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded
 
     if source.is_dir():
@@ -380,6 +381,7 @@ def _runs(
     called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
     scenario = until(scenario, _span(scenario, *between)[1])
     if compared is None:
+        warn(scenario)
         return {"": _run(scenario, seed, flows, called, busy)}
     from longpipe.cli.design.plan import parse_factor
 
@@ -388,6 +390,7 @@ def _runs(
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
     _check_distinct(scenarios, factor.levels.values())
+    warn(*scenarios.values())
     return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
 
 
@@ -432,12 +435,10 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
     """Runs a scenario and prints its limits. `called` is its name in titles."""
     from longpipe.analysis.limits import idle_lines, limit_lines, notes
     from longpipe.cli.progress import RunBar
-    from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_flows
     from longpipe.run import simulate
 
     check_flows(scenario, flows)
-    warn(scenario)
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
     found = result.flow_limits
@@ -459,6 +460,9 @@ def _print_waiting(runs: dict[str, Recorded], flows: list[str] | None, busy: Bus
         for name in names[:MOST_TOLD] if {"cwnd", "sequence", "events"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
+            if not causes:
+                # The flow sent no TCP segment.
+                continue
             # Behind a busy link, the window is full of queued packets.
             queue = f", behind {busy[label, name]}" if (label, name) in busy else ""
             echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.queue import busiest, queue_by_flow
-from longpipe.pictures.recorded import Run, chosen, config_of, flow_names, name_of, shown_s, trace, within
+from longpipe.pictures.recorded import Run, chosen_senders, config_of, flow_names, name_of, shown_s, trace, within
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.sequence import sequence_events
 from longpipe.pictures.style import (
@@ -126,7 +126,7 @@ def overlay_flows(
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), FLOWS_OVERLAID)}")
     line = _LINES[kind]
     sizes = trace(run, line.trace).groupby("flow", observed=True)[line.size].max()
-    names, note = chosen(run, flows, most, sizes, line.largest)
+    names, note = chosen_senders(run, flows, most, sizes, line.largest)
     drawn, word = _scaled(kind, {name: (run, name) for name in names}, span_s, unit)
     title = titled(f"{name_of(run)}: {line.called}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)

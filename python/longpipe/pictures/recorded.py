@@ -122,7 +122,29 @@ def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Se
     not exist.
     """
     check_flows(run.scenario, flows)
-    known = flow_names(run.scenario)
+    return _chosen(flow_names(run.scenario), flows, most, sizes, what)
+
+
+def chosen_senders(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
+    """Does the same for a trace of senders, which contains only the first path of a connection.
+
+    By default, further paths are omitted, and the note says so. Raises ScenarioError if one is selected.
+    """
+    check_flows(run.scenario, flows)
+    traffics = {flow["name"]: flow["traffic"] for flow in run.scenario.resolved["flows"]}
+    paths = {name: traffic["of"] for name, traffic in traffics.items() if traffic["kind"] == "stack-path"}
+    for flow in flows or ():
+        if flow in paths:
+            raise ScenarioError(
+                f"flow: {flow!r} is a further path of {paths[flow]!r}; the trace contains only first paths, needs "
+                f"{paths[flow]!r}"
+            )
+    names, note = _chosen([name for name in traffics if name not in paths], flows, most, sizes, what)
+    omitted = "without further paths of connections" if paths and not flows else ""
+    return Chosen(names, ", ".join(filter(None, [note, omitted])))
+
+
+def _chosen(known: list[str], flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
     if flows or most is None or len(known) <= most:
         return Chosen(list(flows or known), "")
     size_of = {str(name): float(size) for name, size in sizes.items()}

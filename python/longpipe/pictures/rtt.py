@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
+from longpipe.pictures.recorded import Run, as_steps, chosen_senders, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
 MOST_FLOWS = 5
@@ -41,7 +41,7 @@ def rtt(
     longest RTTs (None for all).
     """
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
-    names, note = chosen(run, flows, most, longest, "longest round trips")
+    names, note = chosen_senders(run, flows, most, longest, "longest round trips")
     shown = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
     figure, axes = panels(len(names), title, shown, ax=ax, once="SRTT")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
-from longpipe.pictures.recorded import Run, as_steps, chosen, config_of, name_of, of_flow, shown_s, trace
+from longpipe.pictures.recorded import Run, as_steps, chosen_senders, config_of, name_of, of_flow, shown_s, trace
 from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, unit_for
 
 MOST_FLOWS = 5
@@ -39,7 +39,7 @@ def window(
     marked if `traces.events` is recorded. `unit` is bytes or segments.
     """
     largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()
-    names, note = chosen(run, flows, most, largest, "largest windows")
+    names, note = chosen_senders(run, flows, most, largest, "largest windows")
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
