@@ -83,7 +83,7 @@ class Hypothesis:
         if self.idle_s >= _LEAST_IDLE_S:
             tcp["preconnect"] = f"{round(min(self.idle_s, _MOST_IDLE_S) * 1e6)} us"
         if not self.timestamps:
-            tcp["timer"] = {"timestamps": False}
+            tcp["timer"] = {**PROFILES[_PROFILE]["timer"], "timestamps": False}
         if self.window is not None:
             tcp["receiver_window"] = f"{self.window} B"
         if self.ecn:
