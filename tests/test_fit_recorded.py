@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
+from longpipe import Scenario, qlog, simulate
 from longpipe.errors import ScenarioError
 from longpipe.fit import fit, observe
 from longpipe.fit.features import features
@@ -19,6 +20,14 @@ from longpipe.measured.recording import Recording
 
 DATA = Path(__file__).parent / "data" / "measured"
 RATE_BPS, RTT_S = 2e6, 0.04
+SIMULATED = """
+framing = "ip"
+duration = "10 s"
+network = { kind = "dumbbell", sources = 1, access_rate = "1 Gbit/s", trunk_delay = "35 ms" }
+switch = { buffer = "90 packets" }
+tcp = { profile = "linux-6", congestion = "cubic" }
+traces = { cwnd = true, rtt = true, sequence = true, events = true }
+"""
 
 
 def test_ss_gives_rate_base_rtt_and_control(tmp_path: Path) -> None:
@@ -42,6 +51,26 @@ def test_qlog_gives_the_rate_but_not_the_control() -> None:
     assert rate["low"] <= RATE_BPS <= rate["high"]
     assert found.controls == {}
     assert any("control, which the file does not name" in text for text in found.undetermined)
+
+
+@pytest.mark.parametrize(
+    ("rate", "changes"),
+    [
+        (16.0, {}),
+        (5.0, {}),
+        (7.3, {"tcp.congestion": "bbr"}),
+        (9.0, {"tcp.mss": "1000 B", "tcp.timer.timestamps": False, "tcp.recovery.undo": False}),
+    ],
+)
+def test_the_interval_of_a_simulated_qlog_contains_the_rate(
+    rate: float, changes: dict[str, object], tmp_path: Path
+) -> None:
+    """The file contains lengths of data, and intervals of its rate contain few packets."""
+    scenario = Scenario.from_toml(SIMULATED).with_(**{"network.trunk_rate": f"{rate} Mbit/s"}, **changes)
+    (file,) = qlog.write(simulate(scenario), tmp_path)
+    found = fit_recorded(read(file)).estimates["rate"]
+    assert found["low"] <= rate * 1e6 <= found["high"]
+    assert 0.0005 < found["high"] / found["low"] - 1 < 0.02
 
 
 def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from longpipe.analysis.paths import whole
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, write_text
+from longpipe.ip import packet_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,7 @@ def rows_of(frame: pd.DataFrame) -> list[Row]:
 
 def _records(result: Result, flow: Mapping[str, Any], rows: Mapping[str, list[Row]], dialect: Dialect) -> Iterator[str]:
     """Yields the header and the events, framed as JSON text sequences (RFC 7464)."""
-    yield _framed(_header(result, flow["name"], dialect))
+    yield _framed(_header(result, flow, dialect))
     events = sorted(
         (*_parameters(flow, rows), *_Packets(rows).events(), *_states(rows), *_metrics(rows)),
         key=lambda event: event[:2],
@@ -92,12 +93,21 @@ def _framed(record: Mapping[str, Any]) -> str:
     return f"\x1e{json.dumps(record, separators=(',', ':'), allow_nan=False)}\n"
 
 
-def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
+def _header(result: Result, flow: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
+    name = flow["name"]
     title = f"{result.scenario.name}, {name}, seed {result.seed}"
     description = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
+    # Lengths of packets count only data bytes; with this, `longpipe fit` knows their lengths on the wire.
+    headers = packet_bytes(0, timestamps=flow["tcp"]["timer"].get("timestamps", False))
+    custom = {"protocol": "TCP", "header_bytes": headers}
     if dialect == "0.3":
         common: dict[str, Any] = {"time_format": "relative", "reference_time": 0}
-        trace = {"title": name, "vantage_point": {"name": "longpipe", "type": "client"}, "common_fields": common}
+        trace = {
+            "title": name,
+            "vantage_point": {"name": "longpipe", "type": "client"},
+            "common_fields": common,
+            "custom_fields": custom,
+        }
         return {
             "qlog_version": "0.3",
             "qlog_format": "JSON-SEQ",
@@ -115,6 +125,7 @@ def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
             "title": name,
             "vantage_point": {"name": "longpipe", "type": "client"},
             "common_fields": {"time_format": "relative_to_epoch", "reference_time": reference},
+            "custom_fields": custom,
             "event_schemas": ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:simulation"],
         },
     }

@@ -49,6 +49,10 @@ _UDP_BYTES, _QUIC_BYTES = 28, 1200
 # interval.
 _LEAST_INTERVALS: Final = 3
 _RESAMPLES: Final = 400
+# Maximum number of packets that an ACK usually acknowledges.
+_ACKED_PACKETS: Final = 2
+# Relative rounding error of a difference of rates.
+_ROUNDING: Final = 1e-3
 # Minimum buffer [packets] of the scenario, used even if the RTT shows no queue.
 _LEAST_BUFFER: Final = 10
 # Number of lost packets above which the file must be damaged; their times are written one by one.
@@ -67,12 +71,13 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
     if mss < 1:
         raise ScenarioError(f"{recording.file}: {subject.name}: mss {mss}; needs at least 1")
-    wire = packet_bytes(mss, timestamps=True)
+    headers = int(subject.counters.get("header", (packet_bytes(0, timestamps=True), ""))[0])
+    wire = mss + headers
     base = _base(subject, rtt, wire, float(rate.numbers.max()))
     times, rates = _settled(recording, rate.time_s, rate.numbers)
-    times, rates = _merged(times, rates * _wire_share(recording, mss), base["value"])
+    times, rates = _merged(times, rates * _wire_share(recording, subject, mss), base["value"])
     carried = float(rates.mean() if recording.format in _WRITTEN else rates.max())
-    bottleneck = _rate(times, rates, rtt, base["value"], carried)
+    bottleneck = _rate(times, rates, rtt, base["value"], carried, wire)
     bps = float(bottleneck["value"])
     longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
     loss, lost_s = _loss(recording.file, subject, rate.time_s, rate.numbers, mss)
@@ -98,8 +103,8 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         loss={"kind": "bernoulli", "probability": float(f"{loss['value']:.3g}")} if loss and random else "none",
         control=control if known else "cubic",
         mss=mss,
-        headers=wire - mss,
-        timestamps=True,
+        headers=headers,
+        timestamps=headers > packet_bytes(0),
         duration_s=float(max(1, round(recording.duration_s))),
     )
     scenario = hypothesis.scenario(**dict(fixed or {}))
@@ -191,12 +196,13 @@ def _settled(recording: Recording, times: Numbers, rates: Numbers) -> tuple[Numb
     return times[half:], rates[half:]
 
 
-def _wire_share(recording: Recording, mss: int) -> float:
+def _wire_share(recording: Recording, subject: Subject, mss: int) -> float:
     """Returns the length of IP packets as a multiple of the bytes that the file counts."""
-    if recording.format != "qlog":
-        return packet_bytes(mss, timestamps=True) / mss
-    # A full QUIC packet is at least 1200 bytes long (RFC 9000, section 14.1).
-    return 1 + _UDP_BYTES / _QUIC_BYTES
+    if recording.format == "qlog" and "header" not in subject.counters:
+        # A full QUIC packet is at least 1200 bytes long (RFC 9000, section 14.1).
+        return 1 + _UDP_BYTES / _QUIC_BYTES
+    headers = subject.counters.get("header", (packet_bytes(0, timestamps=True), ""))[0]
+    return 1 + headers / mss
 
 
 def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbers]:
@@ -215,8 +221,12 @@ def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbe
     return np.array(ends or times[-1:]), np.array(found or rates[-1:])
 
 
-def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: float) -> dict[str, Any]:
-    """Returns the estimate of the bottleneck's rate, from the intervals that begin and end with a queue."""
+def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: float, wire: int) -> dict[str, Any]:
+    """Returns the estimate of the bottleneck's rate, from the intervals that begin and end with a queue.
+
+    An interval contains whole ACKs. If most rates differ by at most one ACK, the estimate is their mean, because their
+    median would be a multiple of one ACK per interval.
+    """
     at_end = np.interp(times, rtt.time_s, rtt.numbers)
     at_begin = np.interp(np.append(times[:1], times[:-1]), rtt.time_s, rtt.numbers)
     stood = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
@@ -227,9 +237,17 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
             "value": carried, "low": carried, "high": None, "unit": "bit/s",
             "known": "a lower bound: the rate that the path carried",
         }  # fmt: skip
+    quantum = _ACKED_PACKETS * 8 * wire / float(np.median(np.diff(times)))
+    near = found[np.abs(found - np.median(found)) <= (1 + _ROUNDING) * quantum]
     draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
     low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
     middle = FitEstimate(float(np.median(found)), float(low), float(high))
+    if 2 * len(near) > len(found):
+        draw = np.random.default_rng(0).integers(0, len(near), (_RESAMPLES, len(near)))
+        low, high = np.quantile(near[draw].mean(axis=1), (0.025, 0.975))
+        # The bits of consecutive intervals are exact to within one ACK.
+        slack = quantum / len(near)
+        middle = FitEstimate(float(near.mean()), float(low) - slack, float(high) + slack)
     return {
         "value": middle.value, "low": middle.low, "high": middle.high, "unit": "bit/s",
         "known": f"{len(found)} intervals in which the RTT showed a queue",

@@ -16,6 +16,7 @@ from longpipe.measured.recording import Recording, Subject, binned_rate, kept, s
 
 NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
+_PARAMETERS: Final = ("recovery_parameters_set", "parameters_set")
 # Maximum number of packets in one range of an ACK frame.
 _MOST_ACKED: Final = 1_000_000
 # An event with its place in the file, its time [s] and its name without the namespace.
@@ -45,7 +46,7 @@ def read(content: Content) -> Recording:
         first = min(at for _, at, _, _ in found)
         lengths.append(max(at for _, at, _, _ in found) - first)
         begins.append(first)
-        subjects += _subject(f"{_vantage(trace)} {len(subjects) + 1}", found, first)
+        subjects += _subject(f"{_vantage(trace)} {len(subjects) + 1}", found, first, _tcp_headers(place, trace))
     if not subjects:
         raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0][1], "vantage_point", "name")
@@ -79,6 +80,11 @@ def _vantage(trace: object) -> str:
     return text(trace, "vantage_point", "type") or "connection"
 
 
+def _tcp_headers(place: str, trace: object) -> float | None:
+    """Returns the length of the headers of a TCP flow's packets, which longpipe's files contain; None for QUIC."""
+    return optional(place, trace, "custom_fields", "header_bytes")
+
+
 def _events(where: str, trace: object, events: list[tuple[str, Any]]) -> Iterator[Event]:
     """Yields the events with their times in s: absolute, relative to a reference time, or to the previous event."""
     common = text(trace, "common_fields", "time_format") or "relative_to_epoch"
@@ -99,7 +105,7 @@ def _events(where: str, trace: object, events: list[tuple[str, Any]]) -> Iterato
         yield place, (base + at) / 1e3, name, data if isinstance(data, dict) else {}
 
 
-def _subject(name: str, events: list[Event], first: float) -> Iterator[Subject]:
+def _subject(name: str, events: list[Event], first: float, headers: float | None) -> Iterator[Subject]:
     metrics = [(place, at - first, data) for place, at, event, data in events if event in _METRICS]
 
     def points(scale: float, *keys: str) -> Iterator[tuple[float, float]]:
@@ -129,6 +135,13 @@ def _subject(name: str, events: list[Event], first: float) -> Iterator[Subject]:
         "lost": (float(len(lost)), "packets"),
     }
     counters |= {"min_rtt": (min_rtts[-1][1], "s")} if min_rtts else {}
+    if headers is not None:
+        segments = [
+            found
+            for place, _, event, data in events
+            if event in _PARAMETERS and (found := optional(place, data, "max_datagram_size")) is not None
+        ]
+        counters |= {"header": (headers, "bytes")} | ({"mss": (segments[0], "bytes")} if segments else {})
     if of_flow:
         yield Subject(name, "flow", of_flow, counters)
 
