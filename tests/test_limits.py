@@ -385,7 +385,7 @@ def test_a_flow_that_retransmits_is_not_in_a_slow_start_without_losses() -> None
     assert result.reductions.empty
     (one,) = limits(result)
     assert one.limited_by == "congestion"
-    assert limit_lines([one])[0].endswith("set the rate, without a window reduction because of a loss")
+    assert limit_lines([one])[0].endswith("congestion control set the rate, not a loss")
 
 
 def test_reordering_is_not_a_timeout() -> None:

@@ -40,7 +40,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "reordering": "window reductions without a timeout that no loss of data explains",
     "marks": "a queue marked packets, which reduced the window",
     "slow start": "the run is too short for the round trip",
-    "congestion": "congestion control set the rate, without a window reduction because of a loss",
+    "congestion": "congestion control set the rate, not a loss",
     "application": "the application had no more data to send",
     "-": "a further path of a connection, whose row has the limit",
 }
