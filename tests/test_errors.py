@@ -195,7 +195,17 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
         ),
         ("network", "ring", "network: 'ring'; accepts dumbbell, graph"),
         # Values of a wrong type.
-        ("switch", 3, "switch: 3; needs a table of fields"),
+        (
+            "switch",
+            3,
+            "switch: 3; needs a table of fields: buffer, policy, scheduler, ties, slot_phase",
+        ),
+        (
+            "network.path",
+            {"kind": "moving", "outages": [["8 s", "20 s"]]},
+            "network.path.outages: [['8 s', '20 s']]; needs a table of fields: intervals, every, phase, gap, arriving, "
+            "waiting, in_service, in_flight",
+        ),
         ("switch.buffer.cells", 3, "switch.buffer.cells: switch.buffer is a value; needs a field that has parts"),
         ("tcp.silly_window_avoidance", "maybe", "tcp.silly_window_avoidance: 'maybe'; needs true or false"),
         ("start", "random", "start.over: missing; needs length of the interval [time], as in '100 ms'"),

@@ -22,6 +22,11 @@ GRAPH: dict[str, Any] = {
         ("flows", [], "network.flows: empty; needs at least one flow"),
         (
             "nodes",
+            [3, *GRAPH["nodes"][1:]],
+            "network.nodes[0]: 3; needs a table of fields: name, kind, send_jitter, pep",
+        ),
+        (
+            "nodes",
             [*GRAPH["nodes"], {"name": "a", "kind": "host"}],
             "network.nodes[3].name: 'a' is the name of network.nodes[0]; needs a unique name",
         ),

@@ -94,6 +94,8 @@ def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
     return (f"{path}: {message}" if path else message,)
 
 
+# Maximum number of fields that a message lists for a value that is no table.
+_MOST_FIELDS: Final = 12
 # Text for each type of pydantic error about a plain value.
 _NEEDS: Final = {
     "greater_than_equal": "at least {ge}",
@@ -139,6 +141,9 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             return f"{given}; needs a kind: {', '.join(_kinds(owners, name))}"
         case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):
             return f"{given}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
+        case "model_type" | "model_attributes_type" if fields := _fields_of(owners, name):
+            more = [f"and {len(fields) - _MOST_FIELDS} more"] if len(fields) > _MOST_FIELDS else []
+            return f"{given}; needs a table of fields: {', '.join([*fields[:_MOST_FIELDS], *more])}"
         case kind if kind in _NEEDS:
             return f"{given}; needs {_NEEDS[kind].format(**context)}"
         case kind:
@@ -147,8 +152,17 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
 
 def _kinds(owners: list[type[BaseModel]], name: str) -> list[str]:
     """Returns the kinds of a field whose value is a table with `kind`."""
-    models = [m for o in owners if (f := _named_fields(o).get(name)) for m in _models(f.annotation)]
-    return [str(kind) for model in models if (kind := _kind(model)) is not None]
+    return [str(kind) for model in _models_of(owners, name) if (kind := _kind(model)) is not None]
+
+
+def _fields_of(owners: list[type[BaseModel]], name: str) -> list[str]:
+    """Returns the fields of the table that is the value of a field."""
+    models = _models_of(owners, name)
+    return list(dict.fromkeys(field for model in models for field in _named_fields(model)))
+
+
+def _models_of(owners: list[type[BaseModel]], name: str) -> list[type[BaseModel]]:
+    return [model for owner in owners if (f := _named_fields(owner).get(name)) for model in _models(f.annotation)]
 
 
 def _percent(text: str) -> float | None:
@@ -219,7 +233,7 @@ def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, li
 
 def _kind(model: type[BaseModel]) -> object:
     field = model.model_fields.get("kind")
-    return field.default if field else None
+    return field.default if field and not field.is_required() else None
 
 
 def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
