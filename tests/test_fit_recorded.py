@@ -73,6 +73,13 @@ def test_the_interval_of_a_simulated_qlog_contains_the_rate(
     assert 0.0005 < found["high"] / found["low"] - 1 < 0.02
 
 
+def test_headers_of_an_impossible_length_are_rejected(tmp_path: Path) -> None:
+    (file,) = qlog.write(simulate(Scenario.from_toml(SIMULATED), seed=1), tmp_path)
+    file.write_text(file.read_text().replace('"header_bytes":52', '"header_bytes":5200'))
+    with pytest.raises(ScenarioError, match=r"^[^\n]*header_bytes: 5200; needs 40 to 100$"):
+        read(file)
+
+
 def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
     """In iperf3's first intervals, the application fills the socket's buffer, which would give a rate of 3.7 Mbit/s."""
     found = fit_recorded(read(DATA / "iperf3.json.gz"))
@@ -163,8 +170,8 @@ def test_a_capture_of_the_machines_kernel_gives_the_path_back() -> None:
     found = features(seen)
     assert found.rate_bps is not None
     assert found.rate_bps.value == pytest.approx(RATE_BPS, rel=0.01)
-    # The machine's own delays are 1.6 ms.
-    assert found.base_rtt_s.value == pytest.approx(RTT_S, abs=2e-3)
+    # The base RTT is that of a full packet and contains its transmission. The machine's own delays are 0.3 ms.
+    assert found.base_rtt_s.value == pytest.approx(RTT_S + 8 * seen.packet_bytes / RATE_BPS, abs=1e-3)
     assert found.buffer is not None
     assert abs(found.buffer.value + 1 - 12) <= 2
     assert next(iter(fit(seen, ("bbr", "cubic", "linux-reno")).control_shares())) == "bbr"

@@ -290,6 +290,15 @@ def test_a_fit_begins_with_the_transfer_not_with_a_message_before_it(tmp_path: P
     assert np.allclose(seen.rtt, 0.09)
 
 
+def test_the_replies_of_a_connection_are_no_other_traffic(tmp_path: Path) -> None:
+    reply = packet(2_999_000_000, 1, 250_001, ACK, 8, back=True)
+    file = written(tmp_path / "a.pcap", *exchange(1, 250), reply)
+    assert len(read(file).subjects) == 2
+    assert observe(file).others == 0
+    # The control connection of iperf3.
+    assert observe(DATA / "sender.pcap.gz").others == 1
+
+
 def test_what_is_no_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:
     records = [packet(k, 1, 1, ACK, 10) for k in range(3)]
     udp = [record[:25] + b"\x11" + record[26:] for record in records]

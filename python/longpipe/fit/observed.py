@@ -88,7 +88,7 @@ class ObservedFlow:
     window_grows: bool
     # Payload of the messages before the transfer [bytes].
     message_bytes: int
-    # Number of other flows in the capture.
+    # Number of other connections in the capture.
     others: int
     notes: tuple[str, ...]
 
@@ -409,6 +409,6 @@ class _Replay:
             reduced_s=(np.array(self._reduced, dtype=float) - begin) / 1e9,
             window_grows=self._window >= 2 * self._first_window,
             message_bytes=self._message_bytes,
-            others=len(recording.subjects) - 1,
+            others=len({frozenset(one.name.split(" > ")) for one in recording.subjects}) - 1,
             notes=recording.notes,
         )

@@ -193,8 +193,9 @@ def undetermined(found: PathFit) -> list[str]:
     if not features.overflow.any() and not features.elsewhere.any() and found.best.queue == TAIL_DROP:
         lines.append("the drop policy of the queue: nothing was lost")
     if found.seen.others:
+        counted = "connection" if found.seen.others == 1 else "connections"
         lines.append(
-            f"the effect of {found.seen.others} other flows in the capture: the fitted path has no other traffic"
+            f"the effect of {found.seen.others} other {counted} in the capture: the fitted path has no other traffic"
         )
     else:
         lines.append("other traffic: the fitted path has none")

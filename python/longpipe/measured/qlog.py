@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.ip import HEADER_BYTES
 from longpipe.measured.content import Content
 from longpipe.measured.fields import get, number, optional, rows, text
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
@@ -17,6 +18,8 @@ from longpipe.measured.recording import Recording, Subject, binned_rate, kept, s
 NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
 _PARAMETERS: Final = ("recovery_parameters_set", "parameters_set")
+# Maximum length of the headers of TCP and IPv6 [bytes].
+_MOST_HEADERS: Final = 100
 # Maximum number of packets in one range of an ACK frame.
 _MOST_ACKED: Final = 1_000_000
 # An event with its place in the file, its time [s] and its name without the namespace.
@@ -82,7 +85,10 @@ def _vantage(trace: object) -> str:
 
 def _tcp_headers(place: str, trace: object) -> float | None:
     """Returns the length of the headers of a TCP flow's packets, which longpipe's files contain; None for QUIC."""
-    return optional(place, trace, "custom_fields", "header_bytes")
+    found = optional(place, trace, "custom_fields", "header_bytes")
+    if found is not None and not HEADER_BYTES <= found <= _MOST_HEADERS:
+        raise ScenarioError(f"{place}: header_bytes: {found:g}; needs {HEADER_BYTES} to {_MOST_HEADERS}")
+    return found
 
 
 def _events(where: str, trace: object, events: list[tuple[str, Any]]) -> Iterator[Event]:
