@@ -434,6 +434,42 @@ test("20 seeds give intervals, and two parameters a heat map", async () => {
     await done(opened);
 });
 
+test("identical runs have a point instead of an interval, and a warning", async () => {
+    const opened = await open({ hash: "#exercise=4" });
+    const { page } = opened;
+    await page.click("#seeds-box summary");
+    await page.click("#seeds-run");
+    await page.waitForSelector("#seeds table");
+    assert.match(await page.textContent("#seeds p"), /^The runs are identical: nothing that affects them is random/);
+    assert.equal(await page.locator("#seeds svg").count(), 10);
+    assert.equal(await page.locator("#seeds svg path").count(), 0);
+    const places = await page.$$eval("#seeds circle", (all) => all.map((one) => one.getAttribute("cx")));
+    assert.deepEqual(new Set(places), new Set(["90.0"]));
+    await done(opened);
+});
+
+test("the loss is that of the bottleneck, and the picture of its queue reaches the peak", async () => {
+    for (const exercise of [1, 2, 3, 4]) {
+        const opened = await open({ hash: `#exercise=${exercise}` });
+        const { page } = opened;
+        const drawn = Number(/up to ([\d.]+):/.exec(await page.getAttribute("#queue", "aria-label"))[1]);
+        assert.equal(drawn, Number((await text(page, "metric-peak_queue")).replaceAll(",", "")), `exercise ${exercise}`);
+        if (exercise === 4) {
+            // Four packets are lost of those that reach the trunk: all segments, which include the retransmitted ones.
+            const sent = await page.$eval("#flow-table tbody tr", (row) => Number(row.children[3].textContent));
+            assert.equal(await text(page, "metric-loss"), `${((100 * 4) / sent).toFixed(2)} %`);
+            await rerun(page, async () => {
+                await page.fill("#from", "0.4");
+                await page.fill("#to", "0.6");
+                await page.press("#to", "Enter");
+            });
+            const most = Number(/up to ([\d.]+):/.exec(await page.getAttribute("#throughput", "aria-label"))[1]);
+            assert.ok(most > 9.5 && most <= 10, `${most} Mbit/s`);
+        }
+        await done(opened);
+    }
+});
+
 test("the page begins with the lesson, next to the pictures, or above them on a phone", async () => {
     for (const [width, below] of [[1300, false], [390, true]]) {
         const opened = await open({ width });

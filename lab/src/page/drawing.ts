@@ -9,15 +9,18 @@ import { counted } from "./metrics";
 import type { Drawn } from "./models";
 import { tcpName, tcpNames } from "./names";
 import type { Counted, Picture, View } from "./protocol";
-import { isOverTcp } from "./shares";
+import { isOverTcp, routesOf } from "./shares";
 
 /** Returns the data of the pictures. */
-export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail">, progress: number): Drawn {
+export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail"> & Partial<Pick<Counted, "ports">>, progress: number): Drawn {
     const names = (of.core["nodes"] as JsonTable[]).map((node) => String(node["name"]));
     const flows = of.core["flows"] as JsonTable[];
     const links = of.core["links"] as { from: number; to: number; rate_bps: bigint }[];
     const unit = counted(of);
     const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
+    const capacities = (of.core["links"] as JsonTable[]).map((link) => ("motion" in link ? Number.POSITIVE_INFINITY : Number(link["rate_bps"])));
+    const slowest = routesOf(of.core).map((route) => route.reduce((a, b) => ((capacities[b] as number) < (capacities[a] as number) ? b : a)));
+    const peaks = run.ports?.[`peak_queue_${unit}`];
     return {
         picture: run.picture as Picture,
         view,
@@ -29,6 +32,9 @@ export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "
         portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
         counted: unit,
         portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),
+        portPeaks: peaks === undefined ? null : Array.from(peaks, Number),
+        flowRates: slowest.map((link) => capacities[link] as number),
+        totalRate: [...new Set(slowest)].reduce((all, link) => all + (capacities[link] as number), 0),
     };
 }
 

@@ -85,11 +85,16 @@ async function seeds(resolved: Resolved, signal: AbortSignal): Promise<void> {
         const range = `${metric.show(Math.min(...values))} – ${metric.show(Math.max(...values))}`;
         return [label, `${metric.show(middle)} ${metric.unit}`, `± ${metric.show(half)}`, range, dots(values, middle, half)];
     });
-    byId("seeds").replaceChildren(table(["", "mean", "95 % interval", "least – most", "each run"], rows));
+    const differ = METRICS.some(({ id }) => runs.some((run) => !Object.is(run[id], runs[0]?.[id])));
+    const warning = "The runs are identical: nothing that affects them is random. Random start times, for example, depend on the seed.";
+    byId("seeds").replaceChildren(...(differ ? [] : [make("p", {}, make("strong", {}, warning))]), table(["", "mean", "95 % interval", "least – most", "each run"], rows));
 }
 
 /** Returns the mean, and the half-width of its 95 % confidence interval. */
 function interval(values: number[]): [number, number] {
+    const first = values[0] as number;
+    // Rounding errors would give equal values a spread.
+    if (values.every((value) => value === first)) return [first, 0];
     const middle = mean(values);
     const variance = values.reduce((all, one) => all + (one - middle) ** 2, 0) / (values.length - 1);
     return [middle, T_19 * Math.sqrt(variance / values.length)];
@@ -99,11 +104,12 @@ function mean(values: number[]): number {
     return values.reduce((all, one) => all + one, 0) / values.length;
 }
 
+/** Draws each value and the interval; equal values are a dot in the middle, without an interval. */
 function dots(values: number[], middle: number, half: number): Node {
     const [low, high] = [Math.min(...values, middle - half), Math.max(...values, middle + half)];
-    const at = (value: number): string => (8 + (164 * (value - low)) / (high - low || 1)).toFixed(1);
+    const at = (value: number): string => (high > low ? 8 + (164 * (value - low)) / (high - low) : 90).toFixed(1);
     const svg = make("span");
-    const bar = `<path d="M${at(middle - half)} 9H${at(middle + half)}" stroke="currentColor" stroke-width="5" opacity=".3"/>`;
+    const bar = half === 0 ? "" : `<path d="M${at(middle - half)} 9H${at(middle + half)}" stroke="currentColor" stroke-width="5" opacity=".3"/>`;
     const marks = values.map((value) => `<circle cx="${at(value)}" cy="9" r="2.5" fill="currentColor" opacity=".7"/>`);
     svg.innerHTML = `<svg width="180" height="18" aria-hidden="true">${bar}${marks.join("")}</svg>`;
     return svg;

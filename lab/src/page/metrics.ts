@@ -24,7 +24,7 @@ export const METRICS: Metric[] = [
     { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "Data that all flows delivered to applications per second, over the whole run.", show: fixed(3) },
     { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, divided by the maximum payload that the trunk could carry: 0 to 1.", show: fixed(4) },
     { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 if all n are equal, 1/n if one flow has everything. If flows have different amounts of data to send, each throughput is first divided by its max-min fair share.", show: fixed(4) },
-    { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets arriving at switch ports that were lost, in buffers or on links.", show: percent(2) },
+    { id: "loss", label: "bottleneck loss", unit: "", tip: "Loss rate at the bottleneck, the switch port that lost most: the share of the cells or packets arriving there that were lost, in its buffer or on its link.", show: percent(2) },
     { id: "resent", label: "resent", unit: "", tip: "Share of the transmitted segments that were retransmissions.", show: percent(2) },
     { id: "timeouts", label: "timeouts", unit: "", tip: "Number of expirations of retransmission timers (RTO), over all flows.", show: whole },
     { id: "fast_retransmits", label: "fast retransmits", unit: "", tip: "Number of recoveries started by duplicate ACKs instead of a timeout, over all flows.", show: whole },
@@ -67,7 +67,7 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
         throughput: total / 1e6,
         efficiency: sum(forth) / attainable,
         fairness: fairness(resolved.core, rates, { written: writtenOf(resolved, run), durationS: durationS(resolved), trunkBps: left }),
-        drops: sum(lost.map((name) => sum(ofSwitches(name)))) / sum(ofSwitches(`${unit}_in`)),
+        loss: bottleneckLoss(lost.map(ofSwitches), ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
         fast_retransmits: sum(numbers(run, "flows", "fast_retransmits")),
@@ -75,6 +75,13 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
         mean_queue: most(ofSwitches(`mean_queue_${unit}`)),
         utilization: most(ofSwitches("utilization")),
     };
+}
+
+/** Returns the loss rate of the port that lost most, as in the first row of `longpipe run`'s table of ports. */
+function bottleneckLoss(causes: number[][], arrived: number[]): number {
+    const lost = arrived.map((_, port) => sum(causes.map((cause) => cause[port] as number)));
+    const port = lost.indexOf(Math.max(...lost));
+    return sum(arrived) > 0 && lost[port] === 0 ? 0 : (lost[port] as number) / (arrived[port] as number);
 }
 
 /** Returns whether a link's capacity varies or a proxy splits connections; the page then computes no efficiency. */

@@ -1,6 +1,6 @@
 /** Contents of the charts: the lines and marks of each, computed from the data of a run. */
 import type { Course, Fall, FlowPicture, Marks, Picture, View } from "./protocol";
-import { byteUnit, growing, line, peak, queueLine, rates } from "./series";
+import { byteUnit, growing, line, peak, queueLine, rates, spread } from "./series";
 
 /** A run to draw, and its progress [0, 1]. */
 export interface Drawn {
@@ -14,6 +14,11 @@ export interface Drawn {
     counted: "cells" | "packets";
     /** Rate of each port [cells/s or full packets/s]. */
     portRates: number[];
+    /** Maximum queue of each port; during a run null. */
+    portPeaks: number[] | null;
+    /** Rate of the slowest link on each flow's route, and the sum over all such links [bit/s]; infinite if it varies. */
+    flowRates: number[];
+    totalRate: number;
     /** RTT samples of the flow whose segments are shown; null if they are not recorded. */
     rtt: Course | null;
     falls: Fall[];
@@ -75,6 +80,7 @@ function until(drawn: Drawn): number {
 }
 
 interface ShownFlow {
+    place: number;
     flow: FlowPicture;
     name: string;
     overTcp: boolean;
@@ -86,6 +92,7 @@ function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[
     const places = now.picture.flows.map((_, i) => i).slice(0, MOST_FLOWS);
     if (sequence >= MOST_FLOWS && now.picture.flows[sequence] !== undefined) places[MOST_FLOWS - 1] = sequence;
     return places.map((place, i) => ({
+        place,
         flow: now.picture.flows[place] as FlowPicture,
         name: nameOf(now, place),
         overTcp: now.tcpNames[place] !== null,
@@ -146,7 +153,7 @@ function heldAt(drawn: Drawn, port: number): (number | null)[] {
     const course = drawn.picture.ports[port];
     const { from_s, to_s, bins } = drawn.view;
     const drain = ((drawn.portRates[port] ?? 0) * (to_s - from_s)) / bins;
-    return course ? queueLine(course, drain, until(drawn)) : [];
+    return course ? queueLine(course, drain, until(drawn), drawn.portPeaks?.[port] ?? 0) : [];
 }
 
 /** Returns the ports with the longest queues. */
@@ -170,15 +177,20 @@ function roundTrips(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
 function throughput(now: Drawn, pinned: Drawn | null, palette: Palette, shown: ShownFlow[]): Chart {
     const lines: Line[] = [];
     if (pinned !== null) {
-        const values = rates(pinned.picture.arrived_bytes, pinned.view, until(pinned));
+        const values = arriving(pinned, pinned.picture.arrived_bytes, pinned.totalRate);
         lines.push({ label: "pinned, all flows", colour: palette.pinned, values, width: 2 });
     }
-    lines.push({ label: "all flows", colour: palette.ink, values: rates(now.picture.arrived_bytes, now.view, until(now)), width: 2 });
-    for (const { flow, name, colour } of shown) {
+    lines.push({ label: "all flows", colour: palette.ink, values: arriving(now, now.picture.arrived_bytes, now.totalRate), width: 2 });
+    for (const { flow, name, colour, place } of shown) {
         if (shown.length === 1) break;
-        lines.push({ label: name, colour, values: rates(flow.arrived_bytes, now.view, until(now)) });
+        lines.push({ label: name, colour, values: arriving(now, flow.arrived_bytes, now.flowRates[place] as number) });
     }
     return { title: "throughput", unit: "Mbit/s", lines };
+}
+
+/** Returns the throughput [Mbit/s] of data that arrived over links of a total rate. */
+function arriving(drawn: Drawn, bytes: Float64Array, rateBps: number): (number | null)[] {
+    return rates(spread(bytes, rateBps, drawn.view), drawn.view, until(drawn));
 }
 
 function sequences(now: Drawn, flow: number, colours: string[]): Chart {

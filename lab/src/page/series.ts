@@ -27,9 +27,12 @@ export function line(course: Course, scale: number, until: number): (number | nu
 }
 
 /**
- * Returns the values of a queue that is sampled only at arrivals; between arrivals it drains by `drain` per interval.
+ * Returns the values of a queue whose length is sampled only by arrivals, before they join it; between arrivals it
+ * drains by `drain` per interval. `most` is the maximum length, which tells whether arrivals at this length were lost.
  */
-export function queueLine(course: Course, drain: number, until: number): (number | null)[] {
+export function queueLine(found: Course, drain: number, until: number, most: number): (number | null)[] {
+    const joined = (length: number): number => Math.min(length + 1, Math.max(most, length));
+    const course = { ...found, high: found.high.map(joined), last: found.last.map(joined) };
     const values = line(course, 1, until);
     let before = course.before;
     for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
@@ -53,6 +56,23 @@ export function growing(course: Course, scale: number, until: number): (number |
             values[2 * bin + 1] = (course.high[bin] as number) * scale;
             before = course.high[bin] as number;
         } else if (!Number.isNaN(before)) values[2 * bin] = values[2 * bin + 1] = before * scale;
+    }
+    return values;
+}
+
+/**
+ * Returns bytes per interval, spread over the time that their transmission at `rateBps` takes before they arrive. Packets
+ * would otherwise exceed the link's rate in intervals that are shorter than a few packets.
+ */
+export function spread(bytes: Float64Array, rateBps: number, view: View): Float64Array {
+    const most = (rateBps / 8) * ((view.to_s - view.from_s) / view.bins);
+    const values = new Float64Array(bytes.length);
+    let left = 0;
+    for (let bin = bytes.length - 1; bin >= 0; bin--) {
+        left += bytes[bin] as number;
+        const sent = Math.min(left, most);
+        values[bin] = sent;
+        left -= sent;
     }
     return values;
 }
