@@ -17,7 +17,8 @@ from longpipe.store import Store, pack, studies
 from longpipe.store.leases import living
 from longpipe.store.owners import LEASE_S, Owner, is_dead, machine
 
-SCENARIO = Scenario(name="shared", duration="500 ms")
+# Runs long enough that each process obtains some of them.
+SCENARIO = Scenario(name="shared", duration="5 s")
 SEEDS = range(40)
 
 # Prints a line for each run, and waits for a line before it starts.
@@ -65,11 +66,14 @@ def begin(where: str, directory: Path, count: int) -> list[subprocess.Popen[str]
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
     return processes
+
+
+def let_run(process: subprocess.Popen[str]) -> None:
+    """Lets a process that has started begin with the campaign."""
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
 
 
 def rest(process: subprocess.Popen[str]) -> list[int]:
@@ -90,6 +94,8 @@ def check_all_runs(where: str) -> None:
 
 def test_two_processes_share_a_campaign(where: str, tmp_path: Path) -> None:
     first, second = begin(where, tmp_path, 2)
+    let_run(first)
+    let_run(second)
     told = [rest(first), rest(second)]
     assert (first.returncode, second.returncode) == (0, 0)
     assert sorted(told[0] + told[1]) == list(SEEDS)
@@ -99,8 +105,10 @@ def test_two_processes_share_a_campaign(where: str, tmp_path: Path) -> None:
 
 def test_what_a_killed_process_had_is_taken_over_at_once(where: str, tmp_path: Path) -> None:
     killed, left = begin(where, tmp_path, 2)
+    let_run(killed)
     assert killed.stdout is not None
     told = [int(killed.stdout.readline()) for _ in range(3)]
+    let_run(left)
     began = time.monotonic()
     killed.send_signal(signal.SIGKILL)
     told += [int(line) for line in killed.communicate()[0].split()]

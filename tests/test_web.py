@@ -89,7 +89,8 @@ def test_a_store_keeps_what_matters(result: Result) -> None:
     pd.testing.assert_frame_equal(again.web, result.web, check_dtype=False)
     pd.testing.assert_frame_equal(again.response_times, result.response_times, check_dtype=False)
     assert (again.efficiency, again.fairness) == (result.efficiency, result.fairness)
-    assert len(again.files) == 0
+    with pytest.raises(ScenarioError, match=r"result\.files: stores, from which studies read runs, do not keep it"):
+        _ = again.files
 
 
 def test_the_command_line_shows_response_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,7 @@ def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
     return (f"{path}: {message}" if path else message,)
 
 
-# Maximum number of fields that a message lists for a value that is no table.
+# Maximum number of fields of a table that a message lists for a value that is no table.
 _MOST_FIELDS: Final = 12
 # Text for each type of pydantic error about a plain value.
 _NEEDS: Final = {
@@ -142,8 +142,8 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
         case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):
             return f"{given}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
         case "model_type" | "model_attributes_type" if fields := _fields_of(owners, name):
-            more = [f"and {len(fields) - _MOST_FIELDS} more"] if len(fields) > _MOST_FIELDS else []
-            return f"{given}; needs a table of fields: {', '.join([*fields[:_MOST_FIELDS], *more])}"
+            names = f": {', '.join(fields)}" if len(fields) <= _MOST_FIELDS else ""
+            return f"{given}; needs a table of fields{names}"
         case kind if kind in _NEEDS:
             return f"{given}; needs {_NEEDS[kind].format(**context)}"
         case kind:

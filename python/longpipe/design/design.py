@@ -27,6 +27,8 @@ MOST_POINTS: Final = 20_000
 MOST_RUNS: Final = 1_000_000
 # Maximum number of problems that an error lists.
 MOST_PROBLEMS: Final = 10
+# What an error says that the base of a design must be.
+_BASE: Final = "a Scenario, as from Scenario.from_toml('geo.toml')"
 
 
 class Run(NamedTuple):
@@ -66,7 +68,7 @@ class Design:
     measures: tuple[Specification, ...] = ()
 
     def __post_init__(self) -> None:
-        check_kind("base", self.base, Scenario, "a Scenario, as from Scenario.from_toml('geo.toml')")
+        check_kind("base", self.base, Scenario, _BASE)
         # Measures are stored as text with absolute file names, for studies that are opened from other directories.
         object.__setattr__(self, "measures", tuple(map(str, parse_all(self.measures))))
         _checked(self.factors)
@@ -110,6 +112,7 @@ class Design:
 
         Without factors, the design has a single point, named after the scenario, which only the seeds vary.
         """
+        check_kind("base", base, Scenario, _BASE)
         factors = _checked(factors, otherwise=(Factor("scenario", {base.name: {}}),))
         _check_size(math.prod(len(factor.levels) for factor in factors), replications)
         points = tuple(product(*(factor.levels for factor in factors)))
