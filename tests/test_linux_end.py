@@ -58,7 +58,15 @@ def counted(result: Result, number: int = 0) -> dict[str, Any]:
 def guests(parent: int | None = None) -> list[psutil.Process]:
     """Returns the processes of the guests that a process has started, by default this one; the kernel is the first."""
     children = sorted(psutil.Process(parent).children(recursive=True), key=lambda one: one.pid)
-    return [one for one in children if alive(one) and linux_kernel.PROGRAM in "".join(one.cmdline()[:1])]
+    return [one for one in children if alive(one) and linux_kernel.PROGRAM in program_of(one)]
+
+
+def program_of(process: psutil.Process) -> str:
+    """Returns the program of a process, or an empty string if it has just ended."""
+    try:
+        return "".join(process.cmdline()[:1])
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def alive(process: psutil.Process) -> bool:
