@@ -434,22 +434,22 @@ fn with_path_settings(config: &StackConfig, further: &[(usize, &StackPathConfig)
 
 /// Removes the values of a path from an end's report, and returns them as the report of the path.
 fn take_path(report: &mut EndReport, path: usize) -> EndReport {
-    let (prefix, mut own) = (prefix(path), EndReport::default());
+    let (prefix, mut of_path) = (prefix(path), EndReport::default());
     report.values.retain(|(name, value)| {
         let Some(name) = name.strip_prefix(&prefix) else {
             return true;
         };
         match name {
-            "sent_packets" => own.sent_packets = *value as u64,
-            "sent_bytes" => own.sent_bytes = *value as u64,
-            "lost_packets" => own.lost_packets = *value as u64,
-            "lost_bytes" => own.lost_bytes = *value as u64,
-            "congestion_events" => own.congestion_events = *value as u64,
-            _ => own.values.push((name.to_owned(), *value)),
+            "sent_packets" => of_path.sent_packets = *value as u64,
+            "sent_bytes" => of_path.sent_bytes = *value as u64,
+            "lost_packets" => of_path.lost_packets = *value as u64,
+            "lost_bytes" => of_path.lost_bytes = *value as u64,
+            "congestion_events" => of_path.congestion_events = *value as u64,
+            _ => of_path.values.push((name.to_owned(), *value)),
         }
         false
     });
-    own
+    of_path
 }
 
 /// Returns the seed of an end.

@@ -356,7 +356,7 @@ impl TrainPort {
         };
         self.close(edge.local, edge.batch + u64::from(slot.is_some()));
         let vc = &mut self.vcs[local];
-        let Some(own) = slot else {
+        let Some(last_slot) = slot else {
             vc.merge();
             let first_lost = if frame == FrameState::Admitted {
                 edge.batch
@@ -369,7 +369,7 @@ impl TrainPort {
         let whole = frame == FrameState::Admitted && !vc.merged;
         if !whole {
             self.loss_of_last = Some(match frame {
-                FrameState::Admitted => (self.grid.start(own + 1) + self.delay, DropCause::PartialFrame),
+                FrameState::Admitted => (self.grid.start(last_slot + 1) + self.delay, DropCause::PartialFrame),
                 _ => (self.clock.time(vc.lost_at), DropCause::Overflow),
             });
         }
