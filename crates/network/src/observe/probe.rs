@@ -44,7 +44,8 @@ pub trait Probe {
     fn control(&mut self, _now: Time, _flow: Flow, _sender: &SenderState) {}
     /// Reports a sender's timer after an event that may have changed it: the RTT sample, if any, the SRTT and the RTO.
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
-    /// Reports the SRTT of a sender that reports neither RTT samples nor its RTO, after an event that may have changed it.
+    /// Reports the SRTT of a sender that reports neither RTT samples nor its RTO, after an event that may have changed
+    /// it.
     fn smoothed_rtt(&mut self, _now: Time, _flow: Flow, _srtt: Span) {}
     /// Reports that UDP payload of a real stack has arrived at the flow's receiver.
     fn received_payload(&mut self, _now: Time, _flow: Flow, _bytes: u32) {}

@@ -52,8 +52,8 @@ impl VcQueues {
         }
     }
 
-    /// Adds a cell or packet that is in the queue of a port from `arrival` until it leaves or is dropped at `departure`.
-    /// For a packet that still waits at the end of the run, `departure` is later than the last sample.
+    /// Adds a cell or packet that is in the queue of a port from `arrival` until it leaves or is dropped at
+    /// `departure`. For a packet that still waits at the end of the run, `departure` is later than the last sample.
     pub fn add(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
         self.ports[link.index()].hold(self.interval, arrival, departure, vc);
     }
@@ -89,7 +89,7 @@ impl VcQueues {
 impl PortQueue {
     /// Counts a cell at the samples after `arrival` and before `end`.
     fn hold(&mut self, interval: u64, arrival: Time, end: Time, vc: u32) {
-        // Some ports do not report a packet that is dropped on arrival.
+        // A packet that is dropped on arrival must not affect the order of VCs, because some ports do not report it.
         if arrival == end {
             return;
         }
@@ -117,8 +117,8 @@ impl PortQueue {
         }
     }
 
-    /// Returns for each VC its rank in the order of first arrivals; simultaneous ones are in the order of their numbers,
-    /// because the engines may add them in different orders.
+    /// Returns for each VC its rank in the order of first arrivals. VCs with simultaneous ones are in the order of their
+    /// numbers, because the engines may add them in different orders.
     fn ranks(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.vcs.len()).collect();
         order.sort_by_key(|&position| (self.vcs[position].first, self.vcs[position].vc));

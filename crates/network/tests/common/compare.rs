@@ -37,8 +37,8 @@ pub struct Finished<P> {
     probe: P,
 }
 
-/// The probe of all watched runs: a recorder, and a check of every packet. Every type of probe costs a compilation of all
-/// engines, so runs that need only the recorder use this type, too.
+/// The probe of all watched runs: a recorder, and a check of every packet. Every type of probe costs a compilation of
+/// all engines, so runs that need only the recorder use this type, too.
 pub type Watch = (Recorder, Option<Trail>);
 
 type Outcome<P> = Result<Finished<P>, Finding>;

@@ -33,7 +33,8 @@ struct Path {
 /// Creates the controllers of a connection's paths.
 ///
 /// BBRv3 seeds its random numbers from the thread's generator. The first path's controller is created while that
-/// generator is derived from the seed of the run; the others are created later, so that they need seeds of their own.
+/// generator is derived from the seed of the run. The others are created later, when it is not, so each has a seed of
+/// its own.
 struct Controllers {
     factory: Arc<dyn ControllerFactory + Send + Sync>,
     seed: u64,

@@ -1,8 +1,8 @@
 //! Sends data with quinn over UDP sockets, in real time: the counterpart of the flows of `stack = "quinn"`, with the
 //! same configuration of the stack. `longpipe validate stacks-live` compares the two.
 //!
-//! `quinn-transfer receive PORT` accepts one connection and reads one stream. `quinn-transfer send HOST:PORT size=BYTES`
-//! connects, sends one stream of zeros, and prints its counters as JSON.
+//! `quinn-transfer receive PORT` accepts one connection and reads one stream. `quinn-transfer send HOST:PORT
+//! size=BYTES` connects, sends one stream of zeros, and prints its counters as JSON.
 
 #[path = "../../src/certificate.rs"]
 mod certificate;

@@ -51,7 +51,8 @@ struct FullPipe {
 #[derive(Clone, Copy, Debug, Default)]
 struct MinRttState {
     rtt: Option<Span>,
-    /// Time of the RTT sample, or of the first transmission until there is a lower one; None before it.
+    /// Time at which the age of the RTT sample starts: that of the sample, of the end of a ProbeRTT, or of the first
+    /// transmission until there is a lower sample; None before the first transmission.
     since: Option<Time>,
     /// Age that the RTT sample already had at `since`, if it comes from the handshake.
     aged: Span,
