@@ -15,10 +15,10 @@ import { isOverTcp, routesOf } from "./shares";
 export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail"> & Partial<Pick<Counted, "ports">>, progress: number): Drawn {
     const names = (of.core["nodes"] as JsonTable[]).map((node) => String(node["name"]));
     const flows = of.core["flows"] as JsonTable[];
-    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint }[];
+    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint; motion?: JsonTable }[];
     const unit = counted(of);
     const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
-    const capacities = (of.core["links"] as JsonTable[]).map((link) => ("motion" in link ? Number.POSITIVE_INFINITY : Number(link["rate_bps"])));
+    const capacities = links.map((link) => ("motion" in link ? Number.POSITIVE_INFINITY : Number(link.rate_bps)));
     const slowest = routesOf(of.core).map((route) => route.reduce((a, b) => ((capacities[b] as number) < (capacities[a] as number) ? b : a)));
     const peaks = run.ports?.[`peak_queue_${unit}`];
     return {

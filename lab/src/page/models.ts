@@ -188,7 +188,7 @@ function throughput(now: Drawn, pinned: Drawn | null, palette: Palette, shown: S
     return { title: "throughput", unit: "Mbit/s", lines };
 }
 
-/** Returns the throughput [Mbit/s] of data that arrived over links of a total rate. */
+/** Returns the throughput [Mbit/s] of data that arrived over links whose rates add up to `rateBps`. */
 function arriving(drawn: Drawn, bytes: Float64Array, rateBps: number): (number | null)[] {
     return rates(spread(bytes, rateBps, drawn.view), drawn.view, until(drawn));
 }

@@ -30,9 +30,9 @@ export function line(course: Course, scale: number, until: number): (number | nu
  * Returns the values of a queue whose length is sampled only by arrivals, before they join it; between arrivals it
  * drains by `drain` per interval. `most` is the maximum length, which tells whether arrivals at this length were lost.
  */
-export function queueLine(found: Course, drain: number, until: number, most: number): (number | null)[] {
+export function queueLine(sampled: Course, drain: number, until: number, most: number): (number | null)[] {
     const joined = (length: number): number => Math.min(length + 1, Math.max(most, length));
-    const course = { ...found, high: found.high.map(joined), last: found.last.map(joined) };
+    const course = { ...sampled, high: sampled.high.map(joined), last: sampled.last.map(joined) };
     const values = line(course, 1, until);
     let before = course.before;
     for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
