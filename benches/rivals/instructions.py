@@ -19,7 +19,7 @@ from rich.table import Table
 from simulators import KINDS, RivalError
 from works import WORKS, Work
 
-# Instructions between these times are counted, so that the start is not.
+# Only instructions between these times are counted, to exclude the start.
 FROM_S: Final = 10.0
 UNTIL_S: Final = 20.0
 SMALL_BUFFER: Final = "bbr, 53 packets"
