@@ -38,11 +38,11 @@ def heads(scenario: Scenario) -> list[str]:
 
 
 def _senders(tcp: Tcp, resolved: Resolved) -> str:
-    """Returns a line about the kinds of TCP, if any flow uses TCP, and about the real stacks."""
+    """Returns a line about the kinds of TCP, if any flow uses TCP, and real stacks; without TCP, also datagrams."""
     traffics = [flow["traffic"] for flow in resolved["flows"]]
     kinds = {one["kind"] for one in traffics}
     stacks = dict.fromkeys(_stack(one) for one in traffics if one["kind"] == "stack")
-    if kinds.isdisjoint(OVER_TCP) or kinds & {*OVER_TCP} == {"stack"}:
+    if kinds & {*OVER_TCP} <= {"stack"}:
         return " and ".join([*stacks, *(["datagrams"] if kinds - {"stack", "stack-path"} else [])])
     timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window

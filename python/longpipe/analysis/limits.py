@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
-from longpipe.analysis.loads import Loads
+from longpipe.analysis.loads import Loads, active_time
 from longpipe.analysis.paths import paths, port_name
 from longpipe.analysis.warm_up import begin_s
 from longpipe.units import TIME
@@ -131,11 +131,9 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     found = []
     for i, path in enumerate(known):
         counted = {name: column[i] for name, column in flows.items()}
-        start_s, end_s = max(counted["start_s"] - begin, 0.0), counted["completion_s"]
-        done = not (end_s is None or math.isnan(end_s))
-        end_s = max(end_s - begin, 0.0) if done else math.nan
-        active_s = max((end_s if done else duration_s) - start_s, 1e-12)
-        idle = 1 - active_s / max(duration_s - start_s, 1e-12) if done else 0.0
+        start_s, end_s = active_time(counted["start_s"], counted["completion_s"], begin, duration_s)
+        active_s = end_s - start_s
+        idle = 1 - active_s / max(duration_s - start_s, active_s)
         name = port_name(resolved, path.bottleneck)
         ways = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.route}
         back = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.return_route}
@@ -152,7 +150,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
         return_link = port_name(resolved, slowest_back)
         busy, return_busy = (
-            loads.busy(link, ports.utilization[port], start_s, start_s + active_s)
+            loads.busy(link, ports.utilization[port], start_s, end_s)
             for link, port in ((path.bottleneck, name), (slowest_back, return_link))
         )
         found.append(

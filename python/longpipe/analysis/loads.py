@@ -7,16 +7,27 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 from longpipe.aal5 import CELL_BYTES
-from longpipe.analysis.paths import Path, paths
+from longpipe.analysis.paths import Path, Resolved, paths
 from longpipe.analysis.warm_up import begin_s
 
 Columns = Mapping[str, Mapping[str, Any]]
-Resolved = Mapping[str, Any]
 # Start [s], end [s] and number of bytes of one sender's packets on a link.
 Packets = tuple[float, float, float]
+# Minimum active time of a flow [s], which keeps rates finite.
+_LEAST_ACTIVE_S: Final = 1e-12
+
+
+def active_time(start_s: float, completion_s: float | None, warm_up_s: float, duration_s: float) -> tuple[float, float]:
+    """Returns the start and end [s] of a flow after the warm-up; without a completion, it ends with the run.
+
+    `duration_s` is the time from the end of the warm-up to the end of the run.
+    """
+    start_s = max(start_s - warm_up_s, 0.0)
+    end_s = duration_s if completion_s is None or math.isnan(completion_s) else completion_s - warm_up_s
+    return start_s, max(end_s, start_s + _LEAST_ACTIVE_S)
 
 
 class Loads:
@@ -34,9 +45,11 @@ class Loads:
 
     @cached_property
     def _packets(self) -> dict[int, list[Packets]]:
+        """The packets on each link, by the number of the link."""
         columns, flows = self._columns, self._columns["flows"]
         rows = zip(*(flows[name] for name in ("flow", "start_s", "completion_s")), strict=True)
-        times = {flow: self._active(start_s, end_s) for flow, start_s, end_s in rows}
+        begin = begin_s(columns)
+        times = {flow: active_time(start_s, end_s, begin, self._duration_s) for flow, start_s, end_s in rows}
         sent = dict(zip(flows["flow"], flows["sent_bytes"], strict=True))
         relays, known = columns.get("relays", {}), self._known
         if relays.get("connection"):
@@ -58,24 +71,16 @@ class Loads:
                 found.setdefault(link, []).append((0.0, self._duration_s, CELL_BYTES * float(cells[source["name"]])))
         return found
 
-    def _active(self, start_s: float, completion_s: float | None) -> tuple[float, float]:
-        """Returns the start and end [s] of a flow after the warm-up; without a completion, it ends with the run."""
-        begin, done = begin_s(self._columns), completion_s is not None and not math.isnan(completion_s)
-        start_s = max(start_s - begin, 0.0)
-        end_s = completion_s - begin if completion_s is not None and done else self._duration_s
-        return start_s, max(end_s, start_s + 1e-12)
-
     def busy(self, link: int, utilization: float, start_s: float, end_s: float) -> float:
         """Returns the share of the time from `start_s` to `end_s` [s] in which a link was busy, at most 1.
 
-        `utilization` is the share of the whole run.
+        `utilization` is the share of the whole run in which the link was busy.
         """
         if start_s <= 0 and end_s >= self._duration_s:
             return utilization
         if link not in self._profiles:
             self._profiles[link] = _Profile(self._packets.get(link, ()))
-        profile = self._profiles[link]
-        share = profile.share(start_s, end_s)
+        share = self._profiles[link].share(start_s, end_s)
         return min(1.0, utilization * self._duration_s * share / (end_s - start_s))
 
 
