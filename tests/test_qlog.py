@@ -150,6 +150,20 @@ def test_the_windows_are_those_of_the_trace(lossy: Result, tmp_path: Path) -> No
     assert windows == trace[trace.flow == "flow1"].cwnd_bytes.round().tolist()
 
 
+def test_only_the_files_of_tcp_flows_contain_the_length_of_headers(tmp_path: Path) -> None:
+    groups = [{"name": "bulk"}, {"name": "call", "traffic": {"kind": "cbr", "rate": "100 kbit/s"}}]
+    scenario = Scenario(
+        framing="ip",
+        duration="100 ms",
+        network={"kind": "dumbbell", "group": groups},
+        switch={"buffer": "50 packets"},
+        traces=dict.fromkeys(qlog.TRACES, True),
+    )
+    bulk, call = (read(path, "current")[0]["trace"] for path in qlog.write(simulate(scenario), tmp_path))
+    assert bulk["custom_fields"] == {"protocol": "TCP", "header_bytes": 40}
+    assert "custom_fields" not in call
+
+
 def test_a_run_without_traces_says_which_it_needs(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"^qlog: the run has no trace cwnd; needs cwnd, rtt, sequence, events$"):
         qlog.write(simulate(Scenario(duration="10 ms")), tmp_path)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from longpipe.analysis.paths import whole
+from longpipe.analysis.paths import OVER_TCP, whole
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, write_text
 from longpipe.ip import packet_bytes
@@ -97,16 +97,18 @@ def _header(result: Result, flow: Mapping[str, Any], dialect: Dialect) -> dict[s
     name = flow["name"]
     title = f"{result.scenario.name}, {name}, seed {result.seed}"
     description = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
-    # Lengths of packets count only data bytes; with this, `longpipe fit` knows their lengths on the wire.
-    headers = packet_bytes(0, timestamps=flow["tcp"]["timer"].get("timestamps", False))
-    custom = {"protocol": "TCP", "header_bytes": headers}
+    custom = {}
+    if flow["traffic"]["kind"] in OVER_TCP and flow["traffic"]["kind"] != "stack":
+        # Lengths of packets count only data bytes; `longpipe fit` adds the headers to obtain lengths on the wire.
+        headers = packet_bytes(0, timestamps=flow["tcp"]["timer"].get("timestamps", False))
+        custom = {"custom_fields": {"protocol": "TCP", "header_bytes": headers}}
     if dialect == "0.3":
         common: dict[str, Any] = {"time_format": "relative", "reference_time": 0}
         trace = {
             "title": name,
             "vantage_point": {"name": "longpipe", "type": "client"},
             "common_fields": common,
-            "custom_fields": custom,
+            **custom,
         }
         return {
             "qlog_version": "0.3",
@@ -125,7 +127,7 @@ def _header(result: Result, flow: Mapping[str, Any], dialect: Dialect) -> dict[s
             "title": name,
             "vantage_point": {"name": "longpipe", "type": "client"},
             "common_fields": {"time_format": "relative_to_epoch", "reference_time": reference},
-            "custom_fields": custom,
+            **custom,
             "event_schemas": ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:simulation"],
         },
     }
