@@ -71,7 +71,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
     if mss < 1:
         raise ScenarioError(f"{recording.file}: {subject.name}: mss {mss}; needs at least 1")
-    headers = int(subject.counters.get("header", (packet_bytes(0, timestamps=True), ""))[0])
+    headers = _headers(subject)
     wire = mss + headers
     base = _base(subject, rtt, wire, float(rate.numbers.max()))
     times, rates = _settled(recording, rate.time_s, rate.numbers)
@@ -196,13 +196,17 @@ def _settled(recording: Recording, times: Numbers, rates: Numbers) -> tuple[Numb
     return times[half:], rates[half:]
 
 
+def _headers(subject: Subject) -> int:
+    """Returns the length of a packet's headers [bytes]: those of TCP with timestamps if the file does not state it."""
+    return int(subject.counters.get("header", (packet_bytes(0, timestamps=True), ""))[0])
+
+
 def _wire_share(recording: Recording, subject: Subject, mss: int) -> float:
     """Returns the length of IP packets as a multiple of the bytes that the file counts."""
     if recording.format == "qlog" and "header" not in subject.counters:
         # A full QUIC packet is at least 1200 bytes long (RFC 9000, section 14.1).
         return 1 + _UDP_BYTES / _QUIC_BYTES
-    headers = subject.counters.get("header", (packet_bytes(0, timestamps=True), ""))[0]
-    return 1 + headers / mss
+    return 1 + _headers(subject) / mss
 
 
 def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbers]:
@@ -239,15 +243,16 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: flo
         }  # fmt: skip
     quantum = _ACKED_PACKETS * 8 * wire / float(np.median(np.diff(times)))
     near = found[np.abs(found - np.median(found)) <= (1 + _ROUNDING) * quantum]
-    draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
-    low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
-    middle = FitEstimate(float(np.median(found)), float(low), float(high))
     if 2 * len(near) > len(found):
         draw = np.random.default_rng(0).integers(0, len(near), (_RESAMPLES, len(near)))
         low, high = np.quantile(near[draw].mean(axis=1), (0.025, 0.975))
         # The bits of consecutive intervals are exact to within one ACK.
         slack = quantum / len(near)
         middle = FitEstimate(float(near.mean()), float(low) - slack, float(high) + slack)
+    else:
+        draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
+        low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
+        middle = FitEstimate(float(np.median(found)), float(low), float(high))
     return {
         "value": middle.value, "low": middle.low, "high": middle.high, "unit": "bit/s",
         "known": f"{len(found)} intervals in which the RTT showed a queue",

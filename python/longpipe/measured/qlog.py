@@ -142,12 +142,10 @@ def _subject(name: str, events: list[Event], first: float, headers: float | None
     }
     counters |= {"min_rtt": (min_rtts[-1][1], "s")} if min_rtts else {}
     if headers is not None:
-        segments = [
-            found
-            for place, _, event, data in events
-            if event in _PARAMETERS and (found := optional(place, data, "max_datagram_size")) is not None
-        ]
-        counters |= {"header": (headers, "bytes")} | ({"mss": (segments[0], "bytes")} if segments else {})
+        counters["header"] = (headers, "bytes")
+        sizes = (optional(place, data, "max_datagram_size") for place, _, event, data in events if event in _PARAMETERS)
+        if (mss := next((size for size in sizes if size is not None), None)) is not None:
+            counters["mss"] = (mss, "bytes")
     if of_flow:
         yield Subject(name, "flow", of_flow, counters)
 
