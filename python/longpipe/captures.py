@@ -73,7 +73,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
 
 
 def _stack_flow(resolved: Mapping[str, Any], kind: str, index: int) -> str | None:
-    """Returns a flow with a stack that uses a host or link.
+    """Returns the name of a flow with a stack that uses a host or link, or None.
 
     The core passes the datagrams of stacks on without their contents, so a capture would contain wrong packets or none.
     """

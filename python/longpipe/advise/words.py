@@ -55,7 +55,7 @@ def _no_choice(answer: Answer) -> str:
 
 
 def acceptable(answer: Answer) -> str:
-    """Returns the condition that alternatives must fulfil: "satisfies the limits"."""
+    """Returns the predicate of an alternative that could be chosen, as in "no alternative satisfies the limits"."""
     return "has values in all runs and satisfies the limits" if answer.undefined else "satisfies the limits"
 
 

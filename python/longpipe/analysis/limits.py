@@ -200,7 +200,7 @@ def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
 
     Further paths of connections do not count as flows.
     """
-    found = _connections(found)
+    found = without_further_paths(found)
     counts = Counter(one.limited_by for one in found)
     return [
         f"{limit}: {count} of {len(found)} flows, {MEANINGS[limit]}{_where(limit, found)}"
@@ -210,7 +210,7 @@ def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
 
 def notes(found: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about many lost ACKs: such losses do not limit a flow by themselves and are shown nowhere else."""
-    found = _connections(found)
+    found = without_further_paths(found)
     lost = [one.acks_lost for one in found if one.acks_lost >= MUCH]
     if not lost:
         return []
@@ -222,7 +222,7 @@ def notes(found: Iterable[FlowLimit]) -> list[str]:
 
 def idle_lines(found: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about the flows that ended early, which also have a limit: that of their active time."""
-    found = _connections(found)
+    found = without_further_paths(found)
     idle = [one.idle for one in found if one.idle >= MUCH]
     return (
         [f"{len(idle)} of {len(found)} flows, which were then idle for {sum(idle) / len(idle):.0%} of the time"]
@@ -231,8 +231,8 @@ def idle_lines(found: Iterable[FlowLimit]) -> list[str]:
     )
 
 
-def _connections(found: Iterable[FlowLimit]) -> list[FlowLimit]:
-    """Returns the limits without the rows of further paths."""
+def without_further_paths(found: Iterable[FlowLimit]) -> list[FlowLimit]:
+    """Returns the limits without those of further paths of connections."""
     return [one for one in found if one.limited_by != "-"]
 
 

@@ -68,7 +68,7 @@ def warn_of_changes(designs: Mapping[str, Design], changed: Iterable[str]) -> No
 
 
 def warn_of_replaced_changes(design: Design, changed: Iterable[str]) -> None:
-    """Does the same for a design whose base scenario is from `scenario_with`, which has warned of what groups set."""
+    """Calls `warn_of_changes` for a design whose base is from `scenario_with`, which has warned of what groups set."""
     from longpipe.scenario.overrides import overridden
 
     warn_of_changes({design.base.name: design}, (one for one in changed if overridden(design.base, one) is None))

@@ -130,7 +130,7 @@ def _at_senders(source: CaptureFile, flows: list[tuple[Connection, int]]) -> lis
 def _seen_at_sender(
     connection: Connection, side: int, found: dict[tuple[bytes, bytes], list[Connection]]
 ) -> tuple[Connection, int]:
-    """Returns the same connection and direction at the sender, if the ACKs were captured there."""
+    """Returns the connection and direction as captured at the sender; unchanged if ACKs were not captured there."""
     one = connection.directions[side]
     for other in found.get((one.source, one.target), ()):
         place = 0 if other.directions[0].source == one.source else 1

@@ -126,7 +126,7 @@ def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Se
 
 
 def chosen_senders(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
-    """Does the same for a trace of senders, which contains only the first path of a connection.
+    """Returns the flows to draw as `chosen` does, for a trace of senders, which contains only connections' first paths.
 
     By default, further paths are omitted, and the note says so. Raises ScenarioError if one is selected.
     """

@@ -112,9 +112,9 @@ def run_until(
 
 
 def first_replications(planned: int, most: int) -> int:
-    """Returns the number of replications before the first decision, for a design with `planned` ones.
+    """Returns the number of replications before the first decision, for a design with `planned` replications.
 
-    Raises ScenarioError for a maximum below these, or below 5.
+    Raises ScenarioError if `most` is below `planned` or below FEWEST.
     """
     least = max(FEWEST, planned)
     if most < least:

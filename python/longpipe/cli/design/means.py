@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
+from longpipe.analysis.limits import without_further_paths
 from longpipe.analysis.readable import Readable, readable
 from longpipe.design import Design
 from longpipe.study import Study
@@ -35,7 +36,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
     for point, result in zip(runs["point"], study.results(), strict=True):
         if point > MOST_POINTS:
             break
-        limited = (one.limited_by for one in result.flow_limits if one.limited_by != "-")
+        limited = (one.limited_by for one in without_further_paths(result.flow_limits))
         counts.setdefault(point, Counter()).update(limited)
     return {point: _most_common(of_point) for point, of_point in counts.items()}
 
