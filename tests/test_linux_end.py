@@ -56,9 +56,16 @@ def counted(result: Result, number: int = 0) -> dict[str, Any]:
 
 
 def guests(parent: int | None = None) -> list[psutil.Process]:
-    """Returns the processes of the guests that a process has started, by default this one; the kernel is the first."""
-    children = sorted(psutil.Process(parent).children(recursive=True), key=lambda one: one.pid)
+    """Returns the processes of the guests that a process has started, by default this one."""
+    children = psutil.Process(parent).children(recursive=True)
     return [one for one in children if alive(one) and linux_kernel.PROGRAM in program_of(one)]
+
+
+def kernel_of(processes: list[psutil.Process]) -> psutil.Process:
+    """Returns the process that started the others of a guest; the order of process numbers says nothing about it."""
+    numbers = {one.pid for one in processes}
+    (found,) = (one for one in processes if one.ppid() not in numbers)
+    return found
 
 
 def program_of(process: psutil.Process) -> str:
@@ -435,7 +442,7 @@ def test_a_guest_that_is_killed_ends_the_run_with_a_line() -> None:
     def kill() -> None:
         wait(lambda: len(guests()) == 4)
         found.extend(guests())
-        found[0].kill()
+        kernel_of(found).kill()
 
     killer = threading.Thread(target=kill)
     killer.start()
