@@ -1,11 +1,11 @@
 """Measures processor time of starts: `longpipe --help`, a small `longpipe run`, and `import numpy` for comparison.
 
 Usage: python benches/startup.py [ROUNDS]. The commands of a round run one after another, so that other work on the
-machine affects all of them equally. Each number is the median over all rounds of the user plus system time [s].
+machine affects all of them equally. Each number is the minimum over all rounds of the user plus system time [s],
+because other work on the machine can only add to it.
 """
 
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,7 +35,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def main(rounds: int) -> None:
-    """Prints the median of each command, and the ratio of this median to that of `import numpy`."""
+    """Prints the minimum of each command, and the ratio of this minimum to that of `import numpy`."""
     found: dict[str, list[float]] = {name: [] for name in COMMANDS}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -47,10 +47,9 @@ def main(rounds: int) -> None:
             for what, command in COMMANDS.items():
                 seed = [str(number + 2)] if command[-1] == "--seed" else []
                 found[what].append(cpu_seconds([*command, *seed], folder))
-    unit = statistics.median(found["import numpy"])
+    unit = min(found["import numpy"])
     for what, seconds in found.items():
-        median = statistics.median(seconds)
-        sys.stdout.write(f"{what:<18} {median:6.3f} s {median / unit:5.2f}\n")
+        sys.stdout.write(f"{what:<18} {min(seconds):6.3f} s {min(seconds) / unit:5.2f}\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from commands import run
 from longpipe import Design, Factor, Scenario, Study
+from longpipe.cli import safe
 from longpipe.cli.console import show_table
 
 FACTORS = [
@@ -100,6 +101,12 @@ def test_names_are_wrapped_between_words_and_only_where_they_must() -> None:
     ]  # fmt: skip
     # The table has no spaces at which it could be wrapped, so that it exceeds the width.
     assert table_of(2, [("unbreakable", "12345678")], 10, 1)[1] == "unbreakable  12345678"
+
+
+def test_names_in_colons_are_not_replaced_by_emoji() -> None:
+    text = StringIO()
+    safe.Console(file=text).print("[bold]:bomb:[/].toml")
+    assert text.getvalue() == ":bomb:.toml\n"
 
 
 def test_title_and_caption_use_the_width_of_the_terminal() -> None:

@@ -62,8 +62,8 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
     ("command", "wanted"),
     [
         ("--help", set()),
-        ("init", {"orjson", "pydantic", "tempfile"}),
-        ("run lan.toml --no-store", {"orjson", "pydantic", "tempfile"}),
+        ("init", {"orjson", "pydantic"}),
+        ("run lan.toml --no-store", {"orjson", "pydantic"}),
         # The store already exists, because creating it needs SQLAlchemy.
         ("run lan.toml", {"orjson", "pydantic", "tempfile"}),
         ("study list", {"asyncio", "email", "orjson", "psutil", "pydantic", "sqlalchemy", "tempfile"}),
@@ -136,6 +136,18 @@ def test_workers_load_no_pandas_and_no_database() -> None:
 
 def test_importing_longpipe_loads_no_library_at_all() -> None:
     assert not loaded("import longpipe") & {*HEAVY, "numpy", "pydantic", "rich", "typer"}
+
+
+def test_documentation_and_signature_of_a_part_list_its_fields() -> None:
+    from inspect import getdoc, signature
+
+    from longpipe.scenario.tcp import Tcp
+
+    for _ in range(2):
+        assert list(signature(Tcp).parameters) == list(Tcp.model_fields)
+        assert (getdoc(Tcp) or "").count("\n    congestion: default aimd\n") == 1
+        # Building the validator replaces the signature.
+        Tcp()
 
 
 def test_its_names_are_there_when_they_are_used() -> None:

@@ -27,6 +27,10 @@ def main() -> NoReturn:
         exit_on_interrupt()
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
+    finally:
+        # Python collects garbage twice more when it exits, which takes a fifth of the CPU time of a short run. Frozen
+        # objects are skipped; nothing depends on this collection, because commands close their files themselves.
+        gc.freeze()
 
 
 def _without_plugins() -> None:

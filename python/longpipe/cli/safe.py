@@ -11,7 +11,13 @@ from longpipe.errors import plain_lines
 
 
 class Console(rich.console.Console):
-    """Rich's console that escapes all control characters in text except line ends and tabs."""
+    """Rich's console that escapes control characters except line ends and tabs, and keeps names such as ":bomb:".
+
+    Rich would replace these names by emoji; its list of emoji also takes time to import.
+    """
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as in Rich
+        super().__init__(emoji=False, **options)
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:  # noqa: ANN401 - as in Rich
         """Yields the segments of a renderable; styles and cursor movements come from Rich itself and are kept."""

@@ -7,14 +7,51 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
+from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.constraints import Constraint, violations
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED, Dimension
+
+
+class _Documentation:
+    """A class's docstring with its fields, computed when read, because few of the thousand fields ever are."""
+
+    def __init__(self, written: str) -> None:
+        self.written = written
+
+    def __get__(self, instance: object, owner: type[BaseModel]) -> str:
+        fields = [line for name, field in owner.model_fields.items() if name != "kind" for line in _help(name, field)]
+        return "\n".join([inspect.cleandoc(self.written), "", "Fields::", "", *fields])
+
+
+class _Signature:
+    """A class's signature with fields and defaults, but without the annotations, which are long; computed when read."""
+
+    def __get__(self, instance: object, owner: type[BaseModel]) -> inspect.Signature:
+        keyword, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+        return inspect.Signature(
+            [
+                inspect.Parameter(name, keyword, default=none if field.is_required() else field.default)
+                for name, field in owner.model_fields.items()
+                if name != "kind"
+            ]
+        )
+
+
+_SIGNATURE: Final = _Signature()
 
 
 class Model(BaseModel):
@@ -33,28 +70,15 @@ class Model(BaseModel):
             # ten of them.
             if field.default is None or isinstance(field.default, Model):
                 field.validate_default = False
-        fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
-        if fields:
-            cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])
-        cls._sign()
+        if cls.model_fields.keys() - {"kind"}:
+            cls.__doc__ = cast("str", _Documentation(cls.__doc__ or ""))
+        cls.__signature__ = cast("inspect.Signature", _SIGNATURE)
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
         """Restores the signature that building the validator replaced."""
         super().__pydantic_on_complete__()
-        cls._sign()
-
-    @classmethod
-    def _sign(cls) -> None:
-        """Gives the class a signature with fields and defaults, but without the annotations, which are long."""
-        keyword, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-        cls.__signature__ = inspect.Signature(
-            [
-                inspect.Parameter(name, keyword, default=none if field.is_required() else field.default)
-                for name, field in cls.model_fields.items()
-                if name != "kind"
-            ]
-        )
+        cls.__signature__ = cast("inspect.Signature", _SIGNATURE)
 
     @classmethod
     def unchecked(cls, **values: Any) -> Self:  # noqa: ANN401 - values of its fields
@@ -134,8 +158,20 @@ class Later:
 LATER: Final = Later()
 
 
+class Conversion(BeforeValidator):
+    """A function of one argument that is applied to a specified value before its type is checked."""
+
+    def __get_pydantic_core_schema__(self, source_type: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns pydantic's own schema for a function of one argument, without reading the function's signature.
+
+        Reading the signatures of all quantities takes a tenth of the time that it takes to build a scenario's validator.
+        """
+        check = cast("NoInfoValidatorFunction", self.func)
+        return no_info_before_validator_function(check, schema=handler(source_type))
+
+
 @dataclass(frozen=True)
-class Checked(BeforeValidator):
+class Checked(Conversion):
     """A check of a specified value, and the description of the accepted values for the reference."""
 
     accepts: str = ""
@@ -345,10 +381,10 @@ PositiveShare = Annotated[float, Field(gt=0, le=1)]
 ASCENDING: Final = Becomes("", lambda values: sorted(set(values)))
 
 
-def kind_or_table() -> BeforeValidator:
+def kind_or_table() -> Conversion:
     """Accepts a bare name in place of the table of that kind with its defaults: "epd" for {kind = "epd"}."""
     expand: Callable[[Any], Any] = lambda value: {"kind": value} if isinstance(value, str) else value  # noqa: E731
-    return BeforeValidator(expand)
+    return Conversion(expand)
 
 
 def kinds(union: object) -> tuple[str, ...]:

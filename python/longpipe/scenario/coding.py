@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
 from typing import Final
 
@@ -98,6 +97,9 @@ def modcods(name: str) -> list[Modcod]:
 
 @lru_cache(maxsize=1)
 def _dvb_s2() -> tuple[Modcod, ...]:
+    # Imported here because few scenarios need the table, and the import takes a millisecond of each start.
+    from importlib import resources
+
     text = (resources.files("longpipe.scenario") / "modcods.csv").read_text(encoding="utf-8")
     return tuple(_of_use(_table(table_of(OF_DVB_S2, text.splitlines(), "the table of DVB-S2"))))
 
