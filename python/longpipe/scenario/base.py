@@ -26,17 +26,6 @@ from longpipe.scenario.constraints import Constraint, violations
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED, Dimension
 
 
-class _Documentation:
-    """A class's docstring with its fields, computed when read, because few of the thousand fields ever are."""
-
-    def __init__(self, written: str) -> None:
-        self.written = written
-
-    def __get__(self, instance: object, owner: type[BaseModel]) -> str:
-        fields = [line for name, field in owner.model_fields.items() if name != "kind" for line in _help(name, field)]
-        return "\n".join([inspect.cleandoc(self.written), "", "Fields::", "", *fields])
-
-
 class _Signature:
     """A class's signature with fields and defaults, but without the annotations, which are long; computed when read."""
 
@@ -70,8 +59,9 @@ class Model(BaseModel):
             # ten of them.
             if field.default is None or isinstance(field.default, Model):
                 field.validate_default = False
-        if cls.model_fields.keys() - {"kind"}:
-            cls.__doc__ = cast("str", _Documentation(cls.__doc__ or ""))
+        fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
+        if fields:
+            cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])
         cls.__signature__ = cast("inspect.Signature", _SIGNATURE)
 
     @classmethod
@@ -164,7 +154,7 @@ class Conversion(BeforeValidator):
     def __get_pydantic_core_schema__(self, source_type: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Returns pydantic's own schema for a function of one argument, without reading the function's signature.
 
-        Reading the signatures of all quantities takes a tenth of the time that it takes to build a scenario's validator.
+        Reading the signatures of all quantities takes a tenth of the time to build a scenario's validator.
         """
         check = cast("NoInfoValidatorFunction", self.func)
         return no_info_before_validator_function(check, schema=handler(source_type))
