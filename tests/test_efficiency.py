@@ -62,6 +62,38 @@ def test_datagrams_with_tcp_count_as_far_as_they_were_sent() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "conditioner",
+    [
+        {"kind": "tbf", "rate": "4 Mbit/s", "burst": "30 KB"},
+        {"kind": "tbf", "rate": "3 Mbit/s", "burst": "2 MB", "peak": "4 Mbit/s", "mtu": "30 KB"},
+        {"kind": "policer", "rate": "4 Mbit/s", "burst": "30 KB"},
+    ],
+    ids=["tbf", "peak", "policer"],
+)
+def test_a_token_bucket_limits_what_the_trunk_can_carry(conditioner: dict[str, object]) -> None:
+    """The limit is the bucket of 30 KB, full at the start, plus 4 Mbit/s for 10 s."""
+    result = over_ip("10 s", [call("20 Mbit/s", "1472 B")], conditioners=[conditioner])
+    assert result.attainable_bps == pytest.approx((4e6 + 8 * 30_000 / 10) * 1472 / 1500)
+    assert 0.99 < result.efficiency <= 1
+
+
+def test_policers_of_single_flows_and_marking_policers_do_not_limit_the_trunk() -> None:
+    for changes in ({"per_flow": True}, {"exceed": "mark"}):
+        policer = {"kind": "policer", "rate": "4 Mbit/s", "burst": "30 KB", **changes}
+        result = over_ip("1 s", [call("3 Mbit/s", "1472 B")], conditioners=[policer])
+        assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
+
+
+def test_the_shaper_of_cake_limits_what_the_trunk_can_carry() -> None:
+    switch = {"buffer": "30 packets", "policy": {"kind": "cake", "rate": "4 Mbit/s"}}
+    network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": [call("6 Mbit/s", "1472 B")]}
+    scenario = {"framing": "ip", "duration": "10 s", "switch": switch}
+    result = simulate(Scenario.model_validate({**scenario, "network": network}))
+    assert result.attainable_bps == pytest.approx(4e6 * 1472 / 1500)
+    assert 0.99 < result.efficiency <= 1
+
+
 def test_what_vbr_did_not_get_is_left_to_others() -> None:
     vbr = {"period": "300 ms", "duty": 0.9}
     changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}

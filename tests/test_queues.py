@@ -297,3 +297,23 @@ def test_a_capture_has_the_marks_and_their_answers(policy: str, tmp_path: Path) 
     assert abs(int(marked.sum()) - trunk(result)["packets_marked"]) <= 1
     assert abs(int(reduced.sum()) - int(result.flows["mark_reductions"].sum())) <= 1
     assert int(told.sum()) >= int(reduced.sum()) - 1
+
+
+@pytest.mark.parametrize("engine", ["trains", "reference"])
+@pytest.mark.parametrize("fates", [{}, {"arriving": "drop", "in_service": "drop"}], ids=["waiting", "all"])
+@pytest.mark.parametrize(("framing", "policy"), [("ip", "tail-drop"), ("ip", "fq-codel"), ("aal5", "tail-drop")])
+def test_the_traced_queue_contains_what_outages_drop(
+    framing: str, policy: str, fates: dict[str, str], engine: str
+) -> None:
+    """The mean of the trace's samples is the mean queue, which the port computes from its counters."""
+    changes = {"engine": engine, "framing": framing, "switch.policy": policy, "duration": "10 s", "network.sources": 2}
+    outages = {"every": "1 s", "gap": "150 ms", "phase": "500 ms", "waiting": "drop", **fates}
+    result = simulate(LINK.with_(**{**changes, "network.path": {"outages": outages}, "traces.vc_queue": True}))
+    trace, unit = result.traces["vc_queue"], "packets" if framing == "ip" else "cells"
+    trace = trace[trace["port"] == TRUNK]
+    # A row holds from its time to the next row of the same direction of a flow, or to the end of the run.
+    until_s = trace.groupby(["flow", "acks"])["time_s"].shift(-1).fillna(10)
+    mean = (trace[f"queue_{unit}"] * (until_s - trace["time_s"])).sum() / 10
+    ports = result.ports.set_index("port").loc[TRUNK]
+    assert ports[f"{unit}_lost_outage"] > 0
+    assert mean == pytest.approx(ports[f"mean_queue_{unit}"], rel=0.01)

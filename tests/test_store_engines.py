@@ -389,4 +389,21 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays
     assert holds("6", json.loads(SHORT.to_json()))
-    assert earlier_names(_core.__engine__)[:2] == ("10", "9")
+    assert earlier_names(_core.__engine__)[:3] == ("11", "10", "9")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        (MARKS, True),
+        ({"traces.vc_queue": True, **PACKETS}, False),
+        ({"traffic": "adaptive-video", **PACKETS}, False),
+        ({"network.conditioners": [{"kind": "tbf", "rate": "5 Mbit/s", "burst": "16 KB"}], **PACKETS}, False),
+        ({"network.conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "16 KB"}], **PACKETS}, False),
+        ({"switch.policy": {"kind": "cake", "rate": "5 Mbit/s"}, **PACKETS}, False),
+        ({"network.conditioners": [{"kind": "duplication", "probability": 0.1}], **PACKETS}, True),
+    ],
+)
+def test_engine_11_holds_but_for_shapers_video_and_vc_queue(changes: dict[str, object], stays: bool) -> None:
+    assert holds("11", json.loads(SHORT.with_(**changes).to_json())) is stays

@@ -3,8 +3,10 @@
 The maximum payload is computed in two steps, and no run can exceed it:
 
 1. The trunk's capacity is the data that it can send from 0 to the end of the run: its rate times the duration, the
-   integral of a time-varying rate, or the delivery opportunities of a schedule. The VBR cells that it sent are
-   subtracted. Outages are not subtracted, because the link could have carried data without them.
+   integral of a time-varying rate, or the delivery opportunities of a schedule. If packets pass a token bucket at the
+   trunk's port, a shaper or a policer that drops, the capacity is at most the bucket's size plus its rate times the
+   duration; the rate of CAKE's shaper is a limit, too. The VBR cells that it sent are subtracted. Outages are not
+   subtracted, because the link could have carried data without them.
 2. That capacity is filled with packets of the flows that cross the trunk, starting with the packets that have the most
    payload per byte on the wire. Headers, TCP timestamps, padding to whole cells and a schedule's bytes per packet all
    count. TCP can send any number of full segments. Datagrams, and segments shorter than the MSS, count only up to the
@@ -68,7 +70,7 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
 
 @dataclass(frozen=True)
 class Trunk:
-    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the share of it in use, after the warm-up."""
+    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the part of it in use, after the warm-up."""
 
     left_bps: float
     used_bps: float
@@ -89,7 +91,26 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     ports = columns["ports"]
     utilization = ports["utilization"][list(ports["port"]).index(name)]
     # The first VBR cell may have begun transmission during the warm-up.
-    return Trunk(max(0.0, rate_bps - vbr_bps), max(0.0, utilization * rate_bps - vbr_bps))
+    used_bps = max(0.0, utilization * rate_bps - vbr_bps)
+    shaped_bps = _shaped_bps(link, (duration_ps - begin_ps) / 1e12)
+    # Shapers count whole nanoseconds and omit a schedule's additional bytes, so slightly more may have been sent.
+    return Trunk(max(min(max(0.0, rate_bps - vbr_bps), shaped_bps), used_bps), used_bps)
+
+
+def _shaped_bps(link: Resolved, seconds: float) -> float:
+    """Returns the rate to which the shapers and policers of a link limit all packets in a time; inf without any.
+
+    A policer that only marks, or that has a bucket for each flow, sets no limit for all packets.
+    """
+    found = math.inf
+    if link["policy"]["kind"] == "cake" and link["policy"]["rate_bps"] is not None:
+        found = float(link["policy"]["rate_bps"])
+    for one in link.get("conditioners", ()):
+        if one["kind"] == "tbf" or (one["kind"] == "policer" and one["exceed"] == "drop" and not one["per_flow"]):
+            found = min(found, one["rate_bps"] + 8 * one["burst_bytes"] / seconds)
+            if one.get("peak_bps") is not None:
+                found = min(found, one["peak_bps"] + 8 * one["mtu_bytes"] / seconds)
+    return found
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:

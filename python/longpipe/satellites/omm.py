@@ -14,7 +14,7 @@ from longpipe.inputs import parse_json, split_lines
 from longpipe.inputs.numbers import exact
 from longpipe.inputs.table import table_of
 from longpipe.satellites.checks import check_satellite
-from longpipe.satellites.satellite import Elements
+from longpipe.satellites.satellite import EPHEMERIS_TYPES, Elements
 
 NEEDS: Final = "OMMs as CSV, XML, JSON or KVN"
 # Minimum and maximum of each number that SGP4 uses.
@@ -29,8 +29,8 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "MEAN_MOTION_DOT": (-100, 100),
     "MEAN_MOTION_DDOT": (-100, 100),
 }
-# Optional fields, which are 0 if absent.
-_ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
+# Optional fields, which are 0 if absent, because SGP4 does not use them.
+_ZERO: Final = ("MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
 # Fields that occur once per message; a second occurrence belongs to another satellite.
 _OF_ONE: Final = ("EPOCH", "MEAN_MOTION", "MEAN_ANOMALY")
 _ONLY: Final = {
@@ -38,6 +38,7 @@ _ONLY: Final = {
     "REF_FRAME": ("TEME",),
     "TIME_SYSTEM": ("UTC",),
     "MEAN_ELEMENT_THEORY": ("SGP4", "SGP/SGP4", "SGP"),
+    "EPHEMERIS_TYPE": EPHEMERIS_TYPES,
 }
 _EPOCH: Final = re.compile(
     r"(\d{4})-(?:(\d{2})-(\d{2})|(\d{3}))[T ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:Z|\+00:00)?"
@@ -154,7 +155,8 @@ def _elements(where: str, fields: Fields) -> Elements:
     from sgp4.api import WGS72, Satrec
 
     for name, accepted in _ONLY.items():
-        value = str(fields.get(name) or accepted[0]).strip()
+        found = fields.get(name)
+        value = str(accepted[0] if found in (None, "") else found).strip()
         if value.upper() not in accepted:
             raise ScenarioError(f"{where}: {name} {shown(value)}; accepts {', '.join(accepted)}")
     epoch, since = _epoch(where, fields)

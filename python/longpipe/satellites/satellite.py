@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 NEEDS: Final = "TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"
+# Ephemeris types whose elements are for SGP4; others, such as 4 for SGP4-XP, need another propagator.
+EPHEMERIS_TYPES: Final = ("0", "1", "2", "3")
 
 
 @dataclass(frozen=True)

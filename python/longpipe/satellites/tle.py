@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import split_lines
 from longpipe.satellites.checks import check_satellite
-from longpipe.satellites.satellite import NEEDS, Elements
+from longpipe.satellites.satellite import EPHEMERIS_TYPES, NEEDS, Elements
 
 # Length of a line with its checksum, which some tools omit.
 LINE: Final = 69
@@ -23,6 +23,7 @@ _FIELDS: Final = {
         ("mean motion's derivative", 33, 43, re.compile(r" *[+-]?[0-9]?\.[0-9]+ *"), "a decimal fraction"),
         ("mean motion's second derivative", 44, 52, re.compile(r"[ +-]?[ 0-9]{5}[ +-][0-9]"), "digits and an exponent"),
         ("drag term", 53, 61, re.compile(r"[ +-]?[ 0-9]{5}[ +-][0-9]"), "digits and an exponent"),
+        ("ephemeris type", 62, 63, re.compile(f"[ {''.join(EPHEMERIS_TYPES)}]"), "elements for SGP4, 0 to 3"),
     ),
     "2": (
         _SATELLITE,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
 #     `vc_queue`.
 # 10: RACK's RTT and its reaction to marks, Linux's HyStart, own controllers in C, how receivers with Linux's ACKs
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "11"
+_NOW: Final = "12"
+_ELEVENTH: Final = "11"
 _TENTH: Final = "10"
 _NINTH: Final = "9"
 _EIGHTH: Final = "8"
@@ -67,6 +69,8 @@ _OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module|python)"|{_ACKS_OF_LIN
 # Matches a kind that engine 11 changed (BBR; modules and Python classes may have BBR as their `base`), or the trace
 # `vc_queue`.
 _OTHER_IN_11: Final = re.compile(r': "(bbr|bbr3|module|python)"|"vc_queue": true')
+# Matches a kind that engine 12 changed, or the trace `vc_queue`.
+_OTHER_IN_12: Final = re.compile(r': "(tbf|policer|cake|adaptive-video)"|"vc_queue": true')
 # Matches a kind that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
@@ -85,6 +89,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
 # changed its runs; `holds` also checks the causes that engine 11 changed. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
     (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),
     (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None or _traces_queues_of_packets(text)),
     (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
@@ -105,7 +110,7 @@ def engine_version() -> str:
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
-        (_TENTH, _NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
+        (_ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
         if engine == _NOW
         else ()
     )

@@ -123,6 +123,9 @@ impl Atm {
         let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held));
         let loss = port.take_loss();
         if let Some(loss) = loss {
+            if way.is_none() {
+                watch::dropped_cell(&mut hosts.probe, &hosts.flows, link, at, loss.0, cell);
+            }
             self.lose_cell(hosts, link, &cell, loss);
         }
         let way = way?;

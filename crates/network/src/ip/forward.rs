@@ -361,7 +361,12 @@ impl Ip {
     ) -> Option<(Time, Packet)> {
         let wire = &mut self.wires[link.index()];
         match &mut wire.port {
-            Port::Interface(_) | Port::Delayed(_) | Port::TimeVarying(_) => {}
+            Port::Interface(_) | Port::Delayed(_) => {}
+            Port::TimeVarying(port) => {
+                if let Some(dropped) = port.take_dropped() {
+                    hosts.probe.waited(link, now, dropped, packet.vc());
+                }
+            }
             Port::Router(router) => {
                 if let Some(departure) = router.take_marked() {
                     hosts.probe.marked(now, link, packet.vc().flow());

@@ -65,8 +65,8 @@ pub trait Probe {
     }
     /// Reports an event of a sender.
     fn event(&mut self, _flow: Flow, _event: &SenderEvent) {}
-    /// Reports a packet that was in the queue of a router's port from `arrival` to `end`, and was dropped from it or
-    /// still waits at the end of the run.
+    /// Reports a packet or cell that was in the queue of a router's or switch's port from `arrival` to `end`, and was
+    /// dropped from it or still waits at the end of the run.
     fn waited(&mut self, _link: Link, _arrival: Time, _end: Time, _vc: Circuit) {}
     /// Reports the loss of a packet.
     fn dropped(&mut self, _dropped: &Dropped) {}

@@ -51,6 +51,22 @@ pub(crate) fn cell<P: Probe>(
     }
 }
 
+/// Reports that a cell waits at a switch's port from `arrival` until it is dropped at `dropped`.
+#[cold]
+#[inline(never)]
+pub(crate) fn dropped_cell<P: Probe>(
+    probe: &mut P,
+    flows: &[Connection],
+    link: Link,
+    arrival: Time,
+    dropped: Time,
+    cell: Cell,
+) {
+    if cell.vc.index() < Circuit::of_flows(flows.len()) && arrival < dropped {
+        probe.waited(link, arrival, dropped, cell.vc);
+    }
+}
+
 /// Reports the transmission of a packet on a link.
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(

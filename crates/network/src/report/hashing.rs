@@ -16,6 +16,7 @@ impl StateHash {
     pub(crate) fn video(&mut self, report: &VideoReport) {
         let playback = &report.playback;
         self.words([playback.played.0, playback.stalled.0, playback.stalls]);
+        self.instant(playback.began);
         self.files(&report.chunks);
     }
 

@@ -52,6 +52,8 @@ pub struct TimeVaryingPort {
     doomed: Ring<HeldPacket>,
     /// Departure time of the latest packet, if it is lost on the wire.
     left: Option<Time>,
+    /// Time at which an outage drops the latest packet from the queue, if it does.
+    dropped: Option<Time>,
     /// Time and cause of the latest packet's loss, if the packet was lost.
     loss_of_last: Option<(Time, DropCause)>,
     /// Packets that an outage loses on the wire, in order.
@@ -97,6 +99,7 @@ impl TimeVaryingPort {
             leaving: Ring::default(),
             doomed: Ring::default(),
             left: None,
+            dropped: None,
             loss_of_last: None,
             on_wire: Ring::default(),
             held: 0,
@@ -169,6 +172,7 @@ impl TimeVaryingPort {
         *of_vc += size;
         let TransmissionOutcome::Leaves(service) = fate else {
             self.doomed.push(held);
+            self.dropped = Some(until);
             self.loss_of_last = Some((until, DropCause::Outage));
             return None;
         };
@@ -229,6 +233,11 @@ impl TimeVaryingPort {
     /// Takes the departure time of the latest packet, if it is lost on the wire.
     pub fn take_left(&mut self) -> Option<Time> {
         self.left.take()
+    }
+
+    /// Takes the time at which an outage drops the latest packet from a router's queue, if it does.
+    pub fn take_dropped(&mut self) -> Option<Time> {
+        self.dropped.take().filter(|_| !self.host)
     }
 
     /// Returns the time and cause of the latest packet's loss, if it was lost.

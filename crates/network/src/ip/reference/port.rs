@@ -316,15 +316,14 @@ impl ReferencePort {
         !self.is_conditioned && (self.aqm.is_none() || !behind)
     }
 
-    /// Returns the arrival times and circuits of the packets of a router's port that `departures` omits because their
-    /// departures are not known.
+    /// Returns the arrival times and circuits of the packets of a router's port that `departures` omits, because their
+    /// departures are not known or an outage will drop them.
     pub fn waiting_packets(&self, end: Time) -> Vec<(Time, Circuit)> {
-        if self.host || self.knows_departures() {
+        if self.host {
             return vec![];
         }
-        let known = self.departures(end).count();
-        let waiting = self.queue.iter().skip(known);
-        waiting.map(|one| (one.arrival, one.packet.vc())).collect()
+        let waiting = self.departure_times(end).filter(|(departure, _)| departure.is_none());
+        waiting.map(|(_, one)| (one.arrival, one.packet.vc())).collect()
     }
 
     /// Returns whether packets were lost or removed since they were last taken.
@@ -332,7 +331,7 @@ impl ReferencePort {
         !self.drops.is_empty() || !self.removed.is_empty()
     }
 
-    /// Removes and returns the packets of a router's port with unknown departures that an outage has dropped.
+    /// Removes and returns the packets that an outage has dropped from a router's queue.
     pub fn take_removed(&mut self) -> Vec<Removed> {
         std::mem::take(&mut self.removed)
     }
@@ -340,6 +339,13 @@ impl ReferencePort {
     /// Returns the departure times of the packets held at the `end` of the run, except for packets that an outage will
     /// drop. If departures are not known at enqueue, only the packet in transmission is included.
     pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
+        self.departure_times(end)
+            .filter_map(|(departure, waiting)| departure.map(|time| (time, waiting)))
+    }
+
+    /// Returns all packets held at the `end` of the run with their departure times; None if the departure is not known
+    /// or an outage will drop the packet.
+    fn departure_times(&self, end: Time) -> impl Iterator<Item = (Option<Time>, &PacketAtPort)> {
         let count = if self.knows_departures() {
             self.queue.len()
         } else {
@@ -347,15 +353,16 @@ impl ReferencePort {
         };
         let mut free = self.free;
         let mut variation = self.motion.clone();
-        self.queue.iter().take(count).filter_map(move |waiting| {
+        self.queue.iter().enumerate().map(move |(place, waiting)| {
             let leaves = match &mut variation {
+                _ if place >= count => None,
                 Some(variation) => variation.leaves(waiting),
                 None => {
                     free = self.departure(free, waiting);
                     Some(Time(free.whole))
                 }
             };
-            leaves.map(|time| (time, waiting))
+            (leaves, waiting)
         })
     }
 

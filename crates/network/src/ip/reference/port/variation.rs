@@ -141,7 +141,7 @@ impl ReferencePort {
             self.release(one);
             self.report.bytes_lost += u64::from(one.packet.bytes());
             self.drops.note(now, &one.packet, DropCause::Outage);
-            if !(self.host || self.knows_departures()) {
+            if !self.host {
                 self.removed.push(Removed {
                     arrival: one.arrival,
                     time: now,
