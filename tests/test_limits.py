@@ -164,6 +164,23 @@ def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buff
     assert {one.limited_by for one in result.flow_limits} == {"buffer"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({"network.conditioners": [{"kind": "tbf", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "link"),
+        ({"switch.policy": {"kind": "cake", "rate": "3 Mbit/s"}}, "link"),
+        ({"network.conditioners": [{"kind": "policer", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "policer"),
+    ],
+    ids=["tbf", "cake", "policer"],
+)
+def test_a_link_whose_shaper_is_busy_is_busy(changes: dict[str, object], limit: str) -> None:
+    link = {"network.trunk_rate": "10 Mbit/s", "network.trunk_delay": "25 ms", "network.sources": 1}
+    tcp = {"tcp.profile": "linux-6", "tcp.receiver_window": "auto"}
+    (found,) = limits(simulate(geo(**link, **tcp, **changes)))
+    assert found.limited_by == limit
+    assert (found.link_busy > 0.9) == (limit == "link")
+
+
 def test_an_outage_that_drops_packets_is_named() -> None:
     outages = {"every": "5 s", "phase": "2 s", "gap": "1 s", "arriving": "drop", "waiting": "drop", "in_flight": "drop"}
     scenario = geo(

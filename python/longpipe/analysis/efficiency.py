@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.analysis.paths import OVER_TCP, port_name, trunk
+from longpipe.analysis.shapers import shaped_bps
 from longpipe.analysis.warm_up import begin_s, capacity
 from longpipe.ip import packet_bytes
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
@@ -92,25 +93,9 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     utilization = ports["utilization"][list(ports["port"]).index(name)]
     # The first VBR cell may have begun transmission during the warm-up.
     used_bps = max(0.0, utilization * rate_bps - vbr_bps)
-    shaped_bps = _shaped_bps(link, (duration_ps - begin_ps) / 1e12)
+    limit_bps = shaped_bps(link, (duration_ps - begin_ps) / 1e12, policers=True)
     # Shapers count whole nanoseconds and omit a schedule's additional bytes, so slightly more may have been sent.
-    return Trunk(max(min(max(0.0, rate_bps - vbr_bps), shaped_bps), used_bps), used_bps)
-
-
-def _shaped_bps(link: Resolved, seconds: float) -> float:
-    """Returns the rate to which the shapers and policers of a link limit all packets in a time; inf without any.
-
-    A policer that only marks, or that has a bucket for each flow, sets no limit for all packets.
-    """
-    found = math.inf
-    if link["policy"]["kind"] == "cake" and link["policy"]["rate_bps"] is not None:
-        found = float(link["policy"]["rate_bps"])
-    for one in link.get("conditioners", ()):
-        if one["kind"] == "tbf" or (one["kind"] == "policer" and one["exceed"] == "drop" and not one["per_flow"]):
-            found = min(found, one["rate_bps"] + 8 * one["burst_bytes"] / seconds)
-            if one.get("peak_bps") is not None:
-                found = min(found, one["peak_bps"] + 8 * one["mtu_bytes"] / seconds)
-    return found
+    return Trunk(max(min(max(0.0, rate_bps - vbr_bps), limit_bps), used_bps), used_bps)
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:

@@ -12,6 +12,7 @@ from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
 from longpipe.analysis.paths import paths, port_name
+from longpipe.analysis.shapers import shaped_bps
 from longpipe.analysis.warm_up import begin_s
 from longpipe.units import TIME
 
@@ -150,7 +151,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
         return_link = port_name(resolved, slowest_back)
         busy, return_busy = (
-            loads.busy(link, ports.utilization[port], start_s, end_s)
+            loads.busy(link, _used_share(resolved["links"][link], ports.utilization[port], duration_s), start_s, end_s)
             for link, port in ((path.bottleneck, name), (slowest_back, return_link))
         )
         found.append(
@@ -339,6 +340,11 @@ def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float
     """
     lost = max(lost, math.floor(sent - received - max_queued))
     return lost / (received + lost) if lost > 0 else 0.0
+
+
+def _used_share(link: Mapping[str, Any], utilization: float, duration_s: float) -> float:
+    """Returns the used share of a link's capacity, which is the rate of its shaper if that is less than its own."""
+    return min(1.0, utilization * max(1.0, link["rate_bps"] / shaped_bps(link, duration_s, policers=False)))
 
 
 class _Ports:
