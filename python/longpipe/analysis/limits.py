@@ -344,7 +344,8 @@ def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float
 
 def _used_share(link: Mapping[str, Any], utilization: float, duration_s: float) -> float:
     """Returns the used share of a link's capacity, which is the rate of its shaper if that is less than its own."""
-    return min(1.0, utilization * max(1.0, link["rate_bps"] / shaped_bps(link, duration_s, policers=False)))
+    excess = float(link["rate_bps"]) / shaped_bps(link, duration_s, policers=False)
+    return min(1.0, utilization * max(1.0, excess))
 
 
 class _Ports:
