@@ -102,6 +102,21 @@ def test_codel_in_front_of_a_shaper_keeps_the_wait_at_its_target() -> None:
     assert 0.003 < delays.median() < 0.02
 
 
+@pytest.mark.parametrize(
+    "shaped",
+    [
+        {"network.conditioners": [{"kind": "tbf", "rate": "20 Mbit/s", "burst": "16 KB"}]},
+        {"switch.policy": {"kind": "cake", "rate": "20 Mbit/s"}},
+    ],
+)
+def test_buffers_in_bdp_and_times_are_computed_with_the_shapers_rate(shaped: dict[str, Any]) -> None:
+    # The largest packet is a TCP segment of 512 bytes with its headers.
+    for text, packets in (("100 ms", 20e6 * 0.1 / 8 / 552), ("2 BDP", 20e6 * 0.1 / 8 / 552), ("100 packets", 100)):
+        delays = {"network.access_delay": "0 s", "network.exit_delay": "0 s", "network.trunk_delay": "25 ms"}
+        links = policed(**{"switch.buffer": text} | delays | shaped).resolve()["links"]
+        assert links[2]["buffer"] == {"unit": "packets", "limit": int(packets)}, text
+
+
 def test_a_shaper_drops_packets_longer_than_its_bucket() -> None:
     port = trunk(policed({"kind": "tbf", "rate": "5 Mbit/s", "burst": "999 B"}))
     assert port["packets_lost_overflow"] == port["packets_in"] > 0

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
+from longpipe.analysis.paths import paths
 from longpipe.errors import ScenarioError
 from longpipe.scenario.jitter import table_of
 
@@ -211,3 +212,22 @@ def test_a_table_that_tc_does_not_read_is_rejected_with_its_line(tmp_path: Path,
         table_of(str(file))
     assert f"{file}:{problem}" in str(error.value)
     assert len(str(error.value)) - len(str(file)) < 200
+
+
+def test_buffers_windows_and_limits_include_the_mean_delay_of_jitter() -> None:
+    bulk: dict[str, Any] = {
+        "duration": "20 s", "traffic": "greedy", "traces": {}, "tcp": {"profile": "linux-6"},
+        "switch": {"buffer": "1 BDP"}, "network.trunk_rate": "10 Mbit/s", "network.trunk_delay": "25 ms",
+    }  # fmt: skip
+    back = {"kind": "jitter", "delay": "100 ms", "jitter": "0 s"}
+    wired = delayed(**bulk | {"network.trunk_delay": "225 ms", "network.return_delay": "125 ms"})
+    jittered = delayed({**back, "delay": "200 ms"}, **bulk, **{"network.return_conditioners": [back]})
+    one, other = (scenario.resolve() for scenario in (wired, jittered))
+    window = one["flows"][0]["tcp"]["receiver_window_bytes"]
+    assert window == 2 * (10e6 * 0.35 / 8 + 291 * 1500)
+    assert other["flows"][0]["tcp"]["receiver_window_bytes"] == window
+    assert [link["buffer"] for link in other["links"]] == [link["buffer"] for link in one["links"]]
+    assert paths(jittered.resolve())[0].round_trip_s == paths(wired.resolve())[0].round_trip_s
+    first, second = simulate(wired), simulate(jittered)
+    assert second.efficiency == pytest.approx(first.efficiency, rel=0.001)
+    assert list(second.limits["limited_by"]) == list(first.limits["limited_by"])

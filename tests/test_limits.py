@@ -330,7 +330,7 @@ def test_what_the_warning_asks_for_is_enough() -> None:
 @pytest.mark.parametrize("buffer", ["0.1 BDP", "2 BDP", "unlimited"])
 def test_an_auto_window_holds_twice_pipe_and_buffer(framing: str, buffer: str) -> None:
     scenario = geo(**{"framing": framing, "tcp.receiver_window": "auto", "switch.buffer": buffer})
-    pipe = 50e6 * paths(scenario.resolve())[0].propagation_ps / 1e12 / 8
+    pipe = 50e6 * paths(scenario.resolve())[0].delay_ps / 1e12 / 8
     share = 1.0 if buffer == "unlimited" else float(buffer.split()[0])
     (window,) = {flow["tcp"]["receiver_window_bytes"] for flow in scenario.resolve()["flows"]}
     assert window == pytest.approx(2 * pipe * (1 + share), rel=1e-3)

@@ -233,7 +233,7 @@ def test_groups_of_a_dumbbell_have_delays_of_their_own() -> None:
 
 
 def path_round_trips(scenario: Scenario) -> list[int]:
-    return [path.propagation_ps // 10**6 for path in paths(scenario.resolved)]
+    return [path.delay_ps // 10**6 for path in paths(scenario.resolved)]
 
 
 @pytest.mark.parametrize(

@@ -402,8 +402,9 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
         ({"network.conditioners": [{"kind": "tbf", "rate": "5 Mbit/s", "burst": "16 KB"}], **PACKETS}, False),
         ({"network.conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "16 KB"}], **PACKETS}, False),
         ({"switch.policy": {"kind": "cake", "rate": "5 Mbit/s"}, **PACKETS}, False),
+        ({"network.conditioners": [{"kind": "jitter", "delay": "5 ms", "jitter": "0 s"}], **PACKETS}, False),
         ({"network.conditioners": [{"kind": "duplication", "probability": 0.1}], **PACKETS}, True),
     ],
 )
-def test_engine_11_holds_but_for_shapers_video_and_vc_queue(changes: dict[str, object], stays: bool) -> None:
+def test_engine_11_holds_but_for_shapers_jitter_video_and_vc_queue(changes: dict[str, object], stays: bool) -> None:
     assert holds("11", json.loads(SHORT.with_(**changes).to_json())) is stays

@@ -162,7 +162,7 @@ def _way(resolved: Resolved) -> str:
     rates = _span({links[path.bottleneck]["rate_bps"] for path in found}, RATE.format)
     rates += " (nominal)" if any("service" in links[path.bottleneck].get("motion", {}) for path in found) else ""
     moving = any("delay" in links[k].get("motion", {}) for path in found for k in {*path.route, *path.return_route})
-    delays = _span({path.propagation_ps for path in found}, _time_text)
+    delays = _span({path.delay_ps for path in found}, _time_text)
     return f"{flows} over {rates}, round trip {'at most ' if moving else ''}{delays}"
 
 

@@ -163,7 +163,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     busy,
                     _lost_share(
                         *datagrams.get(path.flow, (0, 0, 0)),
-                        ports.max_queued(ways) + counted["sent_segments"] / active_s * path.propagation_ps / 1e12,
+                        ports.max_queued(ways) + counted["sent_segments"] / active_s * path.delay_ps / 1e12,
                     ),
                     ports.losses_by_limit(ways, aqm),
                 )

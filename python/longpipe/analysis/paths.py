@@ -11,6 +11,7 @@ from longpipe.aal5 import CELL_BYTES, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import LARGEST_WINDOW
 from longpipe.scenario.buffers import bytes_of
+from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ _PACKET_BYTES: Final = 100
 class Path(NamedTuple):
     """A flow's path to its receiver and back, without queues: its delays with and without transmission times.
 
-    `bottleneck` is the link with the smallest equal share per flow; a link at a switch's port is preferred.
-    `window_bytes` is the receiver window on the wire, with headers (and the overhead of cells). `endless` is true for a
-    greedy application.
+    The delays include the mean delay of jitter. `bottleneck` is the link with the smallest equal share per flow; a link
+    at a switch's port is preferred. `window_bytes` is the receiver window on the wire, with headers (and the overhead
+    of cells). `endless` is true for a greedy application.
     """
 
     flow: str
     route: tuple[int, ...]
     return_route: tuple[int, ...]
     bottleneck: int
-    propagation_ps: int
+    delay_ps: int
     round_trip_s: float
     mss_bytes: int
     packet_bytes: int
@@ -60,7 +61,7 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
     For a split flow, this is the path of the last part, or of every part if `parts`.
     """
     links, nodes = resolved["links"], resolved["nodes"]
-    rates, delays = ([link[name] for link in links] for name in ("rate_bps", "delay_ps"))
+    rates, delays = [link["rate_bps"] for link in links], [delay_with_jitter_ps(link) for link in links]
     users = Counter([link for flow in resolved["flows"] for link in flow["route"]])
     ranks = {k: (rates[k] / count, nodes[links[k]["from"]]["kind"] != "switch") for k, count in users.items()}
     # Computed once per TCP, which flows share: MSS, lengths of a full segment and of an ACK, and window on the wire.
@@ -71,7 +72,7 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
         if (segment := segments.get(id(tcp))) is None:
             segments[id(tcp)] = segment = _segment(resolved, tcp)
         mss, data, ack, window = segment
-        propagation_ps = sum([delays[k] for k in route]) + sum([delays[k] for k in back])
+        delay_ps = sum([delays[k] for k in route]) + sum([delays[k] for k in back])
         sending_s = sum([8 * data / rates[k] for k in route]) + sum([8 * ack / rates[k] for k in back])
         found.append(
             Path(
@@ -79,8 +80,8 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
                 route=tuple(route),
                 return_route=tuple(back),
                 bottleneck=min(route, key=ranks.__getitem__),
-                propagation_ps=propagation_ps,
-                round_trip_s=propagation_ps / 1e12 + sending_s,
+                delay_ps=delay_ps,
+                round_trip_s=delay_ps / 1e12 + sending_s,
                 mss_bytes=mss,
                 packet_bytes=data,
                 ack_bytes=ack,

@@ -10,6 +10,8 @@ from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, Segmen
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.jitter import Duplication, Jitter, Reordering, core_jitter
+from longpipe.scenario.schedulers import Cake
+from longpipe.units import RATE
 
 # Constraints of a token bucket with a peak rate.
 _PEAK: Final = (
@@ -76,6 +78,14 @@ def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
             yield f"[{places[0]}]", "reordering; needs jitter at the same port, whose delay packets skip"
         if kind == "aggregation" and places and any(one.kind == "tbf" for one in own):
             yield f"[{places[0]}]", "aggregation; not together with tbf at the same port"
+
+
+def shaped_rate(rate: str, policy: Model, conditioners: Sequence[Conditioner]) -> str:
+    """Returns the rate at which a port sends: that of its line, or the lower one of its shaper (tbf, or CAKE's)."""
+    shapers = [one.rate for one in conditioners if isinstance(one, Tbf)]
+    if isinstance(policy, Cake) and policy.rate is not None:
+        shapers.append(policy.rate)
+    return min(rate, *shapers, key=RATE.parse) if shapers else rate
 
 
 def core_conditioner(conditioner: Conditioner) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.scenario.base import Model
 from longpipe.scenario.buffers import Packet, Pipe, buffer
-from longpipe.scenario.conditioners import core_conditioner
+from longpipe.scenario.conditioners import core_conditioner, shaped_rate
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Dumbbell, Link
-from longpipe.scenario.switch import Fifo, TailDrop
+from longpipe.scenario.switch import Fifo, Policy, TailDrop
 from longpipe.scenario.topology import Topology
 from longpipe.units import RATE
 
@@ -69,7 +69,7 @@ class _Directions:
             policy = link.policy or self._switch.policy
             if back:
                 policy = link.return_policy or policy
-            buffer = self._buffers.of_link(i)[back]
+            buffer = self._buffers.of_link(i, back, policy)
             return {"policy": self._shared(policy), "scheduler": self._scheduler, "buffer": buffer}
         if link.host_policy is None and link.host_buffer is None:
             return self._host_port
@@ -89,16 +89,16 @@ class _Buffers:
         self._scenario, self._topology, self._largest = scenario, topology, largest
         self._made: dict[tuple[str, str], dict[str, Any] | None] = {}
 
-    def of_link(self, i: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """Returns the buffers of a link's two ports, at its first node and at its second."""
+    def of_link(self, i: int, back: int, policy: Policy) -> dict[str, Any] | None:
+        """Returns the buffer of the port of a direction of link i, whose policy is given."""
         network, link = self._scenario.network, self._topology.graph.links[i]
         # In a dumbbell, 1 BDP is computed with the trunk's rate at all ports.
         rate = network.trunk_rate if isinstance(network, Dumbbell) else link.rate
         text = link.buffer or self._scenario.switch.buffer
-        first = self._made_of(i, "buffer", text, rate)
-        if link.return_buffer is None and link.return_rate is None:
-            return first, first
-        return first, self._made_of(i, "return_buffer", link.return_buffer or text, link.return_rate or rate)
+        if not back:
+            return self._made_of(i, "buffer", text, shaped_rate(rate, policy, link.conditioners))
+        rate = shaped_rate(link.return_rate or rate, policy, link.return_conditioners)
+        return self._made_of(i, "return_buffer", link.return_buffer or text, rate)
 
     def of_host(self, i: int, rate: str) -> dict[str, Any] | None:
         """Returns the buffer of a link's port at a host; `rate` is the rate of the port."""

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -93,6 +93,14 @@ def core_jitter(jitter: Jitter) -> dict[str, Any]:
         "correlation": jitter.correlation,
         "order": jitter.order,
     }
+
+
+def delay_with_jitter_ps(link: Mapping[str, Any]) -> int:
+    """Returns the delay [ps] of a resolved directed link: its propagation delay, and the mean delay of its jitter."""
+    delay_ps: int = link["delay_ps"]
+    if own := link.get("conditioners"):
+        delay_ps += sum([one["delay_ps"] for one in own if one["kind"] == "jitter"])
+    return delay_ps
 
 
 def table_of(distribution: str) -> tuple[int, ...] | None:

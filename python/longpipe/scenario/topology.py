@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario.jitter import Jitter
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 from longpipe.scenario.routes import ShortestRoutes
 from longpipe.scenario.vbr import VbrFlow
@@ -152,8 +153,24 @@ class Topology:
 
     @cached_property
     def longest_round_trip_ps(self) -> int:
-        """Returns the longest propagation RTT of all flows."""
-        return max(there + back for there, back in self.propagation_ps)
+        """Returns the longest RTT of all flows without queues: propagation, and the mean delay of jitter."""
+        if not self._jitter_ps:
+            return max(there + back for there, back in self.propagation_ps)
+        delays = self.delays_ps.copy()
+        for link, jitter_ps in self._jitter_ps.items():
+            delays[link] += jitter_ps
+        return max(sum([delays[k] for k in (*there, *back)]) for there, back in self.routes)
+
+    @cached_property
+    def _jitter_ps(self) -> dict[int, int]:
+        """Returns the mean delays of the directed links that have jitter."""
+        return {
+            2 * i + back: TIME.parse(one.delay)
+            for i, link in self.special_links
+            for back, conditioners in enumerate((link.conditioners, link.return_conditioners))
+            for one in conditioners
+            if isinstance(one, Jitter)
+        }
 
     @cached_property
     def delays_ps(self) -> list[int]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from longpipe.scenario.base import AUTO, LARGEST_WINDOW
 from longpipe.scenario.buffers import Packet, bytes_of
+from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology
 from longpipe.units import SIZE
@@ -35,7 +36,7 @@ def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
 
 
 def _window(packet: Packet, links: Links, there: Sequence[int], back: Sequence[int]) -> int:
-    delay_ps = sum(links[k]["delay_ps"] for k in (*there, *back))
+    delay_ps = sum(delay_with_jitter_ps(links[k]) for k in (*there, *back))
     pipe = min(links[k]["rate_bps"] for k in there) * delay_ps // (8 * 10**12)
     # The host's own port is excluded: its queue is unlimited, so the window need not fill it.
     buffers = [pipe if links[k]["buffer"] is None else bytes_of(links[k]["buffer"], packet.bytes) for k in there[1:]]
