@@ -10,11 +10,10 @@ from longpipe.errors import ScenarioError
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.measured import capture
 from longpipe.measured.content import Content
-from longpipe.measured.headers import CWR, RST, SYN, Other, Segment, name_of, segment_of
-from longpipe.measured.pcap import CaptureFile, Packet, is_capture
+from longpipe.measured.headers import CWR, RST, SYN, Other, Segment, interface_of, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile, is_capture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import numpy as np
@@ -108,16 +107,14 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
         raise ScenarioError(f"{file}: not pcap or pcapng; a fit needs a capture of TCP connections at the sender")
     source = CaptureFile(content.file, content.data)
     recording = capture.read(content)
-    keep = _at_sender(source, recording, flow)
-    if keep is not None:
-        recording = capture.read(content, keep)
     subject = _subject(recording, flow)
+    side = capture.sender_side(source, subject.name)
     replay = _Replay(int(subject.counters["mss"][0]))
     for packet in source.packets():
         segment = segment_of(packet.link_type, packet.data, packet.length)
         if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
             continue
-        if keep is not None and not keep(packet, segment):
+        if side is not None and not side.shows(interface_of(packet), segment):
             continue
         pair = f"{name_of(segment.source)} > {name_of(segment.target)}"
         if pair == subject.name:
@@ -127,35 +124,6 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
         if replay.is_over:
             break
     return replay.observation(recording, subject)
-
-
-def _at_sender(source: CaptureFile, recording: Recording, flow: int) -> Callable[[Packet, Segment], bool] | None:
-    """Returns which packets a capture at the sender would contain; None if it would contain all.
-
-    A capture of `longpipe live`, or of a router, contains each packet when it enters the path and when it leaves it.
-    The sender's data enters, and its ACKs leave, at the same interface.
-    """
-    if not 0 <= flow < len(recording.subjects):
-        return None
-    name = recording.subjects[flow].name
-    entry: Packet | None = None
-    sender = b""
-    for packet in source.packets():
-        segment = segment_of(packet.link_type, packet.data, packet.length)
-        if isinstance(segment, Other) or f"{name_of(segment.source)} > {name_of(segment.target)}" != name:
-            continue
-        if entry is None:
-            entry, sender = packet, segment.source
-        elif packet.interface != entry.interface:
-            break
-    else:
-        return None
-    device, code = capture.device_of(entry), entry.interface
-
-    def keep(packet: Packet, segment: Segment) -> bool:
-        return capture.device_of(packet) == device and (segment.source == sender) == (packet.interface == code)
-
-    return keep
 
 
 def _subject(recording: Recording, flow: int) -> Subject:

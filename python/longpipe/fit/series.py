@@ -22,6 +22,8 @@ _QUANTILES: Final = np.linspace(0.025, 0.975, 39)
 # Differences between waiting times are relative to the mean wait, or to this many packets' transmission time if that is
 # longer.
 _LEAST_WAIT: Final = 2.0
+# Columns of a run's losses at queues and on links.
+_LOSSES: Final = ("packets_lost_overflow", "packets_lost_aqm", "packets_lost_injected")
 # Maximum distance at any one time, used if one flow has data in flight and the other has none.
 _FARTHEST: Final = 3.0
 
@@ -66,9 +68,9 @@ def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:
     flight = _latest(times[sent], np.maximum.accumulate(ends[sent]), grid) - delivered
     samples = np.asarray(rtt["rtt_s"], dtype=float)
     known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == flow)
-    # ATM ports have neither column.
     ports = result.part("ports")
-    lost = sum(int(count) for name in ("packets_lost_overflow", "packets_lost_aqm") for count in ports.get(name, ()))
+    # ATM ports lack these columns.
+    lost = sum(int(count) for name in _LOSSES for count in ports.get(name, ()))
     latest = _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan)
     return FlowSeries(grid, delivered, flight, latest, samples[known], lost)
 

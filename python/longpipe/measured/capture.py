@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.clocks import Clocks
 from longpipe.measured.content import Content
-from longpipe.measured.copies import Copies
-from longpipe.measured.headers import Other, Segment, check_link, interface_of, name_of, segment_of
-from longpipe.measured.pcap import CaptureFile, Packet, is_capture
+from longpipe.measured.copies import Copies, SenderSide
+from longpipe.measured.headers import Other, check_link, interface_of, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile, is_capture
 from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.tcp import Connection, Direction
 
@@ -28,16 +28,15 @@ def recognises(content: Content) -> bool:
     return is_capture(content.data)
 
 
-def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda packet, segment: True) -> Recording:
-    """Returns the TCP flows in those packets for which `keep` returns true. Raises ScenarioError if there are none."""
+def read(content: Content) -> Recording:
+    """Returns the TCP flows of a capture. Raises ScenarioError if there are none."""
     source = CaptureFile(content.file, content.data)
     others: Counter[str] = Counter()
     clocks = Clocks()
     copies = Copies()
-    connections = _connections(source, others, clocks, copies, keep)
+    connections = _connections(source, others, clocks, copies)
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
-    is_live = copies.count > 0 and (source.application or "").startswith("longpipe")
-    if is_live:
+    if copies.count:
         flows = _at_senders(source, flows)
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
@@ -48,8 +47,7 @@ def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda pack
     if copies.lost:
         notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
-        used = "each flow is analysed at its sender" if is_live else "only the first capture of each is used"
-        notes.append(f"{copies.count} packets were captured at several interfaces; {used}")
+        notes.append(f"{copies.count} packets were captured at several interfaces; each flow is analysed at its sender")
     subjects = []
     for connection, side in flows:
         subject, said = _flow(connection, side, begin, end)
@@ -63,13 +61,7 @@ def read(content: Content, keep: Callable[[Packet, Segment], bool] = lambda pack
     )
 
 
-def _connections(
-    source: CaptureFile,
-    others: Counter[str],
-    clocks: Clocks,
-    copies: Copies,
-    keep: Callable[[Packet, Segment], bool],
-) -> list[Connection]:
+def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copies: Copies) -> list[Connection]:
     latest: dict[frozenset[bytes], Connection] = {}
     found: list[Connection] = []
     for number, packet in enumerate(source.packets(), 1):
@@ -77,15 +69,13 @@ def _connections(
             raise ScenarioError(f"{source.file}: packet {number} has no time (simple packet block); needs times")
         check_link(source.file, packet.link_type)
         segment = segment_of(packet.link_type, packet.data, packet.length)
-        interface = packet.interface or interface_of(packet.link_type, packet.data)
+        interface = interface_of(packet)
         clocks.add(number, packet.time_ns, interface, segment)
         if isinstance(segment, Other):
             others[segment.reason] += 1
             continue
         if packet.is_loss:
             copies.lost += 1
-            continue
-        if not keep(packet, segment):
             continue
         ends = frozenset((segment.source, segment.target))
         connection = latest.get(ends)
@@ -102,21 +92,24 @@ def _connections(
 def _at_senders(source: CaptureFile, flows: list[tuple[Connection, int]]) -> list[tuple[Connection, int]]:
     """Returns the flows as captures at their senders show them.
 
-    A capture of `longpipe live` contains each packet when it enters the path and when it leaves it. The sender's data
-    enters, and its ACKs leave, at the same interface. A flow whose ACKs leave elsewhere is returned unchanged.
+    A capture of `longpipe live`, or of a router, contains each packet when it enters and when it leaves. A flow whose
+    ACKs leave elsewhere is returned unchanged.
     """
-    entries = {one.directions[side].source: one.directions[side].interface for one, side in flows}
+    entries = {
+        one.source: SenderSide(one.source, one.interface)
+        for one in (connection.directions[side] for connection, side in flows)
+        if one.interface is not None
+    }
     latest: dict[tuple[bytes, bytes], Connection] = {}
     found: dict[tuple[bytes, bytes], list[Connection]] = {}
     for packet in source.packets():
         segment = segment_of(packet.link_type, packet.data, packet.length)
         if packet.time_ns is None or packet.is_loss or isinstance(segment, Other):
             continue
-        interface = packet.interface or interface_of(packet.link_type, packet.data)
+        interface = interface_of(packet)
         for sender, receiver in ((segment.source, segment.target), (segment.target, segment.source)):
             entry = entries.get(sender)
-            is_sent = sender == segment.source
-            if entry is None or interface // 4 != entry // 4 or is_sent != (interface == entry):
+            if entry is None or not entry.shows(interface, segment):
                 continue
             connection = latest.get((sender, receiver))
             if connection is None or connection.reopens(segment):
@@ -139,9 +132,18 @@ def _seen_at_sender(
     return connection, side
 
 
-def device_of(packet: Packet) -> int:
-    """Returns the number of a packet's interface, the same for both directions; 0 if the file does not contain it."""
-    return packet.interface // 4 if packet.interface else interface_of(packet.link_type, packet.data)
+def sender_side(source: CaptureFile, flow: str) -> SenderSide | None:
+    """Returns where a flow's data was first captured; None if all of it was captured at the same interface."""
+    found: SenderSide | None = None
+    for packet in source.packets():
+        segment = segment_of(packet.link_type, packet.data, packet.length)
+        if isinstance(segment, Other) or f"{name_of(segment.source)} > {name_of(segment.target)}" != flow:
+            continue
+        if found is None:
+            found = SenderSide(segment.source, interface_of(packet))
+        elif interface_of(packet) != found.interface:
+            return found
+    return None
 
 
 def _has_content(connection: Connection, side: int) -> bool:

@@ -12,6 +12,26 @@ from longpipe.measured.tcp import Direction
 # Number of packets among which a copy is searched for, and the maximum time that a packet spends in the host's queues.
 _MOST_PACKETS: Final = 65536
 _LONGEST_NS: Final = 5_000_000_000
+# Factor of an interface's number in the result of `headers.interface_of`.
+_DIRECTIONS: Final = 4
+
+
+@dataclass(frozen=True)
+class SenderSide:
+    """A sender, and the interface (`headers.interface_of`) at which its data enters a router or path."""
+
+    sender: bytes
+    interface: int
+
+    def shows(self, interface: int, segment: Segment) -> bool:
+        """Returns whether a capture at the sender would contain a packet of its connections, captured at `interface`.
+
+        The sender's data enters, and its ACKs leave, at the same interface.
+        """
+        if interface // _DIRECTIONS != self.interface // _DIRECTIONS:
+            return False
+        has_direction = interface % _DIRECTIONS > 0
+        return not has_direction or (segment.source == self.sender) == (interface == self.interface)
 
 
 @dataclass

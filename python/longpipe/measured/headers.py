@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from longpipe.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from longpipe.measured.pcap import Packet
 
 # Link types, from https://www.tcpdump.org/linktypes.html.
 _NULL, _ETHERNET, _PPP, _LOOP, _COOKED, _SUNATM, _COOKED_2 = 0, 1, 9, 108, 113, 123, 276
 _RAW: Final = (12, 14, 101, 228, 229)
+# Offset of the packet type in a Linux cooked header of version 2, and its value for outgoing packets.
+_COOKED_2_TYPE, _OUTGOING = 10, 4
+_INBOUND, _OUTBOUND = 1, 2
 _LINKS: Final = {*_RAW, _NULL, _ETHERNET, _PPP, _LOOP, _COOKED, _SUNATM, _COOKED_2}
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLANS: Final = (0x8100, 0x88A8, 0x9100)
@@ -61,9 +67,15 @@ def check_link(file: str, link_type: int) -> None:
         )
 
 
-def interface_of(link_type: int, data: bytes) -> int:
-    """Returns the interface index in a Linux cooked header of version 2; 0 for other link types."""
-    return int.from_bytes(data[4:8], "big") if link_type == _COOKED_2 else 0
+def interface_of(packet: Packet) -> int:
+    """Returns 4 times the number of a packet's interface, plus 1 if it is inbound and 2 if it is outbound.
+
+    Linux cooked headers of version 2 contain number and direction; with other link types, `packet.interface` does.
+    """
+    data = packet.data
+    if packet.link_type != _COOKED_2 or len(data) <= _COOKED_2_TYPE:
+        return packet.interface
+    return 4 * int.from_bytes(data[4:8], "big") + (_OUTBOUND if data[_COOKED_2_TYPE] == _OUTGOING else _INBOUND)
 
 
 def name_of(endpoint: bytes) -> str:

@@ -37,8 +37,8 @@ _FINEST: Final = 63
 class Packet(NamedTuple):
     """A captured packet. `time_ns` is its Unix time, or None for a simple packet block.
 
-    `interface` distinguishes interfaces and, if pcapng contains it, inbound from outbound packets. `is_loss` marks the
-    record that longpipe adds when the simulated path loses a packet.
+    `interface` is 4 times the interface's number, plus 1 for inbound and 2 for outbound packets if pcapng contains the
+    direction. `is_loss` marks the record that longpipe adds when the simulated path loses a packet.
     """
 
     time_ns: int | None
