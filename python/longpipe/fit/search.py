@@ -32,8 +32,9 @@ TAIL_DROP: Final = "tail-drop"
 # Congestion controls whose behaviour depends on random numbers, and AQM disciplines whose behaviour does not.
 _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
-# Number of most likely controls for which AQM disciplines are simulated.
+# Number of most likely controls for which AQM disciplines are simulated, and their least posterior probability.
 _MANAGED_CONTROLS: Final = 2
+_LEAST_MANAGED: Final = 0.01
 # Number of most likely controls that are simulated with a limit of the data in flight, if none explains the capture.
 _LIMITED_CONTROLS: Final = 3
 # Distance of the best candidate above which more senders are simulated: with pacing, and with a limit of the data in
@@ -102,11 +103,7 @@ class PathFit:
 
     def control_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each control, in descending order."""
-        weights: dict[str, list[float]] = {}
-        for one in self.senders:
-            weights.setdefault(one.hypothesis.control, []).append(one.weight)
-        # A paced sender and a sender with a limit are settings of its control, of which one is true.
-        return _shares({control: [max(found)] for control, found in weights.items()})
+        return _control_shares(self.senders)
 
     def queue_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each queue discipline.
@@ -140,8 +137,10 @@ class PathFit:
     def same_queues(self) -> tuple[str, ...]:
         """Disciplines that behave like the most likely one over this path."""
         likeliest = self.best.queue
-        ordered = sorted(self.queues, key=lambda one: one.queue != likeliest)
-        names = dict.fromkeys(one.queue for one in _alike(tuple(ordered)))
+        # Tail drop is simulated with the observed losses, so that it behaves like every AQM that explains these.
+        managed = [one for one in self.queues if one.queue != TAIL_DROP]
+        ordered = sorted(managed, key=lambda one: one.queue != likeliest)
+        names = dict.fromkeys(one.queue for one in _alike(tuple(ordered)) if likeliest != TAIL_DROP)
         names.pop(likeliest, None)
         return tuple(names)
 
@@ -210,7 +209,7 @@ def fit(
             simulate_each([_Task(one, TAIL_DROP) for one in group], senders)
             senders[:] = _ordered(senders)
         if policies:
-            simulate_each(_queue_tasks(found, _likely(senders, _MANAGED_CONTROLS), policies, chance), queues)
+            simulate_each(_queue_tasks(senders, policies, chance), queues)
     except KeyboardInterrupt:
         if not senders:
             raise
@@ -244,16 +243,19 @@ def _sender_groups(
 
 
 def _queue_tasks(
-    found: PathFeatures, likely: list[Hypothesis], policies: list[tuple[str, dict[str, Any]]], chance: float
+    senders: Sequence[Candidate], policies: list[tuple[str, dict[str, Any]]], chance: float
 ) -> list[_Task]:
     """Returns the AQM disciplines to simulate with the most likely senders, and tail drop with the observed losses."""
+    shares = _control_shares(senders)
+    first, *others = _likely(senders, _MANAGED_CONTROLS)
+    likely = [first, *(one for one in others if shares[one.control] >= _LEAST_MANAGED)]
     tasks = [
-        _Task(one.with_(policy=policy, loss="none", buffer_packets=_ENDLESS), name)
+        _Task(one.with_(policy=policy, loss="none", buffer_packets=_ENDLESS), name, shares[one.control])
         for name, policy in policies
         for one in likely
     ]
     if chance > 0:
-        tasks.append(_Task(likely[0], TAIL_DROP, chance))
+        tasks.append(_Task(first, TAIL_DROP, chance * shares[first.control], is_alternative=True))
     return tasks
 
 
@@ -294,11 +296,12 @@ def _initial_window(seen: ObservedFlow) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A hypothesis to simulate. If it has a `chance`, this is the weight of its random losses relative to AQM."""
+    """A hypothesis to simulate, and its prior weight. `is_alternative` marks tail drop as an alternative to AQM."""
 
     hypothesis: Hypothesis
     queue: str
-    chance: float | None = None
+    prior: float = 1.0
+    is_alternative: bool = False
 
 
 def _simulate(
@@ -307,8 +310,7 @@ def _simulate(
     """Simulates a hypothesis, with several seeds if it has random numbers."""
     hypothesis, queue = task.hypothesis, task.queue
     packet_s = seen.packet_bytes * 8 / hypothesis.rate_bps
-    by_distribution = queue != TAIL_DROP or task.chance is not None
-    prior = 1.0 if task.chance is None else task.chance
+    by_distribution = queue != TAIL_DROP or task.is_alternative
     runs, distances = [], []
     try:
         scenario = hypothesis.scenario(**{"traces.sequence": True, "traces.rtt": True, **fixed})
@@ -323,9 +325,9 @@ def _simulate(
     except (RunError, ScenarioError):
         return Candidate(hypothesis, queue, float("inf"), series)
     distance = float(np.mean(distances))
-    if task.chance is not None:
+    if task.is_alternative:
         distance = max(distance, _OWN_LOSSES)
-    return Candidate(hypothesis, queue, distance, runs[int(np.argmin(distances))], prior)
+    return Candidate(hypothesis, queue, distance, runs[int(np.argmin(distances))], task.prior)
 
 
 def _ordered(candidates: list[Candidate]) -> list[Candidate]:
@@ -338,12 +340,21 @@ def _is_beyond(distance: float, ordered: list[Candidate]) -> bool:
     return bool(ordered) and ordered[0].distance > distance
 
 
-def _likely(ordered: list[Candidate], count: int) -> list[Hypothesis]:
+def _likely(ordered: Sequence[Candidate], count: int) -> list[Hypothesis]:
     """Returns the best hypothesis of each of the `count` most likely controls."""
     found: dict[str, Hypothesis] = {}
     for one in ordered:
         found.setdefault(one.hypothesis.control, one.hypothesis)
     return list(found.values())[:count]
+
+
+def _control_shares(senders: Sequence[Candidate]) -> dict[str, float]:
+    """Returns the posterior probability of each control, in descending order."""
+    weights: dict[str, list[float]] = {}
+    for one in senders:
+        weights.setdefault(one.hypothesis.control, []).append(one.weight)
+    # A paced sender and a sender with a limit are settings of its control, of which one is true.
+    return _shares({control: [max(found)] for control, found in weights.items()})
 
 
 def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
