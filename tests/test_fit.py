@@ -13,6 +13,7 @@ from commands import run
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
+from longpipe.fit.features import _overflow as overflow
 from longpipe.fit.path_file import read, write
 from longpipe.fit.reported import estimates, report, scenario
 from longpipe.fit.search import Candidate
@@ -93,6 +94,18 @@ def test_queues_alike_are_those_like_the_likeliest_one(lossy: PathFit) -> None:
     alone = replace(lossy, queues=(red(2, 0.09), tail_drop, pie))
     assert next(iter(alone.queue_shares())) == "red"
     assert alone.same_queues == ("pie",)
+
+
+def test_a_loss_below_the_longest_queue_is_no_overflow() -> None:
+    """A loss shortens the queue soon after, so a random one is often near the maximum, but the queue still grows."""
+    queue = np.concatenate([np.linspace(0, 110, 5000), np.linspace(60, 90, 5000)])
+    lost = np.zeros(len(queue), bool)
+    lost[np.searchsorted(queue[:5000], 105.0)] = True
+    assert not overflow(queue, lost)[1].any()
+    # The same queue with a limit, at which 20 packets are lost.
+    limited = np.minimum(queue, 105.0)
+    lost[np.flatnonzero(limited == 105.0)[-20:]] = True
+    assert overflow(limited, lost)[1].sum() == lost.sum()
 
 
 def test_disciplines_with_the_same_simulation_count_as_one(lossy: PathFit) -> None:

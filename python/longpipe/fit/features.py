@@ -193,7 +193,11 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
     if longest < _LEAST_QUEUE or not len(candidates):
         return longest, full
     limit = float(np.median(candidates))
-    near = known & (np.abs(queue - limit) <= _SLACK + _SPREAD * limit)
+    around = _SLACK + _SPREAD * limit
+    near = known & (np.abs(queue - limit) <= around)
+    # No packet enters a queue that is longer than its limit, apart from errors of measured queues.
+    if (known & ~lost & (queue > limit + around)).sum() > (near & lost).sum():
+        return longest, full
     expected = lost.sum() * near.sum() / known.sum()
     found = int((near & lost).sum())
     if _poisson_tail(found, float(expected)) < _CHANCE:

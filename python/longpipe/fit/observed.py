@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _V4_ENDPOINT: Final = 6
 # Minimum number of RTT samples and of full segments for a fit.
 LEAST_SAMPLES: Final = 200
-# Longest flight [segments] that counts as a message before the transfer: RFC 6928's initial window.
-_LONGEST_MESSAGE: Final = 10
+# Initial window [segments] (RFC 6928), and longest flight that counts as a message before the transfer.
+INITIAL_WINDOW: Final = 10
 # A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
 _SOONEST: Final = 0.9
 # Minimum RTT of a handshake as a share of the minimum RTT of full segments, which take longer to transmit.
@@ -242,10 +242,10 @@ class _Replay:
     def _end_message(self) -> None:
         """Omits a message that preceded the transfer, when the next new data is sent.
 
-        A message is a flight of at most `_LONGEST_MESSAGE` segments that is acknowledged before more is sent, and whose
+        A message is a flight of at most `INITIAL_WINDOW` segments that is acknowledged before more is sent, and whose
         last segment is short: the application, not the window, ended it.
         """
-        if len(self._starts) > _LONGEST_MESSAGE:
+        if len(self._starts) > INITIAL_WINDOW:
             self._is_message = False
         elif self._starts and self._una == len(self._starts) and self._ends[-1] - self._starts[-1] < self.mss:
             self._message_bytes += self._delivered

@@ -15,7 +15,7 @@ from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
 from longpipe.fit.sender import may_pace, usual_flight
-from longpipe.fit.series import FlowSeries, in_distribution, observed, over_time, simulated
+from longpipe.fit.series import FlowSeries, in_distribution, in_losses, observed, over_time, simulated
 from longpipe.run import simulate
 
 if TYPE_CHECKING:
@@ -61,18 +61,22 @@ _ENDLESS: Final = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A hypothesis, the distance of its simulation from the observation, and its prior weight."""
+    """A hypothesis, the distance of its simulation from the observation, and its prior weight.
+
+    `in_losses` is the distance in the number of losses, where `distance` does not contain it.
+    """
 
     hypothesis: Hypothesis
     queue: str
     distance: float
     series: FlowSeries
     prior: float = 1.0
+    in_losses: float = 0.0
 
     @property
     def weight(self) -> float:
         """Returns the posterior probability up to a constant factor."""
-        return float(self.prior * max(self.distance, _FLOOR) ** -_SHARPNESS)
+        return float(self.prior * max(self.distance + self.in_losses, _FLOOR) ** -_SHARPNESS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +236,8 @@ def _sender_groups(
     `senders` contains the results of the groups so far, starting with the most likely one.
     """
     yield hypotheses
-    may_be_paced = "tcp.pacing" not in known and (may_pace(seen) or _is_beyond(_FAR, senders))
+    paces = may_pace(seen)
+    may_be_paced = "tcp.pacing" not in known and (paces or (paces is None and _is_beyond(_FAR, senders)))
     if may_be_paced:
         yield [one.with_(paced=True) for one in hypotheses if one.control not in _RANDOM]
     if "tcp.receiver_window" not in known and _is_beyond(_FAR, senders):
@@ -311,23 +316,28 @@ def _simulate(
     hypothesis, queue = task.hypothesis, task.queue
     packet_s = seen.packet_bytes * 8 / hypothesis.rate_bps
     by_distribution = queue != TAIL_DROP or task.is_alternative
-    runs, distances = [], []
+    # Losses that the hypothesis states by packet number.
+    given = 0 if isinstance(hypothesis.loss, str) else len(hypothesis.loss.get("indices", ()))
+    runs, distances, of_losses = [], [], []
     try:
         scenario = hypothesis.scenario(**{"traces.sequence": True, "traces.rtt": True, **fixed})
         draws = (by_distribution and queue not in _EXACT) or hypothesis.control in _RANDOM
         for seed in _SEEDS if draws else _SEEDS[:1]:
             run = simulated(simulate(scenario, seed=seed), seen.duration_s)
-            apart = in_distribution(series, run, found.base_rtt_s.value, packet_s)
+            apart, losses = in_distribution(series, run, found.base_rtt_s.value, packet_s), 0.0
             if not by_distribution:
-                apart = min(apart, over_time(series, run)) if draws else over_time(series, run)
+                in_time = over_time(series, run), in_losses(int(found.overflow.sum()) + given, run.lost)
+                apart, losses = min((apart, losses), in_time, key=sum) if draws else in_time
             runs.append(run)
             distances.append(apart)
+            of_losses.append(losses)
     except (RunError, ScenarioError):
         return Candidate(hypothesis, queue, float("inf"), series)
     distance = float(np.mean(distances))
     if task.is_alternative:
         distance = max(distance, _OWN_LOSSES)
-    return Candidate(hypothesis, queue, distance, runs[int(np.argmin(distances))], task.prior)
+    nearest = runs[int(np.argmin(distances))]
+    return Candidate(hypothesis, queue, distance, nearest, task.prior, float(np.mean(of_losses)))
 
 
 def _ordered(candidates: list[Candidate]) -> list[Candidate]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from longpipe.fit.observed import INITIAL_WINDOW
+
 if TYPE_CHECKING:
     from longpipe.fit.observed import ObservedFlow
     from longpipe.fit.series import FlowSeries
@@ -25,14 +27,17 @@ _PAUSE_S: Final = 0.01
 _PAUSE_SHARE: Final = 0.1
 
 
-def may_pace(seen: ObservedFlow) -> bool:
-    """Returns whether many early segments left between ACKs, because of pacing or of an application without data."""
+def may_pace(seen: ObservedFlow) -> bool | None:
+    """Returns whether many early segments left between ACKs, because of pacing or of an application without data.
+
+    None if no segment did, but the capture lacks the first flight: later, ACKs may be as frequent as paced segments.
+    """
     is_new = np.maximum.accumulate(seen.sent_byte) == seen.sent_byte
     early = seen.sent_s[is_new & (seen.sent_s > seen.ack_s[0])][:_EARLY]
-    if not len(early):
-        return False
     since = early - seen.ack_s[np.searchsorted(seen.ack_s, early, side="right") - 1]
-    return bool((since > min(_LATE_S, _LATE_SHARE * seen.rtt.min())).mean() > _PACED)
+    if len(early) and (since > min(_LATE_S, _LATE_SHARE * seen.rtt.min())).mean() > _PACED:
+        return True
+    return False if len(early) and (seen.sent_s < seen.ack_s[0]).sum() <= INITIAL_WINDOW else None
 
 
 def usual_flight(series: FlowSeries) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -122,7 +123,13 @@ def in_distribution(one: FlowSeries, other: FlowSeries, base_s: float, packet_s:
     waits = [np.quantile(of.samples - base_s, _QUANTILES) for of in (one, other)]
     scale = max(float(waits[0].mean()), _LEAST_WAIT * packet_s)
     windows = [np.quantile(of.in_flight[of.in_flight > 0], _QUANTILES) for of in (one, other)]
-    losses = abs(float(np.log((one.lost + 1) / (other.lost + 1))))
     return float(
-        np.abs(waits[0] - waits[1]).mean() / scale + np.abs(np.log(windows[0] / windows[1])).mean() + losses / 4
+        np.abs(waits[0] - waits[1]).mean() / scale
+        + np.abs(np.log(windows[0] / windows[1])).mean()
+        + in_losses(one.lost, other.lost)
     )
+
+
+def in_losses(one: int, other: int) -> float:
+    """Returns the distance between two numbers of lost packets: a quarter of the absolute logarithm of their ratio."""
+    return abs(math.log((one + 1) / (other + 1))) / 4
