@@ -163,7 +163,14 @@ def message(build: Callable[[], object]) -> str:
             "y",
             ["material"],
             {},
-            "response: 'y' has values of type str; needs a column of numbers",
+            "response: 'y' has 'long' in row 1; needs a column of numbers, or of numbers with units of one kind",
+        ),
+        (
+            BATTERY.assign(y=["1", "fast", *["2"] * 34]),
+            "y",
+            ["material"],
+            {},
+            "response: 'y' has 'fast' in row 2; needs a column of numbers, or of numbers with units of one kind",
         ),
         (
             BATTERY.assign(y=BATTERY["y"].replace(130, np.nan)),

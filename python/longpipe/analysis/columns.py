@@ -9,7 +9,7 @@ import numpy as np
 from longpipe.analysis import expressions
 from longpipe.analysis.expressions import OPERATORS
 from longpipe.errors import ScenarioError, nearest
-from longpipe.inputs.frame import column_named, in_base_units
+from longpipe.inputs.frame import column_named, in_base_units, not_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +39,6 @@ def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> 
             )
         converted, _ = in_base_units(frame, column)
         if not is_numeric_dtype(converted[column]):
-            raise ScenarioError(
-                f"{field}: {name!r} has values of type {frame[column].dtype}; needs a column of numbers"
-            )
+            raise ScenarioError(f"{field}: {name!r} {not_numbers(frame[column])}")
         values[name] = converted[column].to_numpy(dtype=float, na_value=np.nan)
     return frame.assign(**{text: expression.value(values)})

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.inputs.frame import not_numbers
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -165,7 +166,7 @@ def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
 def _response(frame: pd.DataFrame, response: str) -> Floats:
     column = frame[response]
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
-        raise ScenarioError(f"response: {response!r} has values of type {column.dtype}; needs a column of numbers")
+        raise ScenarioError(f"response: {response!r} {not_numbers(column)}")
     y = column.to_numpy(dtype=float, na_value=np.nan)
     missing = int((~np.isfinite(y)).sum())
     if missing:

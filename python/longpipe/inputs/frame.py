@@ -6,8 +6,9 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from longpipe.errors import shown
 from longpipe.inputs.table import head_parts, read_table
 from longpipe.units import RATE, SIZE, TIME, Dimension
 
@@ -62,3 +63,14 @@ def _numbers(cells: list[str], dimension: Dimension, unit: str) -> list[float] |
     except ValueError:
         return None
     return [float(number * dimension.units[one] / dimension.units[unit]) for number, one in split]
+
+
+def not_numbers(column: pd.Series[Any]) -> str:
+    """Returns the end of an error about a column that is not numeric; it names the first text that is not a number."""
+    import pandas as pd
+
+    texts = column[pd.to_numeric(column.astype(str), errors="coerce").isna() & column.notna()]
+    if texts.empty or not pd.api.types.is_string_dtype(column):
+        return f"has values of type {column.dtype}; needs a column of numbers"
+    row = 1 + column.index.get_indexer(texts.index[:1])[0]
+    return f"has {shown(texts.iloc[0])} in row {row}; needs a column of numbers, or of numbers with units of one kind"
