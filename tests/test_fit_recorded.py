@@ -14,6 +14,7 @@ from longpipe.fit import fit, observe
 from longpipe.fit.features import features
 from longpipe.fit.path_file import write
 from longpipe.fit.recorded import fit_recorded
+from longpipe.fit.reported import report
 from longpipe.fit.whatif import whatif
 from longpipe.measured import read
 from longpipe.measured.recording import Recording
@@ -174,4 +175,6 @@ def test_a_capture_of_the_machines_kernel_gives_the_path_back() -> None:
     assert found.base_rtt_s.value == pytest.approx(RTT_S + 8 * seen.packet_bytes / RATE_BPS, abs=1e-3)
     assert found.buffer is not None
     assert abs(found.buffer.value + 1 - 12) <= 2
-    assert next(iter(fit(seen, ("bbr", "cubic", "linux-reno")).control_shares())) == "bbr"
+    fitted = fit(seen, ("bbr", "cubic", "linux-reno"))
+    assert next(iter(fitted.control_shares())) == "bbr"
+    assert sum("IPv6 headers" in note for note in report(fitted).notes) == 1

@@ -9,6 +9,7 @@ from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.report import FitReport
 from longpipe.fit.search import TAIL_DROP
 from longpipe.fit.sender import pauses
+from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.scenario.short_file import short_toml
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ def _doubts(found: PathFit) -> Iterator[str]:
     limit = found.best.hypothesis.flight_limit
     if limit is not None:
         yield (
-            f"the sender's buffer or its application limited the data in flight to about {limit / 1e6:.3g} MB, which "
-            "hides the congestion control; the scenario limits it by tcp.receiver_window, and a larger one predicts "
-            "senders without this limit"
+            f"a limit of about {limit / 1e6:.3g} MB on the data in flight explains the capture best, such as the "
+            "sender's buffer or its application, and would hide the congestion control; the scenario sets it as "
+            "tcp.receiver_window, and a larger one predicts senders without this limit"
         )
     idle = pauses(found.seen)
     share = sum(end - begin for begin, end in idle) / found.seen.duration_s
@@ -92,6 +93,12 @@ def _notes(found: PathFit) -> Iterator[str]:
         yield f"the fit omits {found.seen.message_bytes} bytes that the sender sent in messages before the transfer"
     if found.best.hypothesis.paced:
         yield "the sender paces its segments, as with Linux's queue discipline fq; the scenario sets tcp.pacing"
+    longer = found.seen.headers - packet_bytes(0, timestamps=found.seen.timestamps)
+    if longer == IPV6_BYTES:
+        yield (
+            f"the flow has IPv6 headers, which are {IPV6_BYTES} bytes longer than the scenario's IPv4 headers; the "
+            "scenario's rate is lower than the estimate in the same ratio as its packets are shorter"
+        )
     yield from found.seen.notes
 
 
@@ -139,7 +146,7 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             f"{int(features.overflow.sum())} losses at a full queue",
         )  # fmt: skip
     else:
-        known = "a lower bound: it never overflowed"
+        known = "a lower bound: no losses at a full queue were found"
         if found.best.queue != TAIL_DROP:
             known = f"a lower bound: {found.best.queue} keeps the queue short"
         minimum = math.floor(features.longest) + IN_TRANSMISSION
@@ -184,7 +191,7 @@ def undetermined(found: PathFit) -> list[str]:
         lines.append("the rate of the bottleneck: no queue formed for long enough")
     if features.buffer is None:
         minimum = math.floor(features.longest) + IN_TRANSMISSION
-        lines.append(f"the size of the buffer: at least {minimum} packets; it never overflowed")
+        lines.append(f"the size of the buffer: at least {minimum} packets; no losses at a full queue were found")
     if found.same_controls:
         likeliest = found.senders[0].hypothesis.control
         lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave equally here")
