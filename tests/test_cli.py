@@ -187,7 +187,7 @@ def test_set_changes_fields(lan: Path) -> None:
             "switch.buffer: 0 cells; needs at least one full packet (12 cells at MSS 512)",
         ),
         (["--set", "switch.buffer"], "--set: 'switch.buffer'; accepts FIELD=VALUE, as in switch.buffer='3000 cells'"),
-        (["--trace", "cwnd"], "--trace: needs --csv DIR to write to"),
+        (["--trace", "cwnd"], "--trace: needs --csv DIR"),
         (["--seed", "-1"], "seed: -1; needs a whole number from 0 to 18446744073709551615"),
         (
             ["--csv", "/dev/null/x"],

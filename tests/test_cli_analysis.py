@@ -185,7 +185,10 @@ def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
             ["--factor", "tcp.recovery"],
             "--factor: 'tcp.recovery'; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno",
         ),
-        ([*FACTORS, "--until", "efficiency"], "until: 'efficiency'; accepts METRIC ±MARGIN, as in 'efficiency ±0.01'"),
+        (
+            [*FACTORS, "--until", "efficiency", "--run", "one"],
+            "until: 'efficiency'; accepts METRIC ±MARGIN, as in 'efficiency ±0.01'",
+        ),
         (
             ["--factor", "tcp.mss=0 B,512 B"],
             "tcp.mss: 0 B; needs 1 B to 65000 B",

@@ -329,6 +329,11 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "-c: no such option; an option of 'ping' needs -- before: live a.toml -- ping -c; "
             "`longpipe live --help` lists the options",
         ),
+        (
+            "live a.toml --at source1 iperf3 -c sink1 --at sink1 'iperf3 -s'",
+            "-c: no such option; a command with options needs quotes: --at source1 'iperf3 -c sink1'; "
+            "`longpipe live --help` lists the options",
+        ),
         ("live a.toml -c 2", "-c: no such option; `longpipe live --help` lists the options"),
         ("live mm-linc up down", "FILE.toml: no file or command 'mm-linc'; did you mean 'mm-link'?"),
         ("sweep a.toml", "no such command 'sweep'; did you mean 'design'?; `longpipe --help` shows what is accepted"),

@@ -9,6 +9,7 @@ import pytest
 
 from commands import run
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, pictures, simulate
+from longpipe.analysis.demands import demands_bps
 from longpipe.analysis.slowdowns import slowdowns
 from longpipe.result import records
 from longpipe.scenario.flow_sizes import FixedSizes, ParetoSizes, WebSearchSizes
@@ -255,10 +256,16 @@ def test_a_warm_up_leaves_out_the_flows_that_arrive_in_it() -> None:
     whole, rest = simulate(_scenario()), simulate(_scenario(warm_up="4 s"))
     late = whole.completions[whole.completions["arrival_s"] >= 4].reset_index(drop=True)
     assert rest.completions.equals(late)
-    before = simulate(_scenario(duration="4 s"))
-    for column in ("arrived", "completed"):
-        assert rest.arrived[column][0] == whole.arrived[column][0] - before.arrived[column][0]
+    (arrived,) = records(rest.part("arrived"))
+    assert arrived["arrived"] == len(late) == rest.slowdowns["flows"].iloc[-1]
+    assert arrived["completed"] == late["completion_s"].notna().sum() < len(late)
+    assert arrived["arrived_bytes"] == late["size_bytes"].sum() < whole.arrived["arrived_bytes"][0]
     assert rest.state_hash == whole.state_hash
+    # The demand includes the data that arrived before and were delivered after the warm-up.
+    early = _arrived(simulate(_scenario(duration="4 s")))
+    for flow, demand in zip(rest.flows["flow"], demands_bps(rest.scenario, rest.columns), strict=True):
+        left = early[flow]["arrived_bytes"] - rest.part("warm_up")["delivered_before_bytes"][0]
+        assert demand == pytest.approx(8 * (late["size_bytes"].sum() + left) / 6)
     assert 0 < simulate(_scenario(warm_up="automatic")).measured_s <= 10
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longpipe import Graph, Result, Scenario, Switch, simulate
+from longpipe import Graph, Result, Scenario, Switch, pictures, simulate
 from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.analysis.limits import limits as limits_of
 from longpipe.analysis.paths import paths, window_warnings
@@ -422,3 +422,22 @@ def test_reordering_is_not_a_timeout() -> None:
     assert result.reductions["cause"].to_list() == ["none"]
     (one,) = limits(result)
     assert one.limited_by == "reordering"
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    ["greedy", {"kind": "stream", "rate": "1 Mbit/s"}, {"kind": "adaptive-video"}, {"kind": "cbr", "rate": "1 Mbit/s"}],
+)
+def test_flows_that_start_after_the_end_have_no_other_limit(traffic: object) -> None:
+    late = Scenario.example("fiber").with_(
+        duration="1 s", traffic=traffic, start={"kind": "random", "over": "600 minutes"}, **{"traces.cwnd": True}
+    )
+    result = simulate(late.with_(**{"traces.sequence": True, "traces.events": True, "traces.control": True}))
+    assert set(result.limits["limited_by"]) == {"not started"}
+    assert limit_lines(result.flow_limits) == ["not started: 4 of 4 flows, their start is after the end of the run"]
+    if traffic == "greedy":
+        pictures.window(result)
+    half = simulate(late.with_(start={"kind": "random", "over": "2 s"}))
+    begins = half.flows["start_s"]
+    assert 0 < (begins >= 1).sum() < 4
+    assert list(half.limits["limited_by"] == "not started") == list(begins >= 1)

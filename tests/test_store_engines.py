@@ -403,6 +403,7 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
         ({"network.conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "16 KB"}], **PACKETS}, False),
         ({"switch.policy": {"kind": "cake", "rate": "5 Mbit/s"}, **PACKETS}, False),
         ({"network.conditioners": [{"kind": "jitter", "delay": "5 ms", "jitter": "0 s"}], **PACKETS}, False),
+        ({"traffic": {"kind": "flow-arrivals", "load": 0.5, "sizes": "pareto"}, **PACKETS}, False),
         ({"network.conditioners": [{"kind": "duplication", "probability": 0.1}], **PACKETS}, True),
     ],
 )

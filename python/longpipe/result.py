@@ -245,9 +245,10 @@ class Result:
 
     @cached_property
     def arrived(self) -> pd.DataFrame:
-        """A row per flow with `flow-arrivals`: flows that arrived, that completed, and that waited for others.
+        """A row per flow with `flow-arrivals`: flows that arrived, those of them that completed, and flows that waited.
 
-        `arrived_bytes` is the sum of the sizes of all that arrived, `peak_active` the maximum number at one time.
+        Flows that arrived during a warm-up are not counted. `arrived_bytes` is the sum of the sizes of all that
+        arrived, `peak_active` the maximum number at one time.
         """
         return _frame(self.part("arrived"))
 

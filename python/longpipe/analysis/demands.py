@@ -40,8 +40,10 @@ def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, f
     """
     resolved, web, flows = scenario.resolved, columns["web"], columns["flows"]
     written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))
-    arrived = columns.get("arrived", {})
-    written |= dict(zip(arrived.get("flow", ()), arrived.get("arrived_bytes", ()), strict=True))
+    arrived, before = columns.get("arrived", {}), columns.get("warm_up", {})
+    early = dict(zip(before.get("flow", ()), before.get("arrived_before_bytes", ()), strict=False))
+    for name, late in zip(arrived.get("flow", ()), arrived.get("arrived_bytes", ()), strict=True):
+        written[name] = late + early.get(name, 0)
     videos = columns.get("videos", {})
     written |= dict(zip(videos.get("flow", ()), videos.get("scheduled_bytes", ()), strict=True))
     starts = dict(zip(flows["flow"], flows["start_s"], strict=True))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
     "link", "return link", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts", "marks",
-    "reordering", "slow start", "congestion", "application", "-",
+    "reordering", "slow start", "congestion", "application", "not started", "-",
 ]  # fmt: skip
 
 # Meanings of the short names in the table.
@@ -43,6 +43,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "slow start": "the run is too short for the round trip",
     "congestion": "congestion control set the rate, not a loss",
     "application": "the application had no more data to send",
+    "not started": "their start is after the end of the run",
     "-": "a further path of a connection, whose row has the limit",
 }
 # Limit that a window reduction indicates, by the cause that the core reports.
@@ -133,6 +134,9 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     for i, path in enumerate(known):
         counted = {name: column[i] for name, column in flows.items()}
         start_s, end_s = active_time(counted["start_s"], counted["completion_s"], begin, duration_s)
+        if start_s >= duration_s:
+            found.append(_not_started(path.flow, port_name(resolved, path.bottleneck)))
+            continue
         active_s = end_s - start_s
         idle = 1 - active_s / max(duration_s - start_s, active_s)
         name = port_name(resolved, path.bottleneck)
@@ -194,6 +198,21 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             )
         )
     return found
+
+
+def _not_started(flow: str, link: str) -> FlowLimit:
+    """Returns the limit of a flow whose start is not before the end of the run."""
+    return FlowLimit(
+        flow=flow,
+        limited_by="not started",
+        link=link,
+        link_busy=0.0,
+        window_used=0.0,
+        idle=0.0,
+        return_link="",
+        return_link_busy=0.0,
+        acks_lost=0.0,
+    )
 
 
 def limit_lines(found: Iterable[FlowLimit]) -> list[str]:

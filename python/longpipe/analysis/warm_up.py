@@ -65,15 +65,32 @@ def since(
     for table, time in (("files", "requested_s"), ("chunks", "requested_s"), ("completions", "arrival_s")):
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
         found[table] = {name: _at(column, late) for name, column in whole[table].items()}
+    found["arrived"] |= _arrived(resolved, found)
     # At least one row is needed for runs that have only VBR traffic.
     flows = [*map(str, before["flows"]["flow"])] or [""]
+    early = dict(zip(before["arrived"].get("flow", ()), before["arrived"].get("arrived_bytes", ()), strict=True))
     found["warm_up"] = {
         "flow": flows,
         "begin_s": [begin] * len(flows),
         "delivered_before_bytes": [*before["flows"]["delivered_bytes"]] or [0],
+        "arrived_before_bytes": [early.get(name, 0) for name in flows],
         **{name: [value] * len(flows) for name, value in chosen.items()},
     }
     return found
+
+
+def _arrived(resolved: Mapping[str, Any], columns: Columns) -> dict[str, list[int]]:
+    """Returns the numbers and the bytes of flows that arrived after the instant, from their rows."""
+    rows = {name: [0, 0, 0] for name in columns["arrived"].get("flow", ())}
+    of = columns["completions"]
+    names = [flow["name"] for flow in resolved["flows"]]
+    for flow, size, end in zip(*(of.get(name, ()) for name in ("flow", "size_bytes", "completion_s")), strict=True):
+        row = rows[names[flow]]
+        row[0] += 1
+        row[1] += end is not None and not math.isnan(end)
+        row[2] += int(size)
+    counted = ("arrived", "completed", "arrived_bytes")
+    return {name: [row[place] for row in rows.values()] for place, name in enumerate(counted)} if rows else {}
 
 
 def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an array

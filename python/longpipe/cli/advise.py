@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from longpipe.cli.completers import field_and_level
+from longpipe.cli.given import given, needing, refuse
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -35,9 +36,21 @@ if TYPE_CHECKING:
 MOST_ROWS = 12
 # File that identifies the question whose answer is in a directory.
 QUESTION = "question.sha256"
+COMMAND: Final = needing(
+    {
+        "--rtt": "--gateway",
+        "--users": "--gateway",
+        "--calls": "--gateway",
+        "--write": "--gateway",
+        "--over": "--uncertain",
+    }
+)
+# Options that --write uses.
+WRITES: Final = ("--write", "--gateway", "--rtt", "--users", "--calls")
 
 
 def advise(
+    context: typer.Context,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -175,9 +188,8 @@ def advise(
     from longpipe.study import Runner
 
     template = _template(file, gateway, rtt, users, calls)
-    if write is not None:
-        if template is None:
-            raise ScenarioError("--write: needs --gateway")
+    if template is not None and write is not None:
+        refuse(context, set(given(context)).difference(WRITES), "not with --write, which only writes the scenario")
         check_file("--write", write)
         write_text(write, template.scenario)
         following = shlex.join(["longpipe", "advise", str(write)])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longpipe.cli.completers import field_and_level
+from longpipe.cli.given import given, refuse
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -36,6 +37,7 @@ BUDGET = "2000 runs"
 
 
 def attack(
+    context: typer.Context,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -138,6 +140,7 @@ def attack(
     if write is not None:
         if file is not None:
             raise ScenarioError(f"--write: {write}; not with a file")
+        refuse(context, set(given(context)) - {"--write"}, "not with --write, which only writes the scenario")
         check_file("--write", write)
         write_text(write, template.SCENARIO)
         options = shlex.join(word for one in template.RANGES for word in ("--may", one))

@@ -1,9 +1,13 @@
 """`longpipe lab`: the engine in a browser page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+from longpipe.cli.given import needing
+
+COMMAND: Final = needing({"--seed": "FILE.toml"})
 
 
 def lab(

@@ -12,6 +12,7 @@ import typer
 
 from longpipe.cli import completers
 from longpipe.cli.completers import among, field_and_level
+from longpipe.cli.given import refuse
 from longpipe.cli.progress import Waiting
 from longpipe.cli.run import change, scenario_with
 from longpipe.cli.safe import echo
@@ -83,6 +84,14 @@ STACKED: Final = {
 # Pictures whose unit is bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
+# Options of simulations; those of pictures of a run, of which a picture of paths uses some; and those of studies.
+OF_SIMULATIONS: Final = ("--seed", "--set", "--compare")
+OF_RUNS: Final = (
+    *OF_SIMULATIONS, "--flow", "--port", "--all", "--unit", "--overlay", "--rto", "--from", "--to",
+)  # fmt: skip
+OF_PATH: Final = ("--set", "--from", "--to")
+OF_STUDIES: Final = ("--y", "--by", "--map", "--where", "--y-from-data", "--store")
+
 # The link that was a flow's only bottleneck, by label of the run and flow.
 Busy = dict[tuple[str, str], str]
 
@@ -95,6 +104,7 @@ class Unit(StrEnum):
 
 
 def plot(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -223,37 +233,30 @@ def plot(
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is a picture of a run; omit it with --x, which draws a study")
-        _check_of_study(
-            {
-                "--compare": compared,
-                "--set": changes,
-                "--flow": flow,
-                "--port": port,
-                "--all": everything,
-                "--unit": unit,
-                "--overlay": overlaid,
-                "--rto": rto,
-                "--from": begin is not None,
-                "--to": end is not None,
-            }
-        )
+        refuse(context, OF_RUNS, "not with --x, which draws a study; needs a scenario and a KIND")
         if log and heat:
             raise ScenarioError("--log: not with --map, which has colours; needs a line picture")
         with Waiting(f"reading {source}"):
             figure = _of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data, log=log)
             _save(figure, title, output)
         return
-    if where or y_from_data:
-        raise ScenarioError(f"{'--where' if where else '--y-from-data'}: only for studies; needs --x FACTOR")
     if not Path(source).exists() and (factors := factors_of_study(source, store)):
         raise ScenarioError(f"{source}: a study; needs --x FACTOR instead of a KIND, as in --x {factors[0]}")
+    refuse(context, OF_STUDIES, "only for studies; needs --x FACTOR")
     if name == PATH:
+        refuse(
+            context,
+            {*OF_RUNS, "--log"}.difference(OF_PATH),
+            "not with path, which draws the links of a scenario without a run",
+        )
         from longpipe.pictures.path import path
 
         scenario = scenario_with(_existing(source), changes or [])
         _save(path(scenario, _span(scenario, begin, end)), title, output)
         return
     kind = _kind(name)
+    if Path(source).is_dir():
+        refuse(context, OF_SIMULATIONS, f"{source} contains a finished run; needs a scenario to run")
     _check_flows_drawn(kind, flow, compared, everything=everything, overlaid=overlaid, rto=rto)
     # Pictures of distributions always draw several runs, and some pictures all flows, as lines on the same axes.
     lines = overlaid and (kind not in DISTRIBUTIONS if compared else kind in ONE_LINE)
@@ -282,16 +285,14 @@ def _output(output: Path | None, source: str, kind: str | None, x: str | None, y
     return output
 
 
-def _check_of_study(given: Mapping[str, object]) -> None:
-    """Raises ScenarioError if an option that only pictures of a run use was given with --x."""
-    if option := next((option for option, value in given.items() if value), None):
-        raise ScenarioError(f"{option}: not with --x, which draws a study; needs a scenario and a KIND")
-
-
 def _check_flows_drawn(
     kind: Kind, flow: list[str] | None, compared: str | None, *, everything: bool, overlaid: bool, rto: bool
 ) -> None:
-    """Raises ScenarioError for an --all or --overlay that has no effect on a picture."""
+    """Raises ScenarioError for a --flow, --all or --overlay that has no effect on a picture."""
+    if flow and kind is Kind.QUEUE:
+        raise ScenarioError("--flow: not with queue, which stacks all flows; needs a picture of flows, such as delay")
+    if everything and kind in (Kind.DROPS, Kind.SLOWDOWNS):
+        raise ScenarioError(f"--all: not with {kind.value}, which always counts all flows")
     if everything and (flow or compared or (kind is Kind.SEQUENCE and not overlaid)):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow; needs --overlay"
         raise ScenarioError(f"--all: not with {with_what}")
@@ -372,9 +373,6 @@ def _runs(
     from longpipe.pictures.recorded import Recorded
 
     if source.is_dir():
-        for option, given in (("--set", changes), ("--compare", compared)):
-            if given:
-                raise ScenarioError(f"{option}: {source} contains a finished run; needs a scenario to run")
         with Waiting(f"reading {source}"):
             return {"": Recorded.from_directory(source)}
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])

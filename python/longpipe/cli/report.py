@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from longpipe.cli import completers
+from longpipe.cli.given import refuse
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
@@ -18,6 +19,7 @@ RESULTS: Final = Path("results")
 
 
 def report(
+    context: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -59,6 +61,12 @@ def report(
 ) -> None:
     """Write one self-contained HTML report with tables, figures, claims, verdicts, sensitivity and data."""
     is_study = any(name not in IDS for name in names or ())
+    if statements:
+        refuse(context, ("--output", "-o", "--response", "--store"), "not with --statements, which writes no page")
+    elif is_study:
+        refuse(context, ("--results",), "not with a study, whose results are in the store")
+    else:
+        refuse(context, ("--response", "--store"), "not with papers; needs the name of a study")
     if statements:
         _statements(names or _reproduced(results), results, is_study=is_study)
         return

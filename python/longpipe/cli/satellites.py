@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
 
+from longpipe.cli.given import NeedingCommand
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
@@ -27,8 +27,10 @@ BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
 _SOUTH: Final = re.compile(r"-\d+(\.\d*)?,.*")
 
 
-class PlacesCommand(TyperCommand):
+class PlacesCommand(NeedingCommand):
     """A command that accepts "-33.4,-70.6" as an argument."""
+
+    needs = {"--at": "--map"}  # noqa: RUF012 - a ClassVar of the base class
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
         """Parses the arguments; a space before such a place prevents Click from treating it as an option."""

@@ -2,13 +2,14 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from longpipe.cli.completers import among
+from longpipe.cli.given import refuse
 from longpipe.cli.run import change
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -27,8 +28,12 @@ from longpipe.suites import IDS, SUITES
 if TYPE_CHECKING:
     from longpipe.suites.outcome import PartOutcome
 
+# Options that --list does not use.
+NOT_LISTED: Final = ("--out", "-o", "--executor", "--workers", "--memory", "--store", "--no-store")
+
 
 def suite(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="SUITE", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS))],
     parts: Annotated[
         list[str] | None,
@@ -96,6 +101,7 @@ def suite(
     warn_of_changes({part.id: design for part, design in designs}, fields)
     console = terminal()
     if listed:
+        refuse(context, NOT_LISTED, "not with --list, which runs nothing")
         for part, design in designs:
             console.print(f"{part.id:<9} {part.title}\n{'':<9} {design.cost()}", markup=False, highlight=False)
         return

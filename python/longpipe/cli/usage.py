@@ -2,8 +2,10 @@
 
 import difflib
 import re
+import shlex
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, Final
 
 # Accepted values, by the beginning of the message of Typer's type check.
@@ -79,8 +81,13 @@ def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Conte
 
 
 def _of_program(option: str, context: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401 - Click's Context
-    """Returns the clause on `--`, if the option follows a program that needs one, as in live FILE.toml ping -c 3."""
+    """Returns the clause on quotes or `--`, if the option belongs to a program, as in live FILE.toml ping -c 3."""
     place = arguments.index(option) if option in arguments else 0
+    if "--at" in arguments[:place]:
+        at = place - 1 - arguments[:place][::-1].index("--at")
+        known = {name for param in context.command.params for name in param.opts}
+        words = [*takewhile(lambda word: word not in known, arguments[at + 1 :])]
+        return f"a command with options needs quotes: --at {words[0]} {shlex.quote(' '.join(words[1:]))}; "
     words = [word for word in arguments[:place] if not word.startswith("-")]
     if len(words) < 3 or not any("-- COMMAND" in (param.metavar or "") for param in context.command.params):
         return ""

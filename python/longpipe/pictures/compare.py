@@ -63,16 +63,15 @@ def compare(
     first = next(iter(runs.values()))
     for run in runs.values():
         check_flows(run.scenario, flows)
-    names = _one_flow(kind, flows, first) if kind in _OF_ONE else list(flows or ())
+    names = _flows(kind, flows, first)
     if overlaid:
         return overlay(runs, kind, names, span_s, **options)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
     if kind in _OF_ONE:
         options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
         what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
-    elif kind in ("throughput", "shares", "delay"):
-        # Flows are ordered by name, so that each has the same colour in every panel.
-        options = {"flows": names or flow_names(first.scenario)[: len(PALETTE)], **options}
+    else:
+        options = {**_chosen(kind, names, first), **options}
     if kind == "throughput":
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
         # All runs use the same interval, so that their points can be compared.
@@ -97,11 +96,24 @@ def compare(
     return figure
 
 
-def _one_flow(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
+def _flows(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
+    """Returns the flows given, or the first flow for a picture of a single one."""
+    if kind == "queue" and flows:
+        raise ScenarioError(f"flows: {', '.join(flows)}; not with queue, which stacks all flows")
+    if kind not in _OF_ONE:
+        return list(flows or ())
     names = list(flows or flow_names(first.scenario)[:1])
     if len(names) > 1:
         raise ScenarioError(f"flows: {', '.join(names)}; needs one flow to compare by {kind}")
     return names
+
+
+def _chosen(kind: str, names: list[str], first: Run) -> dict[str, Any]:
+    """Returns the option `flows` of a picture of several flows: by default the first ones, or none for their sum."""
+    if kind in ("throughput", "shares", "delay"):
+        # Flows are ordered by name, so that each has the same colour in every panel.
+        return {"flows": names or flow_names(first.scenario)[: len(PALETTE)]}
+    return {"flows": names} if names else {}
 
 
 def _alike(axes: Sequence[Axes]) -> None:

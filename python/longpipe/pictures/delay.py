@@ -214,7 +214,7 @@ def delay_cdf(
     port = port_of(first, port)
     note, lines = "", {}
     if len(several) > 1:
-        lines = {label: delay_points(run, port, span_s)["delay_s"] for label, run in several.items()}
+        lines = {label: _of_flows(delay_points(run, port, span_s), flows)["delay_s"] for label, run in several.items()}
     else:
         points = delay_points(first, port, span_s)
         names, note = chosen(first, flows, most, points["flow"].astype(str).value_counts(), "most packets")

@@ -44,7 +44,7 @@ def window(
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
     figure, axes = panels(len(names), title, shown_s(run, span_s), ax=ax, once="cwnd")
-    top_bytes = max(1.0, *(frame["cwnd_bytes"].max() for frame in steps.values() if len(frame)))
+    top_bytes = max([1.0, *(frame["cwnd_bytes"].max() for frame in steps.values() if len(frame))])
     units = {name: unit_for(unit, top_bytes, configs[name]["mss_bytes"]) for name in names}
     top = max((frame["cwnd_bytes"].max() / units[name][0] for name, frame in steps.items() if len(frame)), default=1.0)
     for panel, name in zip(axes, names, strict=True):

@@ -70,7 +70,7 @@ _OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module|python)"|{_ACKS_OF_LIN
 # `vc_queue`.
 _OTHER_IN_11: Final = re.compile(r': "(bbr|bbr3|module|python)"|"vc_queue": true')
 # Matches a kind that engine 12 changed, or the trace `vc_queue`.
-_OTHER_IN_12: Final = re.compile(r': "(tbf|policer|cake|jitter|adaptive-video)"|"vc_queue": true')
+_OTHER_IN_12: Final = re.compile(r': "(tbf|policer|cake|jitter|adaptive-video|flow-arrivals)"|"vc_queue": true')
 # Matches a kind that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')

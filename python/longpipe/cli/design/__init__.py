@@ -1,15 +1,26 @@
 """`longpipe design`: plans and runs designed experiments."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from longpipe.cli.completers import field_and_level
+from longpipe.cli.given import needing
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import ExecutorOption, MemoryOption, SetOption, StoreOption, WorkersOption
-from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
+
+COMMAND: Final = needing(
+    {
+        "--most": "--until",
+        "--until": "--run",
+        "--executor": "--run",
+        "--workers": "--run",
+        "--memory": "--run",
+        "--store": "--run",
+    }
+)
 
 
 def design(
@@ -82,8 +93,6 @@ def design(
 
     if until is not None:
         parse_until(until)
-        if name is None:
-            raise ScenarioError("--until: needs --run STUDY")
     if csv is not None:
         check_file("--csv", csv)
     planned = plan(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from longpipe.cli.given import NeedingCommand
 from longpipe.cli.safe import Console
 from longpipe.errors import RunError, ScenarioError
 from longpipe.files import check_file
@@ -41,10 +41,11 @@ class PathContext(typer.Context):
         return super().command_path.removesuffix(f" {self.info_name}")
 
 
-class AtCommand(TyperCommand):
+class AtCommand(NeedingCommand):
     """A command whose option --at takes two arguments."""
 
     context_class = PathContext
+    needs = {"--wait-at-most": "--wait-for"}  # noqa: RUF012 - a ClassVar of the base class
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
         """Joins the two arguments of each --at into one."""

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from longpipe.cli.completers import among
+from longpipe.cli.given import refuse
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -24,9 +25,12 @@ from longpipe.report.folder import Part, in_use, is_current, records
 
 # Default directory of --today.
 TODAY: Final = Path("results/today")
+# Options of simulations.
+SIMULATING: Final = ("--fresh", "--executor", "--workers", "--memory", "--store", "--no-store")
 
 
 def reproduce(
+    context: typer.Context,
     papers: Annotated[
         list[str],
         typer.Argument(metavar="PAPER...", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS)),
@@ -77,7 +81,7 @@ def reproduce(
     the same version and the same seeds are shown without simulation.
     """
     if today:
-        _check_today(papers, others=sensitivity or beyond or table is not None or json is not None)
+        _check_today(context, papers, seeds, others=sensitivity or beyond or table is not None or json is not None)
         folder = out or TODAY
         check_directory("--out", folder)
         # Without --seeds nothing is simulated, and no store is needed.
@@ -138,11 +142,13 @@ def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bo
             raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, IDS)}")
 
 
-def _check_today(papers: list[str], *, others: bool) -> None:
+def _check_today(context: typer.Context, papers: list[str], seeds: int | None, *, others: bool) -> None:
     if others:
         raise ScenarioError(
             "--today: not with --sensitivity, --beyond, --table or --json; it writes a page and CSV files"
         )
+    if seeds is None:
+        refuse(context, SIMULATING, "not with --today alone, which simulates nothing; needs --seeds N")
     for paper in papers:
         if paper not in FOUNDING:
             raise ScenarioError(f"--today: {paper!r}; {nearest(paper, FOUNDING)}")

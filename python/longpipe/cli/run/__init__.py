@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
+from longpipe.cli.given import needing
 from longpipe.cli.naming import check_path, value_of
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from longpipe.result import Result
     from longpipe.scenario import Scenario
     from longpipe.store import Store
+
+
+COMMAND: Final = needing({"--qlog-dialect": "--qlog", "--trace": "--csv"})
 
 
 class Trace(StrEnum):
@@ -94,12 +98,12 @@ def run(
     from longpipe.cli.run.tables import show
     from longpipe.cli.warnings import warn, warn_of_replaced
 
+    if everything and json == "-":
+        raise ScenarioError("--all: not with --json -, which contains all flows and ports")
     scenario = scenario_with(Path(file), changes or [])
     wanted = [kind.value for kind in trace or []] + _traces(qlog, perfetto)
     if wanted:
         scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
-    if trace and csv is None:
-        raise ScenarioError("--trace: needs --csv DIR to write to")
     _check_outputs(json, csv, qlog, perfetto)
     captures = _captures(capture or [])
     warn(scenario)

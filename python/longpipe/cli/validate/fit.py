@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.given import given, refuse
 from longpipe.cli.safe import echo
 from longpipe.cli.times import seconds
 from longpipe.errors import ScenarioError
@@ -13,6 +14,7 @@ NOT_MET = 1
 
 
 def fit(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Folder of runs.csv, fits.csv and captures; finished rows are kept.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the paths.")] = 0,
     paths: Annotated[int, typer.Option(min=0, help="Paths with tail drop.")] = 40,
@@ -40,6 +42,10 @@ def fit(
 
     if judge and collect:
         raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
+    if judge:
+        refuse(context, set(given(context)) - {"--judge", "FOLDER"}, "not with --judge, which runs nothing")
+    if collect:
+        refuse(context, ("--seeds",), "not with --collect, which runs Linux only; needs a prediction")
     if most is not None and not most >= LEAST_S:
         raise ScenarioError(f"--most: {most:g} s; needs at least {LEAST_S:g} s")
     campaign = fit_runs.Campaign(seed, paths, queues, control_paths, loss_draws, most)

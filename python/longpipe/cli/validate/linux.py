@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from longpipe.cli.given import refuse
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_bytes, write_text
@@ -23,6 +24,7 @@ def _help(field: str) -> str:
 
 
 def linux(
+    context: typer.Context,
     control: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Congestion control of a flow; repeat for each flow.")
     ] = None,
@@ -70,6 +72,8 @@ def linux(
     --counts-within, or if longpipe has no such control; otherwise 1. Needs Debian's package user-mode-linux, which is
     fetched if it is not installed.
     """
+    if alone:
+        refuse(context, ("--set", "--within", "--counts-within"), "not with --alone, which runs Linux only")
     for option, file in (("--csv", csv), ("--pcap", pcap)):
         if file not in (None, "-"):
             check_file(option, Path(str(file)))
