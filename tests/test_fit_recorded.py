@@ -140,7 +140,11 @@ def test_a_file_that_lacks_something_is_rejected_in_one_line(file: str, said: st
 
 @pytest.mark.parametrize(
     ("counter", "damaged", "said"),
-    [(r"mss:\d+", "mss:0", "mss 0; needs at least 1"), (r"retrans:0/\d+", "retrans:0/99999999999", "e+11 retransm")],
+    [
+        (r"mss:\d+", "mss:0", "MSS of 0 bytes; needs 1 to 65000"),
+        (r"mss:\d+", "mss:65483", "MSS of 65483 bytes; needs 1 to 65000 (loopback interfaces have more)"),
+        (r"retrans:0/\d+", "retrans:0/99999999999", "e+11 retransm"),
+    ],
 )
 def test_impossible_counters_are_rejected(counter: str, damaged: str, said: str, tmp_path: Path) -> None:
     text = gzip.decompress((DATA / "ss.txt.gz").read_bytes()).decode()

@@ -231,6 +231,9 @@ def test_means_over_random_losses_need_several_runs_of_linux() -> None:
         ([12.9, 13.0, 12.9, 13.0], 0.1, (0, 0)),
         # A few runs that differ are no evidence against the prediction.
         ([12.0, 14.0], 0.1, (1, 1)),
+        # The predicted mean is a lower bound.
+        ([20.0, 20.1, 20.2], math.nan, (0, 1)),
+        ([12.9, 13.0, 12.9, 13.0], math.nan, (0, 0)),
     ],
 )
 def test_means_over_random_losses_count_their_uncertainty(

@@ -46,6 +46,13 @@ def test_iperf3_intervals_have_the_tools_values() -> None:
     assert one.facts == {"protocol": "TCP", "role": "sender", "control": "bbr"}
 
 
+def test_iperf3s_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "iperf3.txt"
+    file.write_text("Connecting to host 10.0.0.4, port 5201\n[ ID] Interval           Transfer     Bitrate\n")
+    with pytest.raises(ScenarioError, match="text of iperf3, which lacks most values; needs `iperf3 -J`"):
+        read(file)
+
+
 def test_iperf3_modes_are_distinguished() -> None:
     assert len(read(DATA / "iperf3-parallel.json.gz").subjects) == 2
     reverse = read(DATA / "iperf3-reverse.json.gz")

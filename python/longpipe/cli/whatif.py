@@ -119,11 +119,12 @@ def _observed(one: ComparedMeasure) -> str:
 
 
 def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
-    """Returns a mean and the half-width of its confidence interval; "-" if a run has no value."""
+    """Returns a mean with the half-width of its interval, or as a lower bound; "-" if a run has no value."""
     if math.isnan(found[0]):
         return "-"
     scale = _shown(one)[0]
-    return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
+    mean = f"{scale * found[0]:{sign}.4g}"
+    return f"{mean} ± {scale * found[1]:.2g}" if math.isfinite(found[1]) else f"at least {mean}"
 
 
 def _interval(one: ComparedMeasure) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.errors import ScenarioError
 from longpipe.ip import bottleneck, packet_bytes, transmission_ps
 from longpipe.scenario import Scenario
 from longpipe.scenario.profiles import PROFILES
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROFILE: Final = "linux-6"
+# Range of a scenario's MSS [bytes].
+_LEAST_MSS, _MOST_MSS = 1, 65000
 # Number of packets in transmission, which `switch.buffer` counts in addition to the waiting packets.
 IN_TRANSMISSION: Final = 1
 # Upper limit of a growing window; the amount of data read per RTT limits the window earlier.
@@ -21,6 +24,14 @@ _GROWN: Final = "32 MiB"
 # Range of idle times [s] after the handshake that a scenario states.
 _LEAST_IDLE_S: Final = 0.001
 _MOST_IDLE_S: Final = 1000.0
+
+
+def check_mss(flow: str, mss: int) -> None:
+    """Raises ScenarioError if a scenario cannot have a flow's MSS [bytes]."""
+    if not _LEAST_MSS <= mss <= _MOST_MSS:
+        raise ScenarioError(
+            f"{flow}: MSS of {mss} bytes; needs {_LEAST_MSS} to {_MOST_MSS} (loopback interfaces have more)"
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.errors import ScenarioError
-from longpipe.fit.candidates import IN_TRANSMISSION, Hypothesis
+from longpipe.fit.candidates import IN_TRANSMISSION, Hypothesis, check_mss
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.report import FitReport
 from longpipe.ip import packet_bytes
@@ -69,8 +69,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     if rate is None or rtt is None:
         raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
-    if mss < 1:
-        raise ScenarioError(f"{recording.file}: {subject.name}: mss {mss}; needs at least 1")
+    check_mss(f"{recording.file}: {subject.name}", mss)
     headers = _headers(subject)
     wire = mss + headers
     base = _base(subject, rtt, wire, float(rate.numbers.max()))

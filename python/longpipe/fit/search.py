@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.errors import RunError, ScenarioError
-from longpipe.fit.candidates import Hypothesis
+from longpipe.fit.candidates import Hypothesis, check_mss
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
@@ -178,8 +178,9 @@ def fit(
     """Fits an observation, choosing among `controls`; `fixed` contains known scenario fields by dotted name.
 
     On Ctrl-C, the search ends with the candidates found so far, or raises KeyboardInterrupt if there are none. Raises
-    ScenarioError if a field of `fixed` is invalid.
+    ScenarioError if a field of `fixed` is invalid, or if no scenario can have the flow's MSS.
     """
+    check_mss(f"{seen.file}: {seen.flow}", seen.mss)
     known = dict(fixed or {})
     found = features(seen)
     series = observed(seen)

@@ -50,8 +50,9 @@ class ComparedMeasure:
     """One measure in the baseline and changed scenarios, and the difference: (mean, half-width of the 95 % interval).
 
     The intervals of `baseline`, `changed` and `difference` enclose the mean over many runs on the path that was
-    captured. `runs` is the 95 % prediction interval of one changed run. `observed` is the captured flow's value, None
-    if there are no estimates.
+    captured. If the rate is only a lower bound, that of a changed goodput is infinite, and the mean is a lower bound.
+    `runs` is the 95 % prediction interval of one changed run. `observed` is the captured flow's value, None if there
+    are no estimates.
     """
 
     name: str
@@ -255,11 +256,14 @@ def _errors(name: str, scenarios: tuple[Scenario, Scenario] | None) -> tuple[flo
 
 
 def _unbounded(found: ComparedMeasure, fitted: Mapping[str, Any] | None) -> ComparedMeasure:
-    """Removes the upper end of the interval of single runs' goodput if the estimated rate is a lower bound."""
+    """Removes the upper ends of the intervals of the changed goodput if the estimated rate is a lower bound."""
     rate = fitted["estimates"].get("rate") if fitted else None
     if found.name != GOODPUT or rate is None or rate.get("high") is not None:
         return found
-    return replace(found, runs=(found.runs[0], math.inf))
+    (changed, _), (difference, _) = found.changed, found.difference
+    return replace(
+        found, changed=(changed, math.inf), difference=(difference, math.inf), runs=(found.runs[0], math.inf)
+    )
 
 
 def mean_of_path(values: Numbers) -> tuple[float, float]:

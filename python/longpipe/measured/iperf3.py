@@ -11,6 +11,8 @@ from longpipe.measured.fields import get, number, optional, rows, text
 from longpipe.measured.recording import Recording, Subject, kept, series
 
 NAME: Final = "JSON of iperf3"
+# Beginnings of the text of a client and of a server.
+_TEXTS: Final = ("Connecting to host ", f"{59 * '-'}\nServer listening on ")
 _EVENTS: Final = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
 # An interval of a stream, with its place in the file.
 Placed = tuple[str, dict[str, Any]]
@@ -19,7 +21,7 @@ Placed = tuple[str, dict[str, Any]]
 def recognises(content: Content) -> bool:
     """Returns whether the content is a result of iperf3, or a stream of its events."""
     if not content.is_json:
-        return False
+        return content.begins.startswith(_TEXTS)
     first = content.json_values[0][1]
     is_result = isinstance(get(first, "start"), dict) and get(first, "intervals") is not None
     return is_result or (get(first, "event") in _EVENTS and get(first, "data") is not None)
@@ -27,6 +29,8 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the streams of a test. Raises ScenarioError if the test failed before its first interval."""
+    if not content.is_json:
+        raise ScenarioError(f"{content.file}: text of iperf3, which lacks most values; needs `iperf3 -J`")
     where, value = content.json_values[0]
     if get(value, "event") is None:
         intervals = [(f"{where}: intervals[{k}]", one) for k, one in enumerate(rows(where, value, "intervals"))]
