@@ -31,7 +31,7 @@ PACKET_BYTES: Final = 1514
 INTERVAL_S: Final = 0.1
 # Share of a run after which measurements start.
 STEADY: Final = 1 / 3
-# Time limits [s] for the guest's start and for each packet; on an idle core, a twentieth of them suffices.
+# Limits [s] of CPU time for the guest's start and for each packet; a twentieth of them suffices.
 START_S, PACKET_S = 120.0, 0.002
 # Text in the guest's error if its tc rejects the queue; `linux_guest.path` runs this command.
 QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import psutil
 from platformdirs import user_cache_path
 
 from longpipe.errors import RunError, ScenarioError
@@ -35,6 +36,8 @@ MACHINE: Final = "x86_64"
 TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
 # Interval at which the host checks whether a case has finished [s].
 POLL_S: Final = 0.05
+# Ratio of the limits of real time and of CPU time.
+BUSY: Final = 10.0
 SYSTEM_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 BOOT: Final = (
     "mem=512M",
@@ -118,8 +121,8 @@ def boot(
 
     `read` receives a case's number and the folder that contains its results. Cases are in the format of
     `linux_guest.load`. `seed` seeds all of the guest's random numbers, so that a case's draws also depend on the cases
-    before it. `timeout_s` limits the real time [s] of all cases together. Raises ScenarioError if the kernel is
-    unavailable, and RunError if the guest does not finish.
+    before it. `timeout_s` limits the guest's CPU time [s] for all cases together, and BUSY times `timeout_s` limits the
+    real time. Raises ScenarioError if the kernel is unavailable, and RunError if the guest does not finish.
     """
     kernel = get()
     shim = _shim()
@@ -139,14 +142,46 @@ def boot(
         (share / "init.sh").chmod(0o755)
         environment = {"LD_PRELOAD": str(shim), "VT_SEED": str(seed + 1), "PATH": SYSTEM_PATH, "HOME": str(share)}
         with _running([str(kernel.program), *BOOT], environment, share) as guest:
-            deadline = time.monotonic() + timeout_s
+            limit = _TimeLimit(guest.pid, timeout_s)
             for number in range(len(cases)):
-                _await(guest, share, number, deadline, timeout_s)
+                _await(guest, share, number, limit)
                 yield read(number, share / str(number))
                 shutil.rmtree(share / str(number))
 
 
-def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline: float, timeout_s: float) -> None:
+class _TimeLimit:
+    """Limit of a guest's time: CPU time, so that a busy machine does not end a run, and a larger one of real time."""
+
+    def __init__(self, pid: int, timeout_s: float) -> None:
+        self._pid = pid
+        self._cpu_s = timeout_s
+        self._real_s = BUSY * timeout_s
+        self._began_s = self._checked_s = time.monotonic()
+
+    def check(self) -> None:
+        """Raises RunError if the guest has used its time. Looks at the processes once a second."""
+        now_s = time.monotonic()
+        if now_s - self._checked_s < 1:
+            return
+        self._checked_s = now_s
+        if cpu_of_tree_s(self._pid) > self._cpu_s:
+            raise RunError(f"{PROGRAM}: the guest did not finish within {self._cpu_s:.0f} s of CPU time")
+        if now_s - self._began_s > self._real_s:
+            raise RunError(f"{PROGRAM}: the guest did not finish within {self._real_s:.0f} s")
+
+
+def cpu_of_tree_s(pid: int) -> float:
+    """Returns the CPU time [s] of a process and its descendants, including those that have ended."""
+    used_s = 0.0
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        for process in (parent, *parent.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                used_s += sum(process.cpu_times()[:4])
+    return used_s
+
+
+def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, limit: _TimeLimit) -> None:
     """Waits until a case has finished. Raises RunError if the guest ends or time runs out first."""
     result = share / str(number) / "result.json"
     while not result.exists():
@@ -154,8 +189,7 @@ def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline:
             guest.wait(POLL_S)
             if not result.exists():
                 raise RunError(f"{PROGRAM}: the guest stopped early: {_last_output(share)}")
-        if time.monotonic() > deadline:
-            raise RunError(f"{PROGRAM}: the guest did not finish within {timeout_s:.0f} s")
+        limit.check()
 
 
 def _last_output(share: Path) -> str:

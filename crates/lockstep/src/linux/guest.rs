@@ -6,6 +6,7 @@
 
 use super::counts::Counts;
 use super::frame::{self, Frame};
+use super::limits::{Limits, Wait};
 use crate::program::{end_with_parent, one_line};
 use longpipe_end::{Ecn, ProgramReport, NEVER};
 use std::fs::File;
@@ -157,8 +158,13 @@ pub struct Guest {
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
-/// Maximum real time until the guest must have sent its next message.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time until the guest must have sent its next message.
+const ANSWER: Limits = Limits {
+    cpu: Duration::from_secs(60),
+    real: Duration::from_secs(900),
+};
+/// Interval at which a wait for the guest checks these limits.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that the guest may send before its answer.
 const MAX_MESSAGES: u32 = 100_000;
 /// Interval [ps] at which the senders' states are read.
@@ -216,7 +222,7 @@ impl Guest {
     pub fn boot(kernel: &Kernel, seed: u64, mtu: u32) -> Result<Guest, String> {
         let failed = |error: std::io::Error| format!("{}: does not start ({error})", kernel.program.display());
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        ours.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(failed)?;
+        ours.set_read_timeout(Some(CHECK_INTERVAL)).map_err(failed)?;
         let console = console().map_err(failed)?;
         let mut command = Command::new(&kernel.program);
         command
@@ -542,9 +548,7 @@ impl Guest {
         self.message.clear();
         self.message.extend_from_slice(&head);
         self.message.extend(self.pending.drain(..bytes));
-        self.input
-            .write_all(&self.message)
-            .map_err(|error| self.ended(&error))?;
+        self.input.write_all(&self.message).map_err(|_| self.ended())?;
         self.read()
     }
 
@@ -552,21 +556,52 @@ impl Guest {
     fn read(&mut self) -> Result<(), String> {
         loop {
             let mut head = [0; HEAD];
-            self.output.read_exact(&mut head).map_err(|error| self.ended(&error))?;
+            self.read_exact(&mut head)?;
             let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
             (self.now_ns, self.due_ns) = (word(0), word(8));
             let (bytes, more) = (word(16) as u32 as usize, word(16) >> 32 != 0);
             let mut message = std::mem::take(&mut self.message);
             message.resize(bytes, 0);
-            self.output
-                .read_exact(&mut message)
-                .map_err(|error| self.ended(&error))?;
+            self.read_exact(&mut message)?;
             self.sort(&message);
             self.message = message;
             if !more {
                 return Ok(());
             }
         }
+    }
+
+    /// Fills `bytes` with the output of the guest. Ends the guest if it exceeds the limits on the time to its next
+    /// message.
+    fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        let (mut have, mut wait) = (0, None);
+        while have < bytes.len() {
+            match self.output.read(&mut bytes[have..]) {
+                Ok(0) => return Err(self.ended()),
+                Ok(count) => have += count,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    let wait = wait.get_or_insert_with(|| Wait::new(self.child.id()));
+                    if let Some(limit) = wait.exceeded(ANSWER) {
+                        self.end();
+                        return Err(format!(
+                            "the guest does not answer within {limit}: {}",
+                            self.console_error()
+                        ));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(self.ended()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills the guest, whose processes end with it (`PTRACE_O_EXITKILL`). Returns its exit status in words.
+    fn end(&mut self) -> String {
+        // An error here means that the guest has already ended.
+        let _ = self.child.kill();
+        let status = self.child.wait();
+        status.map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
     /// Distributes the frames of a message to their hosts.
@@ -596,19 +631,8 @@ impl Guest {
     }
 
     /// Returns the reason why the connection to the guest failed.
-    fn ended(&mut self, error: &std::io::Error) -> String {
-        if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
-            return format!(
-                "the guest does not answer within {} s: {}",
-                ANSWER_TIMEOUT.as_secs(),
-                self.console_error()
-            );
-        }
-        let _ = self.child.kill();
-        let status = self
-            .child
-            .wait()
-            .map_or_else(|error| error.to_string(), |status| status.to_string());
+    fn ended(&mut self) -> String {
+        let status = self.end();
         format!("the guest has ended ({status}): {}", self.console_error())
     }
 
@@ -649,9 +673,7 @@ impl Host {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // An error here means that the guest has already ended. Its processes end with it (PTRACE_O_EXITKILL).
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }
 

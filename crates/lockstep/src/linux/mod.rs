@@ -5,3 +5,4 @@ pub mod counts;
 pub mod end;
 pub mod frame;
 pub mod guest;
+mod limits;
