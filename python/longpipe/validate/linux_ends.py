@@ -90,9 +90,13 @@ def compare(controls: Sequence[LinuxControl], draws: int) -> Iterator[EndCompari
 
     Raises ScenarioError if user-mode Linux is unavailable.
     """
-    for control in controls:
-        for seed in range(draws if control in DRAWING else 1):
-            yield EndComparison(control, seed, _over_longpipe(control, seed), _over_own_queue(control, seed))
+    for control, seed in runs(controls, draws):
+        yield EndComparison(control, seed, _over_longpipe(control, seed), _over_own_queue(control, seed))
+
+
+def runs(controls: Sequence[LinuxControl], draws: int) -> list[tuple[LinuxControl, int]]:
+    """Returns the control and the seed of each comparison."""
+    return [(control, seed) for control in controls for seed in range(draws if control in DRAWING else 1)]
 
 
 def _over_longpipe(control: LinuxControl, seed: int) -> EndRun:

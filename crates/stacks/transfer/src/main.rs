@@ -50,7 +50,8 @@ fn work(arguments: &[String]) -> Result<(), String> {
 
 /// Accepts one connection and reads its stream. Then closes the connection with the time of the stream's end as reason.
 async fn receive(port: &str, settings: &Settings<'_>) -> Result<(), String> {
-    let port: u16 = port.parse().map_err(|_| format!("port: {port}; needs 1 to 65535"))?;
+    let number = port.parse().ok().filter(|&number: &u16| number > 0);
+    let port = number.ok_or_else(|| format!("port: {port}; needs 1 to 65535"))?;
     let chain = vec![certificate::certificate()];
     let server = ServerConfig::with_single_cert(chain, certificate::key());
     let mut server = server.map_err(|error| error.to_string())?;

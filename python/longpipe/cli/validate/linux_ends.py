@@ -37,14 +37,19 @@ def linux_ends(
     import pandas as pd
 
     from longpipe.cli.console import show_table, terminal
-    from longpipe.validate.linux_ends import CONTROLS, compare
+    from longpipe.cli.progress import RunBar
+    from longpipe.validate.linux_ends import CONTROLS, compare, runs
 
     controls: list[LinuxControl] = []
     for name in control or CONTROLS:
         if name not in get_args(LinuxControl):
             raise ScenarioError(f"--control: {name!r}; {nearest(name, get_args(LinuxControl))}")
         controls.append(name)  # type: ignore[arg-type]
-    found = list(compare(controls, draws))
+    found, count = [], len(runs(controls, draws))
+    with RunBar("linux-ends") as bar:
+        for one in compare(controls, draws):
+            found.append(one)
+            bar.update(len(found) / count)
     text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
     if csv == "-":
         sys.stdout.write(text)
