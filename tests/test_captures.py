@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from commands import run
-from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate
-from longpipe.captures import core_places
+from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate, stacks
 from longpipe.scenario.base import kinds
 from longpipe.scenario.recovery import Recovery
+from longpipe.validate import linux_kernel
 from pcap import (
     ANALYSIS,
     analysed,
@@ -23,6 +23,7 @@ from pcap import (
 )
 from thorough import THOROUGH, one_in
 
+needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 LOSSES: Final[dict[str, Any]] = {
     "congestion": "none",
     "packets": {"kind": "packets", "indices": [14, 28, 30]},
@@ -398,16 +399,55 @@ def test_every_mark_is_looked_for() -> None:
     assert set(ANALYSIS) >= EXPECTED | BEYOND_LOSSES
 
 
-def test_packets_of_stacks_are_not_captured(tmp_path: Path) -> None:
+@needs_stacks
+@needs_tshark
+@pytest.mark.parametrize("stack", ["quinn", "noq", "str0m"])
+def test_packets_of_stacks_are_captured_whole(stack: str, tmp_path: Path) -> None:
+    traffic = {"kind": "stack", "stack": stack}
     network = {
         "kind": "dumbbell",
-        "group": [{"name": "q", "traffic": {"kind": "stack", "stack": "quinn"}}, {"name": "t"}],
+        "group": [{"name": "q", "traffic": traffic}, {"name": "t"}],
+        "trunk_rate": "10 Mbit/s",
     }
-    resolved = Scenario(framing="ip", network=network, switch={"buffer": "100 packets"}).resolved
-    for place in ("host:source1", "host:sink1", "link:switch1->switch2", "link:sink1->switch2"):
-        with pytest.raises(
-            ScenarioError, match=rf"^capture: {place}: packets of the flow 'q', whose traffic is a stack"
-        ):
-            core_places(resolved, {place: tmp_path / "a.pcapng"})
-    others = {"host:source2": tmp_path / "a.pcapng", "link:switch2->sink2": tmp_path / "b.pcapng"}
-    assert [kind for kind, _, _ in core_places(resolved, others)] == ["host", "link"]
+    switch = {"buffer": "20 packets", "policy": {"kind": "codel", "ecn": True, "target": "1 ms"}}
+    scenario = Scenario(framing="ip", duration="2 s", network=network, switch=switch, tcp={"profile": "linux-6"})
+    places = ("host:source1", "host:sink1", "link:switch1->switch2")
+    result, paths = capture(scenario, tmp_path, *places)
+    assert result.state_hash == simulate(scenario).state_hash
+    fields = ("ip.src", "ip.dsfield.ecn", "udp.length", "udp.checksum.status", "ip.checksum.status", "_ws.malformed")
+    checked = ("udp.check_checksum:TRUE", "ip.check_checksum:TRUE")
+    source, sink, trunk = [tshark(path, *fields, "_ws.col.Protocol", preferences=checked) for path in paths]
+    for found in (source, sink, trunk):
+        udp = found[found["udp.length"].notna()]
+        assert len(udp) > 100
+        assert set(udp["udp.checksum.status"]) == set(udp["ip.checksum.status"]) == {"1"}
+        assert udp["_ws.malformed"].isna().all()
+    datagrams = source[source["udp.length"].notna()]
+    sent = datagrams[datagrams["ip.src"] == "10.0.0.1"]
+    assert len(sent) == result.flows.sent_segments[0] if stack == "str0m" else len(sent) == result.stacks.datagrams[0]
+    assert (sent["udp.length"].astype(int) - 8).sum() == result.flows.sent_bytes[0]
+    # Routers mark packets of QUIC, which has ECN, and receivers see the marks.
+    if stack != "str0m":
+        assert "QUIC" in set(datagrams["_ws.col.Protocol"])
+        arrived = sink[(sink["ip.src"] == "10.0.0.1") & sink["udp.length"].notna()]
+        port = result.ports[result.ports.port == "switch1->switch2"].iloc[0]
+        marked = sum(
+            len(packets[packets["ip.dsfield.ecn"] == "3"]) for packets in (arrived, sink[sink["udp.length"].isna()])
+        )
+        assert 0 < marked <= port.packets_marked
+
+
+@pytest.mark.skipif(linux_kernel.problem() is not None, reason="user-mode Linux is not installed")
+@needs_tshark
+def test_packets_of_linux_are_captured_with_the_addresses_of_their_hosts(tmp_path: Path) -> None:
+    traffic = {"kind": "stack", "stack": "linux", "size": "300 kB"}
+    network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "20 ms"}
+    scenario = Scenario(framing="ip", duration="3 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic)
+    result, (path,) = capture(scenario, tmp_path, "host:source1")
+    fields = ("ip.src", "tcp.len", "tcp.checksum.status", "ip.checksum.status", "tcp.flags.syn", "frame.number")
+    found = tshark(path, *fields, preferences=("tcp.check_checksum:TRUE", "ip.check_checksum:TRUE"))
+    assert set(found["ip.src"]) == {"10.0.0.1", "10.0.0.4"}
+    assert set(found["tcp.checksum.status"]) == set(found["ip.checksum.status"]) == {"1"}
+    data = found[found["ip.src"] == "10.0.0.1"]["tcp.len"].astype(int)
+    assert data.sum() == result.flows.sent_bytes[0] >= 300_000
+    assert (found["tcp.flags.syn"].isin(["1", "True"])).sum() == 2

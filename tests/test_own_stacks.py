@@ -288,12 +288,49 @@ def test_an_object_that_hangs_or_crashes_loses_its_run_alone(
 
 
 def test_an_object_of_another_interface_is_rejected(tmp_path: Path) -> None:
-    old = compiled(tmp_path, code("window.c").replace("LONGPIPE_END_VERSION, ", "2, "))
+    old = compiled(tmp_path, code("window.c").replace(".version = LONGPIPE_END_VERSION", ".version = 2"))
     with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has version 2 of the interface; needs 1"):
         simulate(path({"file": str(old)}))
     none = compiled(tmp_path, "int x;\n")
     with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has no longpipe_ends"):
         simulate(path({"file": str(none)}))
+
+
+def test_an_object_that_was_built_before_packets_were_reported_still_works(folder: Path, tmp_path: Path) -> None:
+    short = code("window.c").replace(
+        ".size = sizeof(struct longpipe_ends)", ".size = offsetof(struct longpipe_ends, packets)"
+    )
+    old = compiled(tmp_path, f"#include <stddef.h>\n{short}")
+    found = simulate(path({"file": str(old)}, traces={"packets": True}))
+    assert decisions(found) == decisions(simulate(path({"file": str(folder / "window.so")})))
+    # The run reports datagrams, which it sees itself.
+    assert set(found.traces["packets"].packet_event) == {"datagram-sent", "datagram-received"}
+
+
+def test_an_object_reports_its_packets(tmp_path: Path) -> None:
+    told = """
+static void packets(void *end, longpipe_tell_packet *tell, void *host) {
+    struct window *w = end;
+    static uint64_t told;
+    for (; told < w->sent; told++) {
+        struct longpipe_packet packet = {
+            .at_ps = 5, .first = told, .last = told, .length = 9, .kind = LONGPIPE_SENT, .packet_type = LONGPIPE_1RTT};
+        tell(host, &packet);
+    }
+}
+
+const struct longpipe_ends"""
+    text = (
+        code("window.c")
+        .replace("\nconst struct longpipe_ends", told)
+        .replace(".report = report,", ".report = report, .packets = packets,")
+    )
+    result = simulate(path({"file": str(compiled(tmp_path, text))}, traces={"packets": True}))
+    rows = result.traces["packets"]
+    sent = rows[rows.packet_event == "sent"]
+    assert sent.first_number.tolist() == list(range(result.flows.sent_segments[0]))
+    assert set(sent.packet_type) == {"1RTT"}
+    assert set(sent.length_bytes) == {9}
 
 
 def test_the_command_line_shows_it(folder: Path, tmp_path: Path) -> None:

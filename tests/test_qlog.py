@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import run
-from longpipe import Result, Scenario, ScenarioError, qlog, simulate
+from longpipe import Result, Scenario, ScenarioError, qlog, simulate, stacks
 
 # Data of each event: required and optional fields (draft-ietf-quic-qlog-quic-events-12).
 FIELDS: dict[str, tuple[set[str], set[str]]] = {
@@ -24,7 +24,10 @@ FIELDS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "congestion_state_updated": ({"new"}, {"old", "trigger"}),
     "timer_updated": ({"event_type"}, {"timer_type", "delta"}),
+    "udp_datagrams_sent": (set(), {"raw", "count"}),
+    "udp_datagrams_received": (set(), {"raw", "count"}),
 }
+needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="the real stacks are not installed")
 SENT_TRIGGERS = {"retransmit_reordered", "retransmit_timeout", "pto_probe"}
 LOST_TRIGGERS = {"reordering_threshold", "time_threshold", "pto_expired"}
 
@@ -98,7 +101,7 @@ def test_each_event_is_as_its_schema_has_it(lossy: Result, tmp_path: Path, diale
     for path in written:
         _, events = read(path, dialect)
         kinds = {event["short"] for event in events if "short" in event}
-        assert kinds >= FIELDS.keys() - {"timer_updated"}
+        assert kinds >= FIELDS.keys() - {"timer_updated", "udp_datagrams_sent", "udp_datagrams_received"}
         for event in events:
             short, data = event.get("short"), event["data"]
             if short in ("packet_sent", "packet_received"):
@@ -180,3 +183,80 @@ def test_run_writes_both_and_needs_no_trace_to_be_asked_for(tmp_path: Path) -> N
     assert str(logs) in done.stdout
     for path in logs.glob("*.sqlog"):
         read(path, "0.3")
+
+
+def stack_over_a_short_queue(stack: str, **traffic: object) -> Result:
+    groups = [{"name": "quic", "traffic": {"kind": "stack", "stack": stack, **traffic}}]
+    scenario = Scenario(
+        framing="ip",
+        duration="4 s",
+        network={"kind": "dumbbell", "group": groups, "trunk_rate": "10 Mbit/s", "trunk_delay": "20 ms"},
+        switch={"buffer": "30 packets"},
+        traces=dict.fromkeys((*qlog.TRACES, qlog.PACKETS), True),
+    )
+    return simulate(scenario)
+
+
+@needs_stacks
+@pytest.mark.parametrize("dialect", ["current", "0.3"])
+@pytest.mark.parametrize(("stack", "traffic"), [("quinn", {"size": "2 MB"}), ("noq", {"size": "2 MB"}), ("str0m", {})])
+def test_the_file_of_a_stack_contains_the_packets_that_it_reports(
+    stack: str, traffic: dict[str, object], dialect: str, tmp_path: Path
+) -> None:
+    result = stack_over_a_short_queue(stack, **traffic)
+    (path,) = qlog.write(result, tmp_path, dialect)  # type: ignore[arg-type]
+    header, events = read(path, dialect)
+    assert "in the shape of QUIC" not in header["description"]
+    assert stack in header["description"]
+    (row,), (state,) = qlog.rows_of(result.flows), qlog.rows_of(result.stacks)
+    found = {name: [one["data"] for one in events if one.get("short") == name] for name in FIELDS}
+    sent = found["udp_datagrams_sent"]
+    assert all(data["count"] == len(data["raw"]) == 1 for data in sent)
+    assert sum(data["raw"][0]["length"] for data in sent) == row["sent_bytes"]
+    assert found["udp_datagrams_received"]
+    if stack == "str0m":
+        assert not found["packet_sent"]
+        return
+    assert len(sent) == state["datagrams"]
+    # Packets of the handshake share datagrams; the stack counts a packet once in each of its packet number spaces.
+    assert len(sent) <= len(found["packet_sent"]) <= len(sent) + 4
+    assert sum(data["raw"]["length"] for data in found["packet_sent"]) == pytest.approx(row["sent_bytes"], abs=3000)
+    numbers = [data["header"]["packet_number"] for data in found["packet_sent"] if is_1rtt(data)]
+    assert numbers == sorted(set(numbers))
+    lost = [data["header"]["packet_number"] for data in found["packet_lost"] if is_1rtt(data)]
+    assert len(found["packet_lost"]) == row["retransmitted_segments"] > 0
+    assert set(lost) <= set(numbers)
+    assert len(found["packet_received"]) >= len(found["udp_datagrams_received"])
+    ranges = [data["frames"][0]["acked_ranges"] for data in found["packet_received"] if "frames" in data]
+    # quinn reports no frames.
+    assert bool(ranges) == (stack == "noq")
+    acknowledged = {
+        number for part in ranges for begin, *end in part for number in range(begin, (end or [begin])[0] + 1)
+    }
+    assert acknowledged <= set(range(max(numbers) + 1))
+
+
+def is_1rtt(data: dict[str, Any]) -> bool:
+    return bool(data["header"]["packet_type"] == "1RTT")
+
+
+@needs_stacks
+def test_recording_packets_does_not_change_a_run() -> None:
+    result = stack_over_a_short_queue("noq", size="1 MB", congestion="bbr3")
+    plain = simulate(result.scenario.with_(**{f"traces.{name}": False for name in (*qlog.TRACES, qlog.PACKETS)}))
+    assert plain.stacks.decisions[0] == result.stacks.decisions[0]
+    assert plain.flows.completion_s.equals(result.flows.completion_s)
+
+
+@needs_stacks
+def test_a_stack_without_measured_rtt_reports_none() -> None:
+    # Nothing is acknowledged before 600 ms.
+    network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "300 ms"}
+    traffic = {"kind": "stack", "stack": "quinn", "size": "1 MB"}
+    scenario = Scenario(framing="ip", duration="3 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic)
+    early = simulate(scenario.with_(duration="500 ms", **{"traces.rtt": True}))
+    assert early.traces["rtt"].empty
+    assert early.stacks.srtt_s.isna().all()
+    late = simulate(scenario.with_(**{"traces.rtt": True}))
+    assert late.traces["rtt"].srtt_s.min() > 0.6
+    assert late.stacks.min_rtt_s[0] == pytest.approx(0.6, rel=0.01)

@@ -44,7 +44,7 @@ class CaptureError(RuntimeError):
 def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path]) -> list[CorePlace]:
     """Returns the captures for the core.
 
-    Raises ScenarioError for an unknown capture point, one that a flow with a stack uses, or a path that is used twice.
+    Raises ScenarioError for an unknown capture point, or a path that is used twice.
     """
     if captures and any(flow["traffic"]["kind"] == "flow-arrivals" for flow in resolved["flows"]):
         raise ScenarioError("capture: with flow-arrivals, whose connections have no ports; needs other traffic")
@@ -60,32 +60,11 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
             raise ScenarioError(f"capture: {place!r}; needs host:NAME or link:NAME->NAME")
         if name not in known:
             raise ScenarioError(f"capture: {name!r} is not a {kind}; {_instead(resolved, kind, name, known)}")
-        if (flow := _stack_flow(resolved, kind, known[name])) is not None:
-            raise ScenarioError(
-                f"capture: {place}: packets of the flow {flow!r}, whose traffic is a stack, cannot be captured; needs "
-                f"a host or link that no such flow uses"
-            )
         if (other := seen.setdefault(Path(path).absolute(), place)) != place:
             raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a separate file")
         check_file(f"capture {place}", Path(path))
         places.append((kind, known[name], str(path)))
     return places
-
-
-def _stack_flow(resolved: Mapping[str, Any], kind: str, index: int) -> str | None:
-    """Returns the name of a flow with a stack that uses a host or link, or None.
-
-    The core passes the datagrams of stacks on without their contents, so a capture would contain wrong packets or none.
-    """
-    for flow in resolved["flows"]:
-        if flow["traffic"]["kind"] not in ("stack", "stack-path"):
-            continue
-        ways = (flow, *flow.get("rerouting", {}).get("changes", ()))
-        links = {link for way in ways for route in ("route", "return_route") for link in way[route]}
-        ends = {resolved["links"][link][end] for link in links for end in ("from", "to")}
-        if index in (ends if kind == "host" else links):
-            return str(flow["name"])
-    return None
 
 
 def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[str, int]) -> str:

@@ -1,9 +1,9 @@
 """qlog of a run: a file per flow with the events that the sender saw, computed from the run's traces.
 
-TCP has no qlog schema, so its events have the shape of QUIC's: a segment is a 1RTT packet with one STREAM frame, whose
-packet number counts transmissions (a retransmission has its own number), and an ACK is a packet with an ACK frame
-for the packet numbers that it newly acknowledges. Two dialects: "current" (draft-ietf-quic-qlog-main-schema-13 and
--quic-events-12), and "0.3", which qvis reads.
+The events of real QUIC stacks are those that the stacks report. TCP has no qlog schema, so its events have the shape of
+QUIC's: a segment is a 1RTT packet with one STREAM frame, whose packet number counts transmissions (a retransmission has
+its own number), and an ACK is a packet with an ACK frame for the packet numbers that it newly acknowledges. Two
+dialects: "current" (draft-ietf-quic-qlog-main-schema-13 and -quic-events-12), and "0.3", which qvis reads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from longpipe.analysis.paths import OVER_TCP, whole
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, write_text
 from longpipe.ip import packet_bytes
+from longpipe.scenario.stack import LINUX, QUIC
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +30,9 @@ Dialect = Literal["current", "0.3"]
 Event = tuple[float, int, str, dict[str, Any]]
 Row = dict[str, Any]
 
-# Traces that a file needs.
+# Traces that a file needs, and the one that it also needs if its flow has a real stack.
 TRACES: Final = ("cwnd", "rtt", "sequence", "events")
+PACKETS: Final = "packets"
 SUFFIX: Final = ".sqlog"
 # Names of events in the dialect 0.3; in the current dialect all are in the namespace quic.
 _OLD: Final[Mapping[str, str]] = {
@@ -41,7 +43,19 @@ _OLD: Final[Mapping[str, str]] = {
     "recovery_metrics_updated": "recovery:metrics_updated",
     "congestion_state_updated": "recovery:congestion_state_updated",
     "timer_updated": "recovery:loss_timer_updated",
+    "udp_datagrams_sent": "transport:datagrams_sent",
+    "udp_datagrams_received": "transport:datagrams_received",
 }
+# Kinds of traffic of real stacks.
+_STACKS: Final = ("stack", "stack-path")
+# Triggers of packet_lost and events of packets, by the categories of the trace `packets`; and the order of simultaneous
+# events of a real stack, whose packets are reported in the order in which it processed them.
+_EVIDENCE: Final[Mapping[str, str]] = {"reordering": "reordering_threshold", "time": "time_threshold"}
+_PACKETS: Final[Mapping[str, str]] = {
+    "sent": "packet_sent", "received": "packet_received", "lost": "packet_lost",
+    "datagram-sent": "udp_datagrams_sent", "datagram-received": "udp_datagrams_received",
+}  # fmt: skip
+_DATAGRAM_RECEIVED, _PACKET, _DATAGRAM_SENT = range(3)
 # Triggers of packet_lost and of packet_sent, by the cause in the trace `events`.
 _LOST_BY: Final[Mapping[str, str]] = {"timeout": "pto_expired", "rack": "time_threshold"}
 _SENT_BY: Final[Mapping[str, str]] = {"timeout": "retransmit_timeout", "tail-loss-probe": "pto_probe"}
@@ -51,16 +65,23 @@ _ACK, _CONCLUSION, _SENT, _STATE = range(4)
 
 def write(result: Result, directory: Path, dialect: Dialect = "current") -> list[Path]:
     """Writes a file per flow, named after it. Raises ScenarioError if a trace is missing, or nothing can be written."""
-    if missing := [name for name in TRACES if name not in result.traces]:
-        raise ScenarioError(f"qlog: the run has no trace {missing[0]}; needs {', '.join(TRACES)}")
+    needed = traces_of(result.scenario.resolved)
+    if missing := [name for name in needed if name not in result.traces]:
+        raise ScenarioError(f"qlog: the run has no trace {missing[0]}; needs {', '.join(needed)}")
     check_directory("--qlog", directory)
-    frames = {name: _by_flow(result.traces[name]) for name in TRACES}
+    frames = {name: _by_flow(result.traces[name]) for name in needed}
     written = []
     for flow in whole(result.scenario.resolved):
-        rows = {name: frames[name].get(flow["name"], []) for name in TRACES}
+        rows = {name: frames[name].get(flow["name"], []) for name in needed}
         written.append(directory / f"{flow['name']}{SUFFIX}")
         write_text(written[-1], "".join(_records(result, flow, rows, dialect)))
     return written
+
+
+def traces_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the traces that the files of a resolved scenario need."""
+    has_stacks = any(flow["traffic"]["kind"] in _STACKS for flow in resolved["flows"])
+    return (*TRACES, PACKETS) if has_stacks else TRACES
 
 
 def _by_flow(trace: pd.DataFrame) -> dict[str, list[Row]]:
@@ -78,7 +99,7 @@ def _records(result: Result, flow: Mapping[str, Any], rows: Mapping[str, list[Ro
     """Yields the header and the events, framed as JSON text sequences (RFC 7464)."""
     yield _framed(_header(result, flow, dialect))
     events = sorted(
-        (*_parameters(flow, rows), *_Packets(rows).events(), *_states(rows), *_metrics(rows)),
+        (*_parameters(flow, rows), *_Packets(rows).events(), *_reported(rows), *_states(rows), *_metrics(rows)),
         key=lambda event: event[:2],
     )
     for time_s, _, name, data in events:
@@ -96,7 +117,7 @@ def _framed(record: Mapping[str, Any]) -> str:
 def _header(result: Result, flow: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     name = flow["name"]
     title = f"{result.scenario.name}, {name}, seed {result.seed}"
-    description = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
+    description = _description(flow)
     custom = {}
     if flow["traffic"]["kind"] in OVER_TCP and flow["traffic"]["kind"] != "stack":
         # Lengths of packets count only data bytes; `longpipe fit` adds the headers to obtain lengths on the wire.
@@ -133,21 +154,37 @@ def _header(result: Result, flow: Mapping[str, Any], dialect: Dialect) -> dict[s
     }
 
 
+def _description(flow: Mapping[str, Any]) -> str:
+    """Returns the origin of the events of a flow."""
+    traffic = flow["traffic"]
+    if traffic["kind"] == "stack":
+        stack = f"{traffic['stack']} {traffic['version']}"
+        if traffic["stack"] in QUIC:
+            return f"QUIC of {stack}: packets as the stack reports them, and UDP datagrams at its socket"
+        if traffic["stack"] == LINUX:
+            return f"TCP of {stack}: windows and RTTs as the kernel reports them, and lengths of IP packets"
+        return f"{stack}: windows and RTTs as the stack reports them, and UDP datagrams at its socket"
+    if traffic["kind"] == "stack-path":
+        return f"further path of the connection of {traffic['of']}: UDP datagrams at its socket"
+    if traffic["kind"] in OVER_TCP:
+        return "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
+    return "UDP datagrams without a transport protocol: only drops in the network are known"
+
+
 def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Iterator[Event]:
     """Yields the parameters, which are known from the first state of the sender."""
-    if rows["cwnd"]:
+    if rows["cwnd"] and math.isfinite(rows["cwnd"][0]["cwnd_bytes"]):
         first = rows["cwnd"][0]
-        data = {
-            "timer_granularity": 1,
-            "max_datagram_size": flow["tcp"]["mss_bytes"],
-            "initial_congestion_window": round(first["cwnd_bytes"]),
-        }
+        data = {"timer_granularity": 1, "initial_congestion_window": round(first["cwnd_bytes"])}
+        if flow["traffic"]["kind"] not in _STACKS:
+            data["max_datagram_size"] = flow["tcp"]["mss_bytes"]
         yield first["time_s"], -1, "recovery_parameters_set", data
 
 
 def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
     """Yields windows and RTTs whenever they change; real stacks report only the smoothed RTT."""
-    for row in rows["cwnd"]:
+    # The window of a real stack may be unknown.
+    for row in (row for row in rows["cwnd"] if math.isfinite(row["cwnd_bytes"])):
         data: dict[str, float] = {"congestion_window": round(row["cwnd_bytes"])}
         if math.isfinite(row["ssthresh_bytes"]):
             data["ssthresh"] = round(row["ssthresh_bytes"])
@@ -177,6 +214,31 @@ def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
         elif kind == "dropped":
             said = f"{row['drop_cause']} at byte {row['sequence_bytes']}"
             yield row["time_s"], _SENT, "simulation:marker", {"type": "dropped", "message": said}
+
+
+def _reported(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
+    """Yields the packets that a real stack reports, and the datagrams that it sends and receives."""
+    received: dict[str, Any] = {}
+    for row in rows.get(PACKETS, ()):
+        kind, length = str(row["packet_event"]), int(row["length_bytes"])
+        first, last = int(row["first_number"]), int(row["last_number"])
+        if kind == "acknowledged":
+            # Ranges follow the packet that contains them.
+            frames = received.setdefault("frames", [{"frame_type": "ack", "acked_ranges": []}])
+            frames[0]["acked_ranges"].append([first, last] if last > first else [first])
+            continue
+        if kind.startswith("datagram"):
+            rank = _DATAGRAM_SENT if kind == "datagram-sent" else _DATAGRAM_RECEIVED
+            yield row["time_s"], rank, _PACKETS[kind], {"count": 1, "raw": [{"length": length}]}
+            continue
+        data: dict[str, Any] = {"header": {"packet_type": str(row["packet_type"]), "packet_number": first}}
+        if length and kind != "lost":
+            data["raw"] = {"length": length}
+        if trigger := _EVIDENCE.get(str(row["evidence"])):
+            data["trigger"] = trigger
+        if kind == "received":
+            received = data
+        yield row["time_s"], _PACKET, _PACKETS[kind], data
 
 
 class _Packets:

@@ -78,6 +78,10 @@ EVENT_CAUSES: Final = (
     "none", "fast-retransmit", "partial-ack", "scoreboard", "rack", "timeout", "tail-loss-probe", "rescue", "ecn",
     "idle", "eifel", "d-sack", "f-rto", "open", "cwr", "recovery", "loss",
 )  # fmt: skip
+# Columns of the trace `packets`, in the order of the interface with stacks.
+PACKET_EVENTS: Final = ("sent", "received", "lost", "acknowledged", "datagram-sent", "datagram-received")
+PACKET_TYPES: Final = ("unknown", "initial", "handshake", "0RTT", "1RTT")
+EVIDENCE: Final = ("unknown", "reordering", "time")
 
 NOT_STATIONARY: Final = "not stationary: the transient lasts for more than half of the run, which needs to be longer"
 
@@ -448,6 +452,9 @@ class Result:
             "stage": STAGES,
             "state": STATES,
             "limited_by": LIMITS,
+            "packet_event": PACKET_EVENTS,
+            "packet_type": PACKET_TYPES,
+            "evidence": EVIDENCE,
         }
 
     @cached_property

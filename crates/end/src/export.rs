@@ -44,6 +44,7 @@ pub const fn table<S: Stacks>(stacks_list: &'static CStr) -> table::Table {
         receive,
         state,
         report,
+        packets: Some(packets),
     }
 }
 
@@ -140,6 +141,7 @@ unsafe extern "C" fn create<S: Stacks>(
         most_bytes: of.most_bytes,
         paths: of.paths as u8,
         settings: &settings,
+        logs_packets: of.logs_packets != 0,
     };
     let created = catch_panic(|| S::create(&text(stack), &setup));
     status_of(
@@ -260,5 +262,29 @@ unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: 
             // SAFETY: the interface requires `tell` and `host` to be valid during the call.
             unsafe { tell(host, name.as_ptr(), *value) };
         }
+    }
+}
+
+unsafe extern "C" fn packets(end: *mut c_void, tell: table::TellPacket, host: *mut c_void) {
+    // SAFETY: the interface allows only one call at a time for each end.
+    let end = unsafe { end_of(end) };
+    let mut events = Vec::new();
+    // A panic is reported by the next call that can return an error line.
+    let _ = catch_panic(|| {
+        end.packets(&mut events);
+        Ok(())
+    });
+    for event in &events {
+        let packet = table::Packet {
+            at_ps: event.at_ps,
+            first: event.first,
+            last: event.last,
+            length: event.length,
+            kind: event.kind as u32,
+            packet_type: event.packet_type as u32,
+            evidence: event.evidence as u32,
+        };
+        // SAFETY: the interface requires `tell` and `host` to be valid during the call.
+        unsafe { tell(host, &raw const packet) };
     }
 }

@@ -8,7 +8,10 @@
 //! an implementation of [`End`].
 
 pub mod export;
+pub mod packets;
 pub mod table;
+
+pub use packets::PacketEvent;
 
 /// Value that stands for an absent time [ps].
 pub const NEVER: u64 = u64::MAX;
@@ -65,8 +68,11 @@ pub struct Setup<'a> {
     pub most_bytes: u32,
     /// Number of paths between the two ends, at least 1. Paths are numbered from 0.
     pub paths: u8,
-    /// Names and values of the settings in the scenario. Settings of path 1 begin with "path1.".
+    /// Names and values of the settings in the scenario. Names of settings of a path other than path 0 begin with
+    /// [`path_prefix`].
     pub settings: &'a [(String, String)],
+    /// Whether the run reads [`End::packets`].
+    pub logs_packets: bool,
 }
 
 impl<'a> Setup<'a> {
@@ -85,6 +91,14 @@ impl<'a> Setup<'a> {
             return Ok(default);
         };
         text.parse().map_err(|_| format!("{name}: {text:?}; needs a number"))
+    }
+}
+
+/// Returns the prefix of the names of a path's settings and values: "path1." for path 1, and nothing for path 0.
+pub fn path_prefix(path: usize) -> String {
+    match path {
+        0 => String::new(),
+        path => format!("path{path}."),
     }
 }
 
@@ -159,6 +173,10 @@ pub trait End: Send {
     /// Returns the state of the connection's sender, for traces.
     fn state(&mut self) -> State;
 
+    /// Moves the events of packets since the previous call to `events`, in order. Called after `wake` if
+    /// [`Setup::logs_packets`] is set. Stacks that do not report packets need not replace this method.
+    fn packets(&mut self, _events: &mut Vec<PacketEvent>) {}
+
     /// Returns the counters of the end.
     fn report(&mut self) -> Report;
 
@@ -214,6 +232,7 @@ pub struct Report {
     pub handshake_ps: Option<u64>,
     /// Time of the connection's premature end, and the reason in one line.
     pub closed: Option<(u64, String)>,
-    /// Additional values; each name includes the unit. Names of values of path 1 begin with "path1.".
+    /// Additional values; each name includes the unit. Names of values of a path other than path 0 begin with
+    /// [`path_prefix`].
     pub values: Vec<(String, f64)>,
 }

@@ -42,6 +42,8 @@ pub struct Setup {
     pub most_bytes: u32,
     /// Number of paths between the two ends.
     pub paths: u32,
+    /// 1 if the run calls `packets`, otherwise 0.
+    pub logs_packets: u32,
 }
 
 /// Position of the path's number in a datagram's label.
@@ -113,6 +115,29 @@ pub struct Report {
     pub closed: [c_char; LINE],
 }
 
+/// An event of a packet. Numbers of kinds, types and evidence are those of [`crate::packets`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Packet {
+    /// Time [ps].
+    pub at_ps: u64,
+    /// Packet number, or the first one of a range.
+    pub first: u64,
+    /// Packet number, or the last one of a range.
+    pub last: u64,
+    /// Length [byte]; 0 if it is not known.
+    pub length: u32,
+    /// Kind of the event.
+    pub kind: u32,
+    /// Type of the packet.
+    pub packet_type: u32,
+    /// Evidence for a loss.
+    pub evidence: u32,
+}
+
+/// Callback for an event of a packet. Its arguments are the `host` that was passed to `packets`, and the event.
+pub type TellPacket = unsafe extern "C" fn(host: *mut c_void, packet: *const Packet);
+
 /// Callback for an additional value of a report. Its arguments are the `host` that was passed to `report`, the value's
 /// name, and the value.
 pub type Tell = unsafe extern "C" fn(host: *mut c_void, name: *const c_char, value: f64);
@@ -154,7 +179,13 @@ pub struct Table {
     pub state: unsafe extern "C" fn(end: *mut c_void, state: *mut State),
     /// Writes the counters, and reports additional values through `tell`.
     pub report: unsafe extern "C" fn(end: *mut c_void, report: *mut Report, tell: Tell, host: *mut c_void),
+    /// Reports the events of packets since the previous call through `tell`. The pointer is null if the object reports
+    /// none; tables of objects that were built before this function existed end before it.
+    pub packets: Option<unsafe extern "C" fn(end: *mut c_void, tell: TellPacket, host: *mut c_void)>,
 }
+
+/// Length [byte] of a table without its last function.
+pub const LEAST_BYTES: usize = std::mem::offset_of!(Table, packets);
 
 // SAFETY: a table is constant; its pointers point to functions and to a constant text.
 #[allow(unsafe_code)]

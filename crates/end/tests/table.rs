@@ -73,6 +73,7 @@ fn create(stack: &str, panics: &str) -> Result<*mut c_void, String> {
         sends: 1,
         most_bytes: 1452,
         paths: 2,
+        logs_packets: 0,
     };
     let (stack, mut end) = (CString::new(stack).expect("no zero"), std::ptr::null_mut());
     let mut problem = [0; LINE];

@@ -1,12 +1,17 @@
 //! Drives a path in virtual time, and the protocol stacks at the ends of its external flows.
 
-use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER};
+use longpipe_end::packets::{LossEvidence, PacketEventKind, PacketType};
+use longpipe_end::{
+    path_prefix, Ecn, End, Outbox, PacketEvent, ProgramReport, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER,
+};
 use longpipe_events::{mix, Span, Stream, Time};
 use longpipe_live::path::{Arrival, Path};
 use longpipe_live::store::Store;
+use longpipe_network::observe::capture::StackBytes;
+use longpipe_network::observe::stack_packets::UNKNOWN;
 use longpipe_network::report::{InvariantError, Report};
 use longpipe_network::scenario::{StackConfig, StackPathConfig, TrafficConfig};
-use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation};
+use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation, StackPacket};
 use std::collections::VecDeque;
 
 /// Maximum number of steps at one time; if an end exceeds it, the end is assumed to prevent time from advancing.
@@ -86,6 +91,11 @@ pub struct Lockstep<P: Probe = ()> {
     outcomes: Vec<Outcome>,
     /// Whether the states of senders and the packets that arrive at receivers are reported to the probe.
     watched: bool,
+    /// Whether the packets of senders are reported to the probe, and memory for their events.
+    logs_packets: bool,
+    packets: Vec<PacketEvent>,
+    /// Whether the bytes of packets are reported to the probe.
+    captures: bool,
     /// Current time, and number of steps that the ends have performed at this time.
     at: Time,
     acts: u32,
@@ -107,6 +117,10 @@ struct Entrance<'a, P: Probe> {
     header_bytes: u32,
     /// Maximum payload of a packet [byte].
     most_bytes: u32,
+    /// Whether the datagrams are reported to the probe.
+    logged: bool,
+    /// Whether the packets' bytes are reported to the probe.
+    captured: bool,
     /// The first datagram that could not be sent.
     defect: Option<String>,
 }
@@ -124,9 +138,13 @@ impl<P: Probe> Outbox for Entrance<'_, P> {
             self.defect.get_or_insert_with(line);
             return;
         };
+        if self.logged {
+            let sent = datagram(self.now, PacketEventKind::DatagramSent, payload.len());
+            self.path.simulation().probe_mut().stack_packet(Flow::new(flow), &sent);
+        }
         self.payloads.put(self.to, payload);
         self.labels.push_back((path, ecn));
-        self.path.enter(Arrival {
+        let id = self.path.enter(Arrival {
             at: self.now,
             circuit: 2 * flow as u32 + u32::from(self.role == Role::Receiver),
             bytes: (payload.len() as u32 + self.header_bytes) as u16,
@@ -134,6 +152,17 @@ impl<P: Probe> Outbox for Entrance<'_, P> {
             scalable: ecn == Ecn::Ect1,
             marked: ecn == Ecn::Ce,
         });
+        if self.captured {
+            let packet = StackBytes {
+                id,
+                flow: Flow::new(flow),
+                is_back: self.role == Role::Receiver,
+                ecn: ecn as u8,
+                bytes: payload,
+                is_whole: self.header_bytes == 0,
+            };
+            self.path.simulation().probe_mut().stack_sent(self.now, &packet);
+        }
     }
 }
 
@@ -143,7 +172,8 @@ impl<P: Probe> Lockstep<P> {
     /// # Errors
     /// Returns the first problem if the scenario or a setting of a stack is invalid.
     pub fn new(scenario: &Scenario, seed: u64, probe: P, create: &mut Create<'_>) -> Result<Lockstep<P>, StackError> {
-        let watched = !probe.is_idle();
+        let (watched, captures) = (!probe.is_idle(), probe.wants_stack_bytes());
+        let logs_packets = scenario.traces.packets;
         let mut path = Path::observed(scenario, seed, probe)?;
         let starts = path.simulation().starts();
         let (mut sides, mut names) = (Vec::new(), Vec::new());
@@ -167,6 +197,8 @@ impl<P: Probe> Lockstep<P> {
                     most_bytes: largest_bytes.saturating_sub(HEADER_BYTES),
                     paths,
                     settings: &settings,
+                    // Packet numbers of several paths are not distinguished.
+                    logs_packets: logs_packets && role == Role::Sender && paths == 1,
                 };
                 let refused = |line: String| StackError::Scenario(format!("traffic of flow {:?}: {line}", flow.name));
                 let end = create(index, config, &setup).map_err(refused)?;
@@ -197,6 +229,9 @@ impl<P: Probe> Lockstep<P> {
             first: 0,
             outcomes: Vec::new(),
             watched,
+            logs_packets,
+            packets: Vec::new(),
+            captures,
             at: Time::ZERO,
             acts: 0,
             over: false,
@@ -252,6 +287,10 @@ impl<P: Probe> Lockstep<P> {
             let Some(kept) = self.payloads.take(outcome.id) else {
                 unreachable!("the path decides once about each packet that entered");
             };
+            if self.captures {
+                let probe = self.path.simulation().probe_mut();
+                probe.stack_left(outcome.time, outcome.id, outcome.fate);
+            }
             if let Fate::Delivered { marked } = outcome.fate {
                 let (path, sent) = self.labels[(outcome.id - self.first) as usize];
                 let ecn = if marked { Ecn::Ce } else { sent };
@@ -262,6 +301,12 @@ impl<P: Probe> Lockstep<P> {
                     let flow = Flow::new(side.flows[usize::from(path)]);
                     let probe = self.path.simulation().probe_mut();
                     probe.received_payload(now, flow, kept.packet.len() as u32);
+                }
+                if self.logs_packets && side.role == Role::Sender {
+                    let flow = Flow::new(side.flows[usize::from(path)]);
+                    let received = datagram(now, PacketEventKind::DatagramReceived, kept.packet.len());
+                    let probe = self.path.simulation().probe_mut();
+                    probe.stack_packet(flow, &received);
                 }
                 let received = side.end.receive_on(now.0, path, &kept.packet, ecn);
                 received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
@@ -286,12 +331,21 @@ impl<P: Probe> Lockstep<P> {
             to: index ^ 1,
             header_bytes: side.header_bytes,
             most_bytes: side.most_bytes,
+            logged: self.logs_packets && side.role == Role::Sender,
+            captured: self.captures,
             defect: None,
         };
         let woken = side.end.wake(now.0, &mut entrance);
         let checked = woken.and(entrance.defect.map_or(Ok(()), Err));
         checked.map_err(|line| StackError::Defect(format!("{} {line}", self.names[index])))?;
         self.due[index] = side.end.due();
+        if self.logs_packets && side.role == Role::Sender {
+            side.end.packets(&mut self.packets);
+            let (flow, probe) = (Flow::new(side.flows[0]), self.path.simulation().probe_mut());
+            for event in self.packets.drain(..) {
+                probe.stack_packet(flow, &reported(&event));
+            }
+        }
         if self.watched && side.role == Role::Sender {
             let (state, flow) = (side.end.state(), Flow::new(side.flows[0]));
             if let Some(line) = side.end.failure() {
@@ -406,6 +460,32 @@ impl<P: Probe> Lockstep<P> {
     }
 }
 
+/// Returns the event of a datagram whose payload has `bytes` bytes.
+fn datagram(time: Time, kind: PacketEventKind, bytes: usize) -> StackPacket {
+    StackPacket {
+        time,
+        kind: kind as u8,
+        packet_type: PacketType::Unknown as u8,
+        first: UNKNOWN,
+        last: UNKNOWN,
+        length: bytes as u32,
+        evidence: LossEvidence::Unknown as u8,
+    }
+}
+
+/// Returns the event of a packet that a stack has reported.
+fn reported(event: &PacketEvent) -> StackPacket {
+    StackPacket {
+        time: Time(event.at_ps),
+        kind: event.kind as u8,
+        packet_type: event.packet_type as u8,
+        first: i64::try_from(event.first).unwrap_or(UNKNOWN),
+        last: i64::try_from(event.last).unwrap_or(UNKNOWN),
+        length: event.length,
+        evidence: event.evidence as u8,
+    }
+}
+
 /// Returns the flows that are further paths of the connection of the flow with this name, with their configurations.
 fn further_paths<'a>(scenario: &'a Scenario, name: &str) -> Vec<(usize, &'a StackPathConfig)> {
     let flows = scenario.flows.iter().enumerate();
@@ -417,15 +497,10 @@ fn further_paths<'a>(scenario: &'a Scenario, name: &str) -> Vec<(usize, &'a Stac
         .collect()
 }
 
-/// Returns the prefix of the names of settings and values of a path other than path 0.
-fn prefix(path: usize) -> String {
-    format!("path{path}.")
-}
-
 /// Returns the settings of a stack, followed by those of its further paths.
 fn with_path_settings(config: &StackConfig, further: &[(usize, &StackPathConfig)]) -> Vec<(String, String)> {
     let of_paths = further.iter().enumerate().flat_map(|(number, (_, path))| {
-        let prefix = prefix(number + 1);
+        let prefix = path_prefix(number + 1);
         let settings = path.settings.iter();
         settings.map(move |(name, value)| (format!("{prefix}{name}"), value.clone()))
     });
@@ -434,7 +509,7 @@ fn with_path_settings(config: &StackConfig, further: &[(usize, &StackPathConfig)
 
 /// Removes the values of a path from an end's report, and returns them as the report of the path.
 fn take_path(report: &mut EndReport, path: usize) -> EndReport {
-    let (prefix, mut of_path) = (prefix(path), EndReport::default());
+    let (prefix, mut of_path) = (path_prefix(path), EndReport::default());
     report.values.retain(|(name, value)| {
         let Some(name) = name.strip_prefix(&prefix) else {
             return true;

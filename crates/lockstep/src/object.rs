@@ -2,9 +2,11 @@
 #![allow(unsafe_code)]
 
 use libloading::Library;
-use longpipe_end::table::{self, Table, LINE, SYMBOL, UNKNOWN, VERSION};
-use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
+use longpipe_end::packets::{LossEvidence, PacketEventKind, PacketType};
+use longpipe_end::table::{self, Table, LEAST_BYTES, LINE, SYMBOL, UNKNOWN, VERSION};
+use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Role, Setup, State, NEVER};
 use std::ffi::{c_char, c_void, CStr, CString};
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,21 +26,27 @@ impl Object {
         let shown = file.display();
         // SAFETY: loading runs the file's constructors. The user installed or named the file in order to run its code.
         let library = unsafe { Library::new(file) }.map_err(|error| format!("{shown}: cannot be loaded ({error})"))?;
-        // The object is never unloaded, so that references to its table remain valid.
+        // The object is never unloaded, so that its functions remain valid.
         let library: &'static Library = Box::leak(Box::new(library));
         // SAFETY: the symbol is only looked up here; version and size are checked before any other field is read.
         let found = unsafe { library.get::<*const Table>(SYMBOL) }.map(|symbol| *symbol);
         let table = found.map_err(|_| format!("{shown}: has no longpipe_ends; needs an object with stacks"))?;
         // SAFETY: the symbol exists, and every version of the interface begins with these two words.
         let (version, size) = unsafe { ((*table).version, (*table).size) };
-        if version != VERSION || size as usize != size_of::<Table>() {
+        if version != VERSION || ![LEAST_BYTES, size_of::<Table>()].contains(&(size as usize)) {
             return Err(format!(
                 "{shown}: has version {version} of the interface; needs {VERSION}: build it again"
             ));
         }
-        // SAFETY: the version and size are those of `Table`, and the object stays loaded.
+        let mut copy = MaybeUninit::<Table>::zeroed();
+        // SAFETY: the version is that of `Table`. The object has `size` bytes, at most the length of `Table`, and the
+        // only field that it may lack is null if its bytes are zero.
+        let table = unsafe {
+            std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), size as usize);
+            copy.assume_init()
+        };
         Ok(Object {
-            table: unsafe { &*table },
+            table: Box::leak(Box::new(table)),
         })
     }
 
@@ -76,6 +84,7 @@ impl Object {
             sends: u32::from(setup.role == Role::Sender),
             most_bytes: setup.most_bytes,
             paths: u32::from(setup.paths),
+            logs_packets: u32::from(setup.logs_packets),
         };
         let (mut end, mut problem) = (std::ptr::null_mut(), [0; LINE]);
         // SAFETY: all pointers are valid during the call.
@@ -85,6 +94,7 @@ impl Object {
         Ok(Box::new(Loaded {
             object: Arc::clone(self),
             end,
+            problem,
         }))
     }
 }
@@ -107,6 +117,8 @@ fn line(text: &[c_char; LINE]) -> String {
 struct Loaded {
     object: Arc<Object>,
     end: *mut c_void,
+    /// Memory for the line of a failed call, because clearing it for each call would take longer than many calls.
+    problem: [c_char; LINE],
 }
 
 impl Drop for Loaded {
@@ -139,6 +151,23 @@ unsafe extern "C" fn tell(host: *mut c_void, name: *const c_char, value: f64) {
     values.push((name.to_string_lossy().into_owned(), value));
 }
 
+/// Appends an event of a packet to the list `host`. Kinds that longpipe does not know are omitted.
+unsafe extern "C" fn tell_packet(host: *mut c_void, packet: *const table::Packet) {
+    // SAFETY: `packets` passes its list, and the object passes a valid event.
+    let (events, packet) = unsafe { (&mut *host.cast::<&mut Vec<PacketEvent>>(), *packet) };
+    if let Some(kind) = PacketEventKind::from_number(packet.kind) {
+        events.push(PacketEvent {
+            at_ps: packet.at_ps,
+            kind,
+            packet_type: PacketType::from_number(packet.packet_type),
+            first: packet.first,
+            last: packet.last,
+            length: packet.length,
+            evidence: LossEvidence::from_number(packet.evidence),
+        });
+    }
+}
+
 fn known(value: u64) -> Option<u64> {
     (value != UNKNOWN).then_some(value)
 }
@@ -150,15 +179,15 @@ impl End for Loaded {
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
-        let (mut outbox, mut problem) = (outbox, [0; LINE]);
+        let mut outbox = outbox;
         let host: *mut &mut dyn Outbox = &raw mut outbox;
         let to = table::Outbox {
             host: host.cast(),
             send,
         };
         // SAFETY: the end exists, and all pointers are valid during the call.
-        let failed = unsafe { (self.object.table.wake)(self.end, now, &raw const to, problem.as_mut_ptr()) };
-        check_call(failed, &problem)
+        let failed = unsafe { (self.object.table.wake)(self.end, now, &raw const to, self.problem.as_mut_ptr()) };
+        check_call(failed, &self.problem)
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
@@ -166,11 +195,12 @@ impl End for Loaded {
     }
 
     fn receive_on(&mut self, now: u64, path: u8, payload: &[u8], ecn: Ecn) -> Result<(), String> {
-        let (bytes, label, mut problem) = (payload.len() as u32, table::label(path, ecn), [0; LINE]);
+        let (bytes, label) = (payload.len() as u32, table::label(path, ecn));
+        let problem = self.problem.as_mut_ptr();
         // SAFETY: the end exists, and all pointers are valid during the call.
         let failed =
-            unsafe { (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, label, problem.as_mut_ptr()) };
-        check_call(failed, &problem)
+            unsafe { (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, label, problem) };
+        check_call(failed, &self.problem)
     }
 
     fn state(&mut self) -> State {
@@ -193,6 +223,15 @@ impl End for Loaded {
             pacing_bps: known(state.pacing_bps),
             sent_packets: state.sent_packets,
             lost_packets: state.lost_packets,
+        }
+    }
+
+    fn packets(&mut self, events: &mut Vec<PacketEvent>) {
+        let mut events = events;
+        let host: *mut &mut Vec<PacketEvent> = &raw mut events;
+        if let Some(packets) = self.object.table.packets {
+            // SAFETY: the end exists, and the pointer is valid during the call.
+            unsafe { packets(self.end, tell_packet, host.cast()) };
         }
     }
 

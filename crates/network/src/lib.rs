@@ -38,6 +38,7 @@ pub use hosts::external::{ExternalPacket, Fate, Outcome};
 pub use observe::arrived::Arrived;
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;
+pub use observe::stack_packets::StackPacket;
 pub use packets::circuit::Circuit;
 pub use packets::contents::Datagram;
 pub use packets::flow::Flow;

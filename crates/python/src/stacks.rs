@@ -3,7 +3,7 @@
 use crate::modules::Controls;
 use crate::{floats, DefectError, ScenarioError, StackDefectError};
 use longpipe_control::heartbeat;
-use longpipe_end::{Ecn, End, Outbox, ProgramReport, Report as EndReport, State};
+use longpipe_end::{Ecn, End, Outbox, PacketEvent, ProgramReport, Report as EndReport, State};
 use longpipe_lockstep::linux::guest::{Environment, Kernel};
 use longpipe_lockstep::registry::Creator;
 use longpipe_lockstep::{registry, FlowEnds, Lockstep, StackError};
@@ -131,6 +131,10 @@ impl End for Watched {
 
     fn state(&mut self) -> State {
         heartbeat::during(|| self.0.state())
+    }
+
+    fn packets(&mut self, events: &mut Vec<PacketEvent>) {
+        heartbeat::during(|| self.0.packets(events));
     }
 
     fn report(&mut self) -> EndReport {

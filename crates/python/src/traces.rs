@@ -148,5 +148,18 @@ pub(crate) fn columns<'py>(
         columns.set_item("bytes", recorder.arrivals.bytes.into_pyarray(py))?;
         traces.set_item("arrivals", columns)?;
     }
+    if wanted.packets {
+        let columns = PyDict::new(py);
+        let packets = recorder.packets;
+        columns.set_item("time_s", seconds(packets.time))?;
+        columns.set_item("flow", packets.flow.into_pyarray(py))?;
+        columns.set_item("packet_event", packets.kind.into_pyarray(py))?;
+        columns.set_item("packet_type", packets.packet_type.into_pyarray(py))?;
+        columns.set_item("first_number", packets.first.into_pyarray(py))?;
+        columns.set_item("last_number", packets.last.into_pyarray(py))?;
+        columns.set_item("length_bytes", packets.length.into_pyarray(py))?;
+        columns.set_item("evidence", packets.evidence.into_pyarray(py))?;
+        traces.set_item("packets", columns)?;
+    }
     Ok(())
 }

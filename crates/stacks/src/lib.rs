@@ -11,6 +11,7 @@ mod handshake;
 mod media;
 mod noq;
 mod null;
+mod packet_log;
 mod quinn;
 mod sessions;
 mod settings;

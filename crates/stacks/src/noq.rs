@@ -25,11 +25,25 @@ mod null {
 mod adapter {
     pub use super::paths::Paths;
     use super::proto::*;
+    use crate::packet_log::PacketLog;
     use bytes::{Bytes, BytesMut};
     use std::net::SocketAddr;
     use std::num::NonZeroUsize;
     use std::sync::Arc;
     use std::time::Instant;
+
+    struct Factory(PacketLog);
+
+    impl QlogFactory for Factory {
+        fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
+            Some(QlogConfig::new(self.0.writer(true)))
+        }
+    }
+
+    /// Lets a connection write its packets to a log.
+    pub fn log_packets(transport: &mut TransportConfig, log: &PacketLog) {
+        transport.qlog_factory(Arc::new(Factory(log.clone())));
+    }
 
     pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
         Endpoint::new(config, server, true)

@@ -23,13 +23,22 @@ mod null {
 /// Functions whose implementation differs from noq's.
 mod adapter {
     use super::proto::*;
+    use crate::packet_log::PacketLog;
     use crate::settings::Settings;
-    use crate::stats::Stats;
+    use crate::stats::{measured, Stats};
     use bytes::{Bytes, BytesMut};
     use longpipe_end::{Setup, NEVER};
     use std::net::SocketAddr;
     use std::sync::Arc;
     use std::time::Instant;
+
+    /// Lets a connection write its packets to a log.
+    pub fn log_packets(transport: &mut TransportConfig, log: &PacketLog) {
+        let mut config = QlogConfig::default();
+        // quinn compares the times in the wrong order, so that the threshold is never the time threshold.
+        config.writer(log.writer(false));
+        transport.qlog_stream(config.into_stream());
+    }
 
     pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
         Endpoint::new(config, server, true, None)
@@ -85,11 +94,11 @@ mod adapter {
         }
 
         pub fn stats(&self, connection: &mut Connection) -> Stats {
-            let (stats, rtt) = (connection.stats(), connection.rtt());
+            let stats = connection.stats();
             Stats {
                 cwnd: stats.path.cwnd,
-                rtt,
-                min_rtt: Some(stats.path.min_rtt),
+                rtt: measured(stats.path.rtt),
+                min_rtt: measured(stats.path.min_rtt),
                 sent_packets: stats.path.sent_packets,
                 lost_packets: stats.path.lost_packets,
                 lost_bytes: stats.path.lost_bytes,

@@ -20,6 +20,8 @@ VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m
 # Revisions of the code between a library and a run (crates/stacks/src/quic), which results depend on, too; they follow
 # the version in a resolved scenario. Revision 2 lets a connection send before its application acts.
 REVISIONS: Final[Mapping[str, int]] = {"quinn": 2, "noq": 2}
+# Stacks of QUIC.
+QUIC: Final = ("quinn", "noq")
 # Name of the stack of user-mode Linux, whose version is that of the installed kernel.
 LINUX: Final = "linux"
 # Version that a resolved scenario has on a machine without user-mode Linux, where the stack cannot run.

@@ -133,3 +133,7 @@ class Traces(Model):
         default=False,
         description="Bytes in flight of each sender, and what limits it, at each change",
     )
+    packets: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Packets that each real stack sends, receives and declares lost at the flow's sender",
+    )

@@ -4,6 +4,7 @@ pub mod arrived;
 pub mod capture;
 pub mod probe;
 pub mod recorder;
+pub mod stack_packets;
 pub mod traces;
 pub mod vc_queue;
 pub(crate) mod watch;

@@ -2,6 +2,9 @@
 
 use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
+use crate::hosts::external::Fate;
+use crate::observe::capture::StackBytes;
+use crate::observe::stack_packets::StackPacket;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::{Circuit, Flow, Link};
 use longpipe_events::{Span, Time};
@@ -49,6 +52,16 @@ pub trait Probe {
     fn smoothed_rtt(&mut self, _now: Time, _flow: Flow, _srtt: Span) {}
     /// Reports that UDP payload of a real stack has arrived at the flow's receiver.
     fn received_payload(&mut self, _now: Time, _flow: Flow, _bytes: u32) {}
+    /// Reports a packet of a real stack at the flow's sender.
+    fn stack_packet(&mut self, _flow: Flow, _packet: &StackPacket) {}
+    /// Returns whether the probe uses `stack_sent` and `stack_left`.
+    fn wants_stack_bytes(&self) -> bool {
+        false
+    }
+    /// Reports the bytes of a packet that a real stack sends.
+    fn stack_sent(&mut self, _now: Time, _packet: &StackBytes<'_>) {}
+    /// Reports that an external packet has reached its host, with or without CE, or was lost.
+    fn stack_left(&mut self, _now: Time, _id: u64, _fate: Fate) {}
     /// Returns whether the probe uses `queue`.
     fn wants_queue(&self) -> bool {
         false
@@ -143,6 +156,25 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
         self.0.received_payload(now, flow, bytes);
         self.1.received_payload(now, flow, bytes);
+    }
+
+    fn stack_packet(&mut self, flow: Flow, packet: &StackPacket) {
+        self.0.stack_packet(flow, packet);
+        self.1.stack_packet(flow, packet);
+    }
+
+    fn wants_stack_bytes(&self) -> bool {
+        self.0.wants_stack_bytes() || self.1.wants_stack_bytes()
+    }
+
+    fn stack_sent(&mut self, now: Time, packet: &StackBytes<'_>) {
+        self.0.stack_sent(now, packet);
+        self.1.stack_sent(now, packet);
+    }
+
+    fn stack_left(&mut self, now: Time, id: u64, fate: Fate) {
+        self.0.stack_left(now, id, fate);
+        self.1.stack_left(now, id, fate);
     }
 
     fn wants_queue(&self) -> bool {
@@ -274,6 +306,28 @@ impl<A: Probe> Probe for Option<A> {
     fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
         if let Some(probe) = self {
             probe.received_payload(now, flow, bytes);
+        }
+    }
+
+    fn stack_packet(&mut self, flow: Flow, packet: &StackPacket) {
+        if let Some(probe) = self {
+            probe.stack_packet(flow, packet);
+        }
+    }
+
+    fn wants_stack_bytes(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_stack_bytes)
+    }
+
+    fn stack_sent(&mut self, now: Time, packet: &StackBytes<'_>) {
+        if let Some(probe) = self {
+            probe.stack_sent(now, packet);
+        }
+    }
+
+    fn stack_left(&mut self, now: Time, id: u64, fate: Fate) {
+        if let Some(probe) = self {
+            probe.stack_left(now, id, fate);
         }
     }
 

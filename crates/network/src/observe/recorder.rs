@@ -4,6 +4,7 @@ use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
 use crate::observe::arrived::Arrived;
 use crate::observe::probe::{Probe, Slot};
+use crate::observe::stack_packets::{PacketTrace, StackPacket};
 use crate::observe::traces::{
     ArrivalTrace, ControlTrace, DelayTrace, DropTrace, EventTrace, FlightTrace, QueueTrace, SequenceTrace, TimerTrace,
     WindowTrace,
@@ -62,6 +63,8 @@ pub struct Recorder {
     pub events: EventTrace,
     /// First arrivals of data at receivers, and arrivals of the packets of real stacks.
     pub arrivals: ArrivalTrace,
+    /// Packets of real stacks at their senders.
+    pub packets: PacketTrace,
     arrived: Vec<Arrived>,
 }
 
@@ -323,6 +326,12 @@ impl Probe for Recorder {
     fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
         if self.wanted.arrivals {
             self.arrival(now, flow, bytes);
+        }
+    }
+
+    fn stack_packet(&mut self, flow: Flow, packet: &StackPacket) {
+        if self.wanted.packets {
+            self.packets.put(flow, packet);
         }
     }
 

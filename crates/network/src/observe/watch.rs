@@ -3,7 +3,7 @@
 use crate::atm::aal5::Cell;
 use crate::hosts::connection::Connection;
 use crate::observe::probe::{Probe, Slot};
-use crate::packets::contents::Contents;
+use crate::packets::contents::{Contents, External};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
@@ -20,6 +20,7 @@ pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Content
             }
         }
         _ if flow.application.datagrams().is_some() => datagram(flow, frame),
+        _ if flow.application.external().is_some() => external(flow, vc, frame),
         _ if on_data_circuit => Contents::Data(*flow.data.get(frame)),
         _ => Contents::Ack(*flow.acks.get(frame)),
     }
@@ -29,6 +30,17 @@ pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Content
 fn datagram(flow: &Connection, frame: u32) -> Contents {
     let sent = flow.application.datagrams().map(|datagrams| *datagrams.get(frame));
     Contents::Datagram(sent.unwrap_or_default())
+}
+
+#[cold]
+fn external(flow: &Connection, vc: Circuit, frame: u32) -> Contents {
+    let packet = flow.application.external().map(|packets| *packets.get(vc, frame));
+    let packet = packet.unwrap_or_default();
+    Contents::External(External {
+        id: packet.id,
+        bytes: u32::from(packet.bytes),
+        marked: packet.marked,
+    })
 }
 
 /// Reports the transmission of a cell on a link.

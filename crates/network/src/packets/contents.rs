@@ -22,6 +22,17 @@ impl Datagram {
     }
 }
 
+/// A packet from outside the simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct External {
+    /// Identifier that the program outside the simulation assigned to the packet.
+    pub id: u64,
+    /// Length [byte] of the IP packet.
+    pub bytes: u32,
+    /// Whether the packet carries CE.
+    pub marked: bool,
+}
+
 /// Contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
@@ -31,6 +42,8 @@ pub enum Contents {
     Ack(AckSegment),
     /// A UDP datagram.
     Datagram(Datagram),
+    /// A packet from outside the simulation.
+    External(External),
 }
 
 impl Contents {
@@ -41,6 +54,7 @@ impl Contents {
             Contents::Data(segment) => segment.packet_bytes(),
             Contents::Ack(ack) => ack.packet_bytes(),
             Contents::Datagram(datagram) => datagram.packet_bytes(),
+            Contents::External(packet) => packet.bytes,
         }
     }
 }

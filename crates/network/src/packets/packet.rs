@@ -2,7 +2,7 @@
 //! large BDP.
 
 use super::circuit::Circuit;
-use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
+use super::contents::{Contents, Datagram, External, DATAGRAM_HEADER_BYTES};
 use super::in_transit::REQUEST;
 use super::payload::Payload;
 use longpipe_events::{MaybeTime, Time};
@@ -455,7 +455,13 @@ impl Packet {
 
     /// Returns the contents of the packet, whatever their kind.
     pub fn contents(&self, options: &Options) -> Contents {
-        if self.is_datagram() {
+        if self.is_external() {
+            Contents::External(External {
+                id: self.sequence,
+                bytes: u32::from(self.bytes()),
+                marked: self.is_marked(),
+            })
+        } else if self.is_datagram() {
             Contents::Datagram(self.datagram())
         } else if self.is_data() {
             Contents::Data(self.segment(options))

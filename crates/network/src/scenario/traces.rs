@@ -37,6 +37,9 @@ pub struct TraceConfig {
     /// Whether to record, at each change, each sender's bytes in flight and what keeps it from sending more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flight: bool,
+    /// Whether to record the packets that each real stack sends, receives and declares lost at its sender.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub packets: bool,
 }
 
 impl TraceConfig {
@@ -53,5 +56,6 @@ impl TraceConfig {
             || self.control
             || self.events
             || self.flight
+            || self.packets
     }
 }

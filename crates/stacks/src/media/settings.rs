@@ -97,6 +97,7 @@ mod tests {
                 start_ps: 0,
                 most_bytes: 1452,
                 paths: 1,
+                logs_packets: false,
                 settings: &settings,
             };
             Settings::read(&setup).map(|settings| settings.highest_bps)

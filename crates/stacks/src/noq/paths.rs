@@ -5,8 +5,8 @@ use super::end::address;
 use super::proto::congestion::{Controller, ControllerFactory};
 use super::proto::{Connection, Event, FourTuple, PathEvent, PathId, PathStats, PathStatus, TransportConfig};
 use crate::settings::Settings;
-use crate::stats::Stats;
-use longpipe_end::{Setup, NEVER};
+use crate::stats::{measured, picoseconds, Stats};
+use longpipe_end::{path_prefix, Setup, NEVER};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -75,7 +75,8 @@ impl Paths {
             return Err(format!("paths: {}; needs at most {MOST_PATHS}", setup.paths));
         }
         let path = |number: u8| {
-            let status = match setup.setting(&format!("path{number}.status")) {
+            let prefix = path_prefix(usize::from(number));
+            let status = match setup.setting(&format!("{prefix}status")) {
                 None | Some("available") => PathStatus::Available,
                 Some("backup") => PathStatus::Backup,
                 Some(other) => return Err(format!("status: {other}; needs available or backup")),
@@ -202,7 +203,7 @@ impl Paths {
         self.all.iter_mut().find(|path| path.id == Some(id))
     }
 
-    /// Returns the values of all paths if there are several. Names of values of path 1 begin with "path1.".
+    /// Returns the values of all paths if there are several.
     pub fn report(&self, connection: &mut Connection) -> Vec<(String, f64)> {
         let mut values = Vec::new();
         if self.all.len() < 2 {
@@ -210,11 +211,7 @@ impl Paths {
         }
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         for (number, path) in self.all.iter().enumerate() {
-            let prefix = if number == 0 {
-                String::new()
-            } else {
-                format!("path{number}.")
-            };
+            let prefix = path_prefix(number);
             let mut put = |name: &str, value: f64| values.push((format!("{prefix}{name}"), value));
             put("established_s", seconds(path.established_ps));
             put("abandoned_s", seconds(path.abandoned_ps));
@@ -226,7 +223,7 @@ impl Paths {
                 put("lost_bytes", stats.lost_bytes as f64);
                 put("congestion_events", stats.congestion_events as f64);
                 put("cwnd_bytes", stats.cwnd as f64);
-                put("srtt_s", stats.rtt.as_secs_f64());
+                put("srtt_s", seconds(stats.rtt.map(picoseconds)));
                 put("mtu_bytes", f64::from(stats.mtu));
                 put("datagrams", stats.datagrams as f64);
             }
@@ -246,7 +243,7 @@ impl Path {
         let stats = current.or(self.discarded).unwrap_or_default();
         Stats {
             cwnd: stats.cwnd,
-            rtt: stats.rtt,
+            rtt: measured(stats.rtt),
             min_rtt: None,
             sent_packets: stats.sent_packets,
             lost_packets: stats.lost_packets,

@@ -6,9 +6,18 @@ use crate::settings::{Settings, Workload};
 use bytes::Bytes;
 use longpipe_end::Role;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::OnceLock;
 
-/// Source of the data that streams carry. Because chunks are large, the list of unacknowledged chunks stays short.
-static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+/// Returns the source of the data that streams carry. Because chunks are large, the list of unacknowledged chunks stays
+/// short. The memory is allocated but never written, so that all its pages are the system's zero page, which stays in
+/// the processor's cache.
+fn zeros() -> &'static [u8] {
+    static ZEROS: OnceLock<Vec<u8>> = OnceLock::new();
+    ZEROS.get_or_init(|| vec![0; CHUNK_BYTES])
+}
+
+/// Maximum length of a chunk [byte].
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// The application.
 #[derive(Debug)]
@@ -160,9 +169,9 @@ impl Application {
             return;
         };
         while *left > 0 {
-            let max = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+            let max = CHUNK_BYTES.min(usize::try_from(*left).unwrap_or(usize::MAX));
             // A later event reports that the stream accepts more data; a stopped stream has no such event.
-            let Some(written) = adapter::write(connection, id, Bytes::from_static(&ZEROS[..max])) else {
+            let Some(written) = adapter::write(connection, id, Bytes::from_static(&zeros()[..max])) else {
                 return;
             };
             if *left < u64::MAX {

@@ -7,10 +7,12 @@ use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, 
 use super::transport::transport;
 use super::{adapter, null};
 use crate::certificate;
+use crate::packet_log::PacketLog;
 use crate::sessions::{self, Sessions};
 use crate::settings::{Settings, Workload};
+use crate::stats::picoseconds;
 use bytes::BytesMut;
-use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
+use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Role, Setup, State, NEVER};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,6 +50,8 @@ struct Quic {
     buffer: Vec<u8>,
     /// Memory for received datagrams. Each takes a part of it, because an allocation for each would take longer.
     received: BytesMut,
+    /// Packets of the connection, if the run reads them.
+    log: Option<PacketLog>,
     handshake_ps: Option<u64>,
     closed: Option<(u64, String)>,
 }
@@ -78,15 +82,20 @@ impl Outbox for Flight {
 
 impl Quic {
     fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
-        let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
-        let mut transport = transport(settings.congestion, settings.window, most_bytes)?;
-        adapter::Paths::new(settings, setup)?.configure(&mut transport, settings, setup.seed);
-        let transport = Arc::new(transport);
+        let paths = adapter::Paths::new(settings, setup)?;
+        let log = setup.logs_packets.then(PacketLog::default);
+        let transport = configured(settings, setup, &paths, log.as_ref())?;
         let resumes = settings.early_data.then_some(Sessions::Resume);
         let connects = settings.connects(setup.role);
-        let made = Quic::of(settings, setup, &transport, resumes, connects)?;
+        let mut made = Quic::of(settings, setup, &transport, resumes, connects, paths)?;
+        made.log = log;
         if let Some(client) = made.client.as_ref().filter(|_| settings.early_data) {
-            obtain_session(client, settings, setup, &transport)?;
+            obtain_session(
+                client,
+                settings,
+                setup,
+                &configured(settings, setup, &made.paths, None)?,
+            )?;
         }
         Ok(made)
     }
@@ -98,6 +107,7 @@ impl Quic {
         transport: &Arc<proto::TransportConfig>,
         sessions: Option<Sessions>,
         connects: bool,
+        paths: adapter::Paths,
     ) -> Result<Quic, String> {
         let made = getrandom::seeded(setup.seed, || {
             endpoint(settings.tls, connects, transport, sessions, setup)
@@ -110,11 +120,12 @@ impl Quic {
             endpoint,
             client,
             open: None,
-            paths: adapter::Paths::new(settings, setup)?,
+            paths,
             application: Application::new(settings, setup.role),
             stateless: Vec::new(),
             buffer: Vec::new(),
             received: BytesMut::with_capacity(RECEIVED_BYTES),
+            log: None,
             handshake_ps: None,
             closed: None,
         })
@@ -223,6 +234,12 @@ impl Quic {
         }
     }
 
+    fn set_log_time(&self, now: u64) {
+        if let Some(log) = &self.log {
+            log.set_time(now);
+        }
+    }
+
     fn answer(&mut self, sent: proto::Transmit) {
         let payload = self.buffer[..sent.size].to_vec();
         self.stateless
@@ -230,8 +247,25 @@ impl Quic {
     }
 }
 
+/// Returns the configuration of a connection that uses `paths` and writes its packets to `log`.
+fn configured(
+    settings: &Settings<'_>,
+    setup: &Setup<'_>,
+    paths: &adapter::Paths,
+    log: Option<&PacketLog>,
+) -> Result<Arc<proto::TransportConfig>, String> {
+    let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
+    let mut transport = transport(settings.congestion, settings.window, most_bytes)?;
+    paths.configure(&mut transport, settings, setup.seed);
+    if let Some(log) = log {
+        adapter::log_packets(&mut transport, log);
+    }
+    Ok(Arc::new(transport))
+}
+
 /// Connects to a server once before the run, without a path. The client's configuration then holds a session: copies of
-/// the configuration share one session cache.
+/// the configuration share one session cache. Both ends of this connection use `transport`, which is not that of the
+/// run, because a configuration counts the controllers that it has created.
 fn obtain_session(
     client: &proto::ClientConfig,
     settings: &Settings<'_>,
@@ -247,16 +281,14 @@ fn obtain_session(
             paths: 1,
             ..*setup
         };
-        Quic::of(
-            &settings,
-            &setup,
-            transport,
-            Some(Sessions::Issue),
-            role == Role::Sender,
-        )
+        let paths = adapter::Paths::new(&settings, &setup)?;
+        let (issues, connects) = (Some(Sessions::Issue), role == Role::Sender);
+        Quic::of(&settings, &setup, transport, issues, connects, paths)
     };
     let mut ends = [of(Role::Sender)?, of(Role::Receiver)?];
-    ends[0].client = Some(client.clone());
+    let mut client = client.clone();
+    client.transport_config(Arc::clone(transport));
+    ends[0].client = Some(client);
     let mut is_quiet = false;
     while !is_quiet {
         is_quiet = true;
@@ -338,6 +370,7 @@ impl End for Quic {
     // The order is that of quinn's and noq's own drivers over sockets: a connection sends, then its timers act, then it
     // exchanges events with the endpoint, and the application acts last, because it is a task of its own there.
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        self.set_log_time(now);
         if now >= self.start_ps {
             self.connect(now)?;
         }
@@ -364,6 +397,7 @@ impl End for Quic {
     }
 
     fn receive_on(&mut self, now: u64, path: u8, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        self.set_log_time(now);
         let ecn = proto::EcnCodepoint::from_bits(ecn as u8);
         let (at, client) = (self.at(now), self.is_client());
         let (own, peer) = (address(client, path), address(!client, path));
@@ -409,11 +443,17 @@ impl End for Quic {
         State {
             cwnd: Some(stats.cwnd),
             ssthresh,
-            srtt_ps: Some(picoseconds(stats.rtt)),
+            srtt_ps: stats.rtt.map(picoseconds),
             min_rtt_ps: stats.min_rtt.map(picoseconds),
             pacing_bps,
             sent_packets: stats.sent_packets,
             lost_packets: stats.lost_packets,
+        }
+    }
+
+    fn packets(&mut self, events: &mut Vec<PacketEvent>) {
+        if let Some(log) = &self.log {
+            log.take(events);
         }
     }
 
@@ -441,7 +481,7 @@ impl End for Quic {
         report.congestion_events = stats.congestion_events;
         for (name, value) in [
             ("cwnd_bytes", stats.cwnd as f64),
-            ("srtt_s", stats.rtt.as_secs_f64()),
+            ("srtt_s", stats.rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64())),
             ("min_rtt_s", stats.min_rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64())),
             ("mtu_bytes", f64::from(stats.mtu)),
             ("datagrams", stats.datagrams as f64),
@@ -451,8 +491,4 @@ impl End for Quic {
         report.values.extend(self.paths.report(connection));
         report
     }
-}
-
-fn picoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).map_or(NEVER, |ns| ns.saturating_mul(PS_PER_NS))
 }

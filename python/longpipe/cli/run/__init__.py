@@ -46,6 +46,7 @@ class Trace(StrEnum):
     CONTROL = "control"
     EVENTS = "events"
     FLIGHT = "flight"
+    PACKETS = "packets"
 
 
 class Dialect(StrEnum):
@@ -101,7 +102,7 @@ def run(
     if everything and json == "-":
         raise ScenarioError("--all: not with --json -, which contains all flows and ports")
     scenario = scenario_with(Path(file), changes or [])
-    wanted = [kind.value for kind in trace or []] + _traces(qlog, perfetto)
+    wanted = [kind.value for kind in trace or []] + _traces(scenario, qlog, perfetto)
     if wanted:
         scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
     _check_outputs(json, csv, qlog, perfetto)
@@ -146,14 +147,14 @@ def _check_outputs(json: str | None, csv: Path | None, qlog: Path | None, perfet
         check_file("--perfetto", perfetto)
 
 
-def _traces(qlog: Path | None, perfetto: Path | None) -> list[str]:
+def _traces(scenario: Scenario, qlog: Path | None, perfetto: Path | None) -> list[str]:
     """Returns the traces that qlog and Perfetto need."""
     # Imported here because few runs are written in these formats.
     wanted: list[str] = []
     if qlog is not None:
         from longpipe import qlog as written_as_qlog
 
-        wanted += written_as_qlog.TRACES
+        wanted += written_as_qlog.traces_of(scenario.resolved)
     if perfetto is not None:
         from longpipe import perfetto as written_as_perfetto
 

@@ -45,6 +45,7 @@ struct longpipe_end_setup {
     uint32_t sends;      /* 1 for the end that sends the flow's data, 0 for the other end */
     uint32_t most_bytes; /* maximum UDP payload of the path */
     uint32_t paths;      /* number of paths between the two ends, which is 1 for your own stacks */
+    uint32_t logs_packets; /* 1 if `packets` is called */
 };
 
 /* Interface through which an end sends its datagrams; valid during the call only. `send` copies the payload. Bits 8 to
@@ -79,6 +80,33 @@ struct longpipe_end_report {
     char closed[LONGPIPE_LINE]; /* reason: one NUL-terminated line */
 };
 
+/* Kind of a packet's event. LONGPIPE_ACKNOWLEDGED is a range of packet numbers in an ACK frame of the packet received before. */
+enum longpipe_packet_kind { LONGPIPE_SENT = 0, LONGPIPE_RECEIVED = 1, LONGPIPE_LOST = 2, LONGPIPE_ACKNOWLEDGED = 3 };
+/* Type of a QUIC packet. */
+enum longpipe_packet_type {
+    LONGPIPE_NO_TYPE = 0,
+    LONGPIPE_INITIAL = 1,
+    LONGPIPE_HANDSHAKE = 2,
+    LONGPIPE_0RTT = 3,
+    LONGPIPE_1RTT = 4
+};
+/* Evidence for a loss: acknowledgements of later packets, or also the time threshold (RFC 9002 section 6.1). */
+enum longpipe_evidence { LONGPIPE_NO_EVIDENCE = 0, LONGPIPE_BY_REORDERING = 1, LONGPIPE_BY_TIME = 2 };
+
+/* An event of a packet. */
+struct longpipe_packet {
+    uint64_t at_ps;
+    uint64_t first;       /* packet number, or the first one of a range */
+    uint64_t last;        /* packet number, or the last one of a range */
+    uint32_t length;      /* [byte]; 0 if it is not known */
+    uint32_t kind;        /* enum longpipe_packet_kind */
+    uint32_t packet_type; /* enum longpipe_packet_type */
+    uint32_t evidence;    /* enum longpipe_evidence */
+};
+
+/* Reports an event of a packet. */
+typedef void longpipe_tell_packet(void *host, const struct longpipe_packet *packet);
+
 /* Adds a column to `Result.stacks`: `host`, its name with its unit, and the value. */
 typedef void longpipe_tell(void *host, const char *name, double value);
 
@@ -98,6 +126,9 @@ struct longpipe_ends {
     uint32_t (*receive)(void *end, uint64_t now, const uint8_t *payload, uint32_t bytes, uint32_t ecn, char *problem);
     void (*state)(void *end, struct longpipe_end_state *state);
     void (*report)(void *end, struct longpipe_end_report *report, longpipe_tell *tell, void *host);
+    /* Reports the events of packets since the previous call; called after `wake` if `logs_packets` is 1. NULL for stacks that
+     * report none. */
+    void (*packets)(void *end, longpipe_tell_packet *tell, void *host);
 };
 
 /* What an object exports. */

@@ -111,7 +111,7 @@ impl FlowState {
                 side.acknowledged = on_wire(ack.acknowledgement);
                 way.acks.send(packet.carried);
             }
-            Contents::Datagram(_) => {}
+            Contents::Datagram(_) | Contents::External(_) => {}
         }
         packet
     }

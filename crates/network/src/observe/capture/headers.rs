@@ -4,7 +4,7 @@
 //! all zeros, so only its length affects the checksum.
 
 use crate::packets::in_transit::REQUEST;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, TrafficConfig};
 use longpipe_events::Time;
 use longpipe_tcp::config::{EcnConfig, TcpConfig, MAX_WINDOW_FIELD};
 use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
@@ -12,6 +12,8 @@ use longpipe_tcp::{AckSegment, DataSegment};
 
 /// The receiver's port for the first 64 000 flows: discard (RFC 863), because the payload has no meaning.
 const DISCARD: u32 = 9;
+/// The server's port of flows with a real stack, by which programs that read captures recognize QUIC.
+const HTTPS: u32 = 443;
 /// The sender's port of flow 0.
 const FIRST_PORT: u32 = 1_024;
 /// Number of flows in a group; within a group, only the sender's port differs. The receiver's port increases by one per
@@ -134,14 +136,19 @@ impl ConnectionHeaders {
     pub fn new(scenario: &Scenario, flow: usize) -> ConnectionHeaders {
         let config: &TcpConfig = &scenario.flows[flow].tcp;
         let nodes = ends(scenario, flow);
-        let opener = usize::from(scenario.flows[flow].traffic.has_requests());
+        let traffic = &scenario.flows[flow].traffic;
+        let opener = usize::from(traffic.has_requests() || receiver_connects(traffic));
+        let served = match traffic {
+            TrafficConfig::Stack(_) | TrafficConfig::StackPath(_) => HTTPS,
+            _ => DISCARD,
+        };
         let number = flow as u32;
         let end = |end: usize| EndPoint {
             address: address(nodes[end]),
             port: if end == opener {
                 FIRST_PORT + number % PORTS
             } else {
-                DISCARD + number / PORTS
+                served + number / PORTS
             } as u16,
         };
         let timestamps = config.timestamps();
@@ -306,6 +313,17 @@ impl ConnectionHeaders {
 /// Returns the flags AE, CWR and ECE that encode `number`.
 fn ace(number: u8) -> u16 {
     u16::from(number) << 6
+}
+
+/// Returns whether the receiver of a flow with a real stack opens the connection.
+fn receiver_connects(traffic: &TrafficConfig) -> bool {
+    match traffic {
+        TrafficConfig::Stack(config) => {
+            let is_requests = |(name, value): &(String, String)| name == "workload" && value == "requests";
+            config.settings.iter().any(is_requests)
+        }
+        _ => false,
+    }
 }
 
 /// Returns a flow's sending and receiving node.

@@ -5,17 +5,21 @@
 //! learn the window scale and the use of SACK and timestamps only from the handshake.
 
 mod connection;
+mod external;
 mod headers;
 pub mod pcapng;
 mod point;
 mod udp;
 
 use crate::atm::aal5::{frame_cells, Cell};
+use crate::hosts::external::Fate;
 use crate::observe::probe::{Probe, Slot};
-use crate::packets::contents::{Contents, Datagram};
+use crate::packets::contents::{Contents, Datagram, External};
 use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::{FlowConfig, Scenario, TrafficConfig};
 use connection::{CapturedPacket, FlowState};
+pub use external::StackBytes;
+use external::{StackPacketInFlight, StackPackets};
 use headers::Handshake;
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -59,6 +63,7 @@ pub struct Captures {
     hosts: Vec<Option<usize>>,
     links: Vec<Option<usize>>,
     flows: Vec<FlowState>,
+    stacks: StackPackets,
     end: Time,
 }
 
@@ -148,8 +153,31 @@ impl Captures {
         }
     }
 
+    /// Captures a packet of a stack at one of its hosts: 0 is the host of the flow's sender.
+    fn stack_at_host(&mut self, now: Time, direction: Direction, packet: &StackPacketInFlight, id: u64, marked: bool) {
+        let side = match direction {
+            Direction::Outbound => packet.from,
+            Direction::Inbound => 1 - packet.from,
+        };
+        let Some(state) = self.flows.get(packet.flow.index()) else {
+            return;
+        };
+        if let Some(index) = self.hosts[state.nodes[side]] {
+            self.points[index].stack_packet((now, direction), &state.connection, (id, packet), marked, None);
+        }
+    }
+
     fn on_link(&mut self, at: Time, link: Link, vc: Circuit, frame: u32, contents: Contents) {
         if let Some(index) = self.links[link.index()] {
+            if let Contents::External(External { id, marked, .. }) = contents {
+                if let Some(packet) = self.stacks.get(id) {
+                    let (point, connection) = (&mut self.points[index], &self.flows[vc.flow().index()].connection);
+                    let circuit = point.of_cells().then_some(vc.0);
+                    let when = (at, Direction::Outbound);
+                    point.stack_packet(when, connection, (id, packet), marked, circuit);
+                }
+                return;
+            }
             let state = &self.flows[vc.flow().index()];
             let packet = state.packet(frame, contents);
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() {
@@ -197,6 +225,21 @@ impl Probe for Captures {
 
     fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         self.arrives(now, flow, frame, Contents::Datagram(*datagram));
+    }
+
+    fn wants_stack_bytes(&self) -> bool {
+        !self.points.is_empty()
+    }
+
+    fn stack_sent(&mut self, now: Time, packet: &StackBytes<'_>) {
+        let copy = self.stacks.put(packet).clone();
+        self.stack_at_host(now, Direction::Outbound, &copy, packet.id, false);
+    }
+
+    fn stack_left(&mut self, now: Time, id: u64, fate: Fate) {
+        if let (Some(packet), Fate::Delivered { marked }) = (self.stacks.take(id), fate) {
+            self.stack_at_host(now, Direction::Inbound, &packet, id, marked);
+        }
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl FnOnce() -> Contents) {

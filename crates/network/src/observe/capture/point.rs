@@ -2,12 +2,13 @@
 
 use crate::atm::aal5::{Cell, Reassembler};
 use crate::observe::capture::connection::CapturedPacket;
+use crate::observe::capture::external::StackPacketInFlight;
 use crate::observe::capture::headers::{address, identification, ConnectionHeaders, Handshake};
 use crate::observe::capture::pcapng::{CaptureInterface, Direction, LinkType, Writer};
 use crate::observe::capture::{CaptureConfig, Place};
 use crate::packets::contents::Contents;
 use crate::packets::Circuit;
-use crate::scenario::{Framing, NodeKind, Scenario};
+use crate::scenario::{FlowConfig, Framing, NodeKind, Scenario, TrafficConfig};
 use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
 use std::io;
@@ -24,6 +25,11 @@ const FIRST_VCI: u32 = 32;
 const VCIS: u32 = 65_536 - FIRST_VCI;
 /// Total length [byte] of the SunATM and LLC/SNAP headers, an IP header, and the longest TCP header.
 const SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 20 + 60;
+/// Maximum length of a captured packet if there are real stacks, whose packets are captured completely.
+const WHOLE_SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 65_535;
+const HEADERS_ONLY: &str = "simulated; times count from the start of the run, payload is zero and cut off";
+const WITH_STACKS: &str =
+    "simulated; times count from the start of the run, payload of modelled flows is zero and cut off";
 
 /// A capture point.
 #[derive(Debug)]
@@ -64,12 +70,14 @@ impl Point {
                 )
             }
         };
+        let is_stack = |flow: &FlowConfig| matches!(flow.traffic, TrafficConfig::Stack(_));
+        let has_stacks = scenario.flows.iter().any(is_stack);
         let interface = CaptureInterface {
             name: &name,
             description,
-            comment: "simulated; times count from the start of the run, payload is zero and cut off",
+            comment: if has_stacks { WITH_STACKS } else { HEADERS_ONLY },
             link_type: if cells { LinkType::SunAtm } else { LinkType::Raw },
-            snap_length: SNAP_LENGTH,
+            snap_length: if has_stacks { WHOLE_SNAP_LENGTH } else { SNAP_LENGTH },
             speed,
         };
         let mut writer = Writer::create(&config.path, &interface)?;
@@ -143,8 +151,27 @@ impl Point {
                 Contents::Data(segment) => connection.data(from, frame, &segment, carried, out),
                 Contents::Ack(ack) => connection.ack(from, frame, &ack, carried, out),
                 Contents::Datagram(datagram) => connection.datagram(from, frame, &datagram, out),
+                // `stack_packet` writes these packets.
+                Contents::External(_) => {}
             }
         });
+    }
+
+    /// Writes a packet of a real stack with its number; `marked` is whether the network has marked it.
+    pub fn stack_packet(
+        &mut self,
+        (at, direction): (Time, Direction),
+        connection: &ConnectionHeaders,
+        (id, packet): (u64, &StackPacketInFlight),
+        marked: bool,
+        circuit: Option<u32>,
+    ) {
+        let mut bytes = Vec::with_capacity(WHOLE_SNAP_LENGTH as usize);
+        link_header(circuit, &mut bytes);
+        connection.stack_packet(id, packet, marked, &mut bytes);
+        let length = bytes.len() as u32;
+        self.writer
+            .packet(at, length, direction, None, |out| out.extend_from_slice(&bytes));
     }
 
     fn handshake(

@@ -1,13 +1,46 @@
 //! IPv4 and UDP headers of simulated datagrams (RFC 791, RFC 768).
 
+use super::external::{readdress, transport_checksum, StackPacketInFlight};
 use super::headers::{checksum, identification, sum, ConnectionHeaders, DONT_FRAGMENT, TTL};
 use crate::packets::contents::Datagram;
 use longpipe_tcp::segment::IP_HEADER_BYTES;
 
 const UDP: u8 = 17;
 const UDP_HEADER_BYTES: u32 = 8;
+/// Position of the checksum in a UDP header.
+const UDP_CHECKSUM: usize = 6;
 
 impl ConnectionHeaders {
+    /// Appends packet number `id` of a real stack, which the network may have marked.
+    pub(super) fn stack_packet(&self, id: u64, packet: &StackPacketInFlight, marked: bool, out: &mut Vec<u8>) {
+        let begin = out.len();
+        let [from, to] = [self.ends[packet.from], self.ends[1 - packet.from]];
+        let ecn = packet.ecn_if(marked);
+        if packet.is_whole {
+            out.extend_from_slice(&packet.bytes);
+            readdress(&mut out[begin..], from.address, to.address, ecn);
+            return;
+        }
+        let length = (UDP_HEADER_BYTES as usize + packet.bytes.len()) as u16;
+        out.extend_from_slice(&[0x45, ecn]);
+        out.extend_from_slice(&(IP_HEADER_BYTES as u16 + length).to_be_bytes());
+        out.extend_from_slice(&(id as u16).to_be_bytes());
+        out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
+        out.extend_from_slice(&[TTL, UDP, 0, 0]);
+        out.extend_from_slice(&from.address.to_be_bytes());
+        out.extend_from_slice(&to.address.to_be_bytes());
+        let udp = out.len();
+        out.extend_from_slice(&from.port.to_be_bytes());
+        out.extend_from_slice(&to.port.to_be_bytes());
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&packet.bytes);
+        let ip_sum = checksum(sum(&out[begin..udp]));
+        out[begin + 10..begin + 12].copy_from_slice(&ip_sum.to_be_bytes());
+        let udp_sum = transport_checksum(&out[begin + 12..udp], UDP, &out[udp..]);
+        out[udp + UDP_CHECKSUM..udp + UDP_CHECKSUM + 2].copy_from_slice(&udp_sum.to_be_bytes());
+    }
+
     /// Appends the headers of a datagram that leaves end `from`; `frame` is the datagram's packet number on the
     /// circuit. The payload is all zeros.
     pub fn datagram(&self, from: usize, frame: u32, datagram: &Datagram, out: &mut Vec<u8>) {
