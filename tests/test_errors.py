@@ -306,7 +306,8 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         ("run a.toml --set", "--set: no value given; needs a value"),
         (
             "run a.toml --trace=cwn",
-            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight",
+            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight, "
+            "packets",
         ),
         ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
         (
