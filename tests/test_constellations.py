@@ -1,5 +1,6 @@
 """Satellite routes as a graph: the routes, delays and packet arrivals agree with `longpipe satellites`."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
+from longpipe.analysis.heads import heads
 from longpipe.errors import ScenarioError
 from longpipe.pictures.path import path_series
 from longpipe.satellites import Constellation, RoundTrips, round_trips, shell, station
@@ -213,3 +215,12 @@ def test_cells_are_rejected_and_every_queue_is_accepted() -> None:
     with pytest.raises(ScenarioError, match=r"network\.path: satellites; carries packets, needs framing 'ip'"):
         over(MANILA_DALIAN, "10 s", framing="aal5", switch={})
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})
+
+
+@pytest.mark.parametrize("step", ["1 s", "100 ms"])
+def test_the_head_states_the_longest_round_trip_of_all_routes(step: str) -> None:
+    path = {"shell": "starlink-550", "from": "London", "to": "New York", "step": step}
+    link = over({**path}, "20 s")
+    graph = over({**path, "as": "graph"}, "20 s")
+    longest = [float(re.findall(r"round trip at most ([0-9.]+) ms", heads(one)[0])[0]) for one in (link, graph)]
+    assert longest[0] <= longest[1] <= 1.005 * longest[0]

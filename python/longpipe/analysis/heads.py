@@ -1,16 +1,19 @@
 """Lines that describe a scenario, shown above the tables of a run and in notebooks."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel
 
-from longpipe.analysis.paths import OVER_TCP, Resolved, paths
+from longpipe.analysis.paths import OVER_TCP, Resolved, paths, whole
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
+from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.profiles import CLASSIC
@@ -23,6 +26,8 @@ from longpipe.units import RATE
 # Maximum number of differing flows and links that the head lists, and of TCP fields that it shows.
 MOST_EXCEPTIONS: Final = 4
 SHOWN: Final = ("mss", "receiver_window", "initial_window")
+# Longest delays [ps] by link, and beginning and end of a time span [ps].
+Spans = dict[tuple[int, int, int], int]
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
@@ -162,8 +167,40 @@ def _way(resolved: Resolved) -> str:
     rates = _span({links[path.bottleneck]["rate_bps"] for path in found}, RATE.format)
     rates += " (nominal)" if any("service" in links[path.bottleneck].get("motion", {}) for path in found) else ""
     moving = any("delay" in links[k].get("motion", {}) for path in found for k in {*path.route, *path.return_route})
-    delays = _span({path.delay_ps for path in found}, _time_text)
+    rows = zip(found, whole(resolved), strict=True)
+    known: Spans = {}
+    longest = {_longest_ps(resolved, flow, known) if "rerouting" in flow else path.delay_ps for path, flow in rows}
+    delays = _span(longest, _time_text)
     return f"{flows} over {rates}, round trip {'at most ' if moving else ''}{delays}"
+
+
+def _longest_ps(resolved: Resolved, flow: Resolved, known: Spans) -> int:
+    """Returns an upper bound of the delay [ps] of a flow's routes, without queues, each in the time of its use.
+
+    The bound is the sum of the longest delays of the links, which may occur at different times. `known` contains these
+    delays for the flows that share links.
+    """
+    links, ways = resolved["links"], [{**flow, "at_ps": 0}, *flow["rerouting"]["changes"]]
+    spans = zip(ways, [*(way["at_ps"] for way in ways[1:]), resolved["duration_ps"]], strict=True)
+    sums = []
+    for way, end_ps in spans:
+        sums.append(0)
+        for k in (*way["route"], *way["return_route"]):
+            if (span := (k, way["at_ps"], end_ps)) not in known:
+                known[span] = _longest_of(links[k], way["at_ps"], end_ps)
+            sums[-1] += known[span]
+    return max(sums)
+
+
+def _longest_of(link: Resolved, begin_ps: int, end_ps: int) -> int:
+    """Returns the longest delay [ps] of a link within a time span."""
+    knots = link.get("motion", {}).get("delay", {}).get("knots_ps")
+    if knots is None:
+        return delay_with_jitter_ps(link)
+    first = max(0, bisect_right(knots, begin_ps, key=itemgetter(0)) - 1)
+    last = bisect_left(knots, end_ps, key=itemgetter(0))
+    jitter_ps = delay_with_jitter_ps(link) - int(link["delay_ps"])
+    return jitter_ps + max(delay for _, delay in knots[first : last + 1])
 
 
 def _windows(resolved: Resolved) -> str:
