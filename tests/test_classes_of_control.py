@@ -502,3 +502,11 @@ def test_parameters_are_rejected_by_name() -> None:
             self.gain = gain
 
     assert "parameters.gain: missing" in refusal(Needing)
+
+
+def test_the_documentation_lists_every_field_of_an_ack() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "python-control.md").read_text(encoding="utf-8")
+    table = page.partition("| field of `ack` | meaning |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    names = [row.split("`")[1] for row in table.splitlines()]
+    numbers, flags = Ack._fields()
+    assert names == [*numbers, *flags]

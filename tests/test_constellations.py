@@ -188,6 +188,7 @@ def test_digests_and_files_keep_a_graph() -> None:
     ("path", "network", "said"),
     [
         ({"as": "web"}, {}, "network.path.as: 'web'"),
+        ({"rate": [["0 s", "5 Mbit/s"]]}, {}, "network.path: rate with shell; needs one of them: a satellite path"),
         ({"rerouting": "lose"}, {}, "network.path.rerouting: 'lose'; accepts keep, drop"),
         ({"as": "link", "rerouting": "drop"}, {}, "network.path.rerouting: drop; needs as = 'graph'"),
         ({"order": "fifo"}, {}, "network.path.order: fifo; a graph needs free"),

@@ -11,6 +11,8 @@ from longpipe import Scenario, ScenarioError
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.files import read_from_files
 from longpipe.cli.analyse import analyse
+from longpipe.scenario.rows import _short
+from longpipe.units import TIME
 
 MS = 10**9
 S = 10**12
@@ -111,7 +113,7 @@ def test_round_trips_are_halved_and_that_is_said(tmp_path: Path) -> None:
     scenario = over(written(tmp_path, "time,rtt [ms]\n0,120\n1,40.5\n"))
     assert delays(scenario) == [[0, 60 * MS], [S, 20 * MS + MS // 4]]
     (line,) = read_from_files(scenario)
-    assert line.endswith("path.csv: 2 rows to 1 s; rtt 20.25 ms to 60 ms (in ms, half of each round trip)")
+    assert line.endswith("path.csv: 2 rows to 1 s; one-way delay 20.25 ms to 60 ms (in ms, half of each round trip)")
     assert not [one for one in cautions(scenario) if "path.csv" in one]
 
 
@@ -251,3 +253,7 @@ def test_an_analysis_reads_units_in_cells_and_in_heads(tmp_path: Path, capsys: p
     assert json.loads((tmp_path / "rate.json").read_text())["mean"] == pytest.approx(6.6e6)
     analyse(file, "load", "tcp,buffer", json=None)
     assert "load [%] over tcp, buffer: 8 runs\nmean 6.6000 [" in capsys.readouterr().out
+
+
+def test_a_note_states_times_in_a_readable_unit() -> None:
+    assert [_short(TIME, value) for value in (21_410_029_556, 10**12, 999, 0)] == ["21.41 ms", "1 s", "999 ps", "0 ps"]

@@ -200,7 +200,7 @@ def _longest_of(link: Resolved, begin_ps: int, end_ps: int) -> int:
     first = max(0, bisect_right(knots, begin_ps, key=itemgetter(0)) - 1)
     last = bisect_left(knots, end_ps, key=itemgetter(0))
     jitter_ps = delay_with_jitter_ps(link) - int(link["delay_ps"])
-    return jitter_ps + max(delay for _, delay in knots[first : last + 1])
+    return jitter_ps + max(int(delay) for _, delay in knots[first : last + 1])
 
 
 def _windows(resolved: Resolved) -> str:

@@ -63,7 +63,10 @@ def name_of(digest: str) -> str:
     """Returns the name of an object's file. Raises ScenarioError if this process does not know the object."""
     found = _known.get(digest)
     if found is None or not found.path.is_file():
-        raise ScenarioError(f"tcp.congestion.file: no file of this machine has the digest {digest}; needs the module")
+        raise ScenarioError(
+            f"tcp.congestion: no controller of this machine has the digest {digest}; needs the file or the class that "
+            "the scenario names, or, for a scenario of a bundle, `longpipe study rerun BUNDLE --trust`"
+        )
     return found.name
 
 

@@ -214,6 +214,14 @@ class OwnSatellites(Model):
 
 def _with_kind(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
     """Adds the kind to a table as written, inferred from the field that only this kind has."""
+    if isinstance(value, dict):
+        of_satellites = next((field for field in ("shell", "elements") if field in value), None)
+        other = next((field for field in ("rate", "delay", "rtt", "file") if field in value), None)
+        if of_satellites and other:
+            raise ValueError(
+                f"{other} with {of_satellites}; needs one of them: a satellite path computes its delay, and has the "
+                "rate of the link; for another rate over time, a file with time, rate and delay"
+            )
     if isinstance(value, dict) and "kind" not in value:
         own = {"shell": "satellites", "elements": "elements", "symbol_rate": "coded", "file": "file"}
         return {"kind": next((kind for field, kind in own.items() if field in value), "moving"), **value}

@@ -88,11 +88,12 @@ class Column:
         """Returns the name and range of the values read, for a note."""
         if self.least_read is None or self.most_read is None:
             return f"{self.head} empty"
-        low, high = (self.dimension.format(value) for value in (self.least_read, self.most_read))
+        low, high = (_short(self.dimension, value) for value in (self.least_read, self.most_read))
         said = [f"in {self.unit}" if self.unit else f"read in {self.bare}, as no unit is given" if self.is_bare else ""]
         said += ["half of each round trip"] if self.divisor == 2 else []
         how = ", ".join(filter(None, said))
-        return f"{self.head} {low if low == high else f'{low} to {high}'}{f' ({how})' if how else ''}"
+        head = "one-way delay" if self.divisor == 2 else self.head
+        return f"{head} {low if low == high else f'{low} to {high}'}{f' ({how})' if how else ''}"
 
     def doubt(self, meant: str, low: int | None = None, high: int | None = None) -> Iterator[str]:
         """Yields a warning that suggests the unit `meant`.
@@ -108,6 +109,14 @@ class Column:
             column = f"'{self.head} [{meant}]'"
             named = self.unit or f"no unit, so {self.bare} was assumed"
             yield f"{found}: the column names {named}; if {meant} is meant, name it {column}"
+
+
+def _short(dimension: Dimension, value: int) -> str:
+    """Formats a quantity for a note; times have four significant digits."""
+    if dimension is not TIME:
+        return dimension.format(value)
+    unit = next((unit for unit in ("s", "ms", "us", "ns") if value >= TIME.units[unit]), "ps")
+    return f"{float(value / TIME.units[unit]):.4g} {unit}"
 
 
 @dataclass

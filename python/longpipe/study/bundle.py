@@ -72,7 +72,8 @@ bundle.json       every run with its seed and the hash of its results; software 
 {controls}"""
 _CONTROLS: Final = """\
 controls/         congestion controllers of the author's own, by digest: objects, their C sources, pickled classes.
-                  Rerun them with --trust, because they execute with your rights.
+                  Rerun them with --trust, because they execute with your rights. To run a point alone,
+                  you need the author's file at the place that the point names.
 """
 
 
