@@ -198,8 +198,7 @@ impl End for Loaded {
         let (bytes, label) = (payload.len() as u32, table::label(path, ecn));
         let problem = self.problem.as_mut_ptr();
         // SAFETY: the end exists, and all pointers are valid during the call.
-        let failed =
-            unsafe { (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, label, problem) };
+        let failed = unsafe { (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, label, problem) };
         check_call(failed, &self.problem)
     }
 
