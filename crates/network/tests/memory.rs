@@ -118,6 +118,7 @@ fn the_memory_of_traces_and_requests_counts_towards_the_limit() {
         arrivals: true,
         control: true,
         flight: true,
+        packets: false,
     };
     ends(
         Scenario {

@@ -363,6 +363,7 @@ impl RunDraft {
             control: wanted(3),
             events: wanted(4),
             flight: wanted(5),
+            packets: false,
         }
     }
 }
