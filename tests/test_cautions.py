@@ -280,3 +280,11 @@ def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> 
         "network.path has rates of 4 Mbit/s to 20 Mbit/s"
     )
     assert not any("trunk_rate" in line for line in cautions(changed.with_(**{"network.trunk_rate": "20 Mbit/s"})))
+
+
+def test_a_minimum_rto_below_the_granularity_causes_a_warning() -> None:
+    linux = silent(**{"tcp.profile": "linux-6", "tcp.timer.min_rto": "1 ms"})
+    (line,) = cautions(linux)
+    assert line.startswith("tcp.timer.min_rto: 1 ms has no effect, because an RTO is at least SRTT + tcp.timer.granul")
+    assert cautions(linux.with_(**{"tcp.timer.granularity": "1 ms"})) == []
+    assert cautions(silent(**{"tcp.profile": "linux-6"})) == []

@@ -69,6 +69,7 @@ def cautions(scenario: Scenario) -> list[str]:
         *_unsplit(scenario),
         *_never_wait(resolved),
         *_never_grows(resolved),
+        *_never_reached(resolved),
         *_never_shape(resolved),
         *_pass_nothing(resolved),
         *_mark_nothing(resolved),
@@ -253,6 +254,18 @@ def _never_grows(resolved: Resolved) -> Iterator[str]:
     growing = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("growing_window")]
     if not all(tcp["timer"].get("timestamps") for tcp in growing):
         yield "tcp.ack.growing_window: the window stays at 64 KiB; needs tcp.timer.timestamps = true to grow"
+
+
+def _never_reached(resolved: Resolved) -> Iterator[str]:
+    """Yields a warning if a minimum RTO is below the granularity G: the RTO is SRTT + max(G, 4 RTTVAR) (RFC 6298)."""
+    timers = [flow["tcp"]["timer"] for flow in resolved["flows"] if flow["tcp"]["timer"]["kind"] == "fine"]
+    low = next((timer for timer in timers if timer["min_rto_ps"] < timer["granularity_ps"]), None)
+    if low is not None:
+        least, granularity = (TIME.format(low[name]) for name in ("min_rto_ps", "granularity_ps"))
+        yield (
+            f"tcp.timer.min_rto: {least} has no effect, because an RTO is at least SRTT + tcp.timer.granularity, "
+            f"{granularity}; set tcp.timer.granularity, too, as in Linux, whose rto_min is both"
+        )
 
 
 def _never_shape(resolved: Resolved) -> Iterator[str]:
