@@ -208,10 +208,16 @@ impl<T: Copy + Default> Ring<T> {
     /// the branch in each step.
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
-        let mut place = self.tail;
-        while place > furthest && to_precede(self.get(place - 1)) {
-            place -= 1;
-        }
+        let (near, end) = ((self.tail - furthest) as usize, self.slot(self.tail));
+        let later = match end.checked_sub(near).and_then(|start| self.slots.get(start..end)) {
+            // The searched entries are contiguous, so no slot has to be computed.
+            Some(searched) => searched.iter().rev().take_while(|other| to_precede(other)).count() as u64,
+            None => (furthest..self.tail)
+                .rev()
+                .take_while(|&number| to_precede(self.get(number)))
+                .count() as u64,
+        };
+        let place = self.tail - later;
         self.insert(place, entry);
         place
     }
