@@ -4,7 +4,7 @@ use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Link};
+use crate::packets::{Circuit, Flow, Link};
 use crate::report::state_hash::StateHash;
 use crate::report::{InvariantError, MediumReport};
 use longpipe_events::Time;
@@ -75,6 +75,14 @@ pub(crate) trait Medium: Sized {
 
     /// Delivers the first packet that waits for its event at the host at the end of `link`.
     fn deliver_first<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
+
+    /// Fast path for the sender of `flow`, whose wait for the pacer ends at the current time: sends the data that the
+    /// pacer releases, and sets the sender's timer. Returns false, without any effect, if the sender's timer needs full
+    /// processing.
+    #[inline(always)]
+    fn send_paced<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _flow: Flow) -> bool {
+        false
+    }
 
     /// Returns the counters of all links at `now`, the end of the run, after checking their invariants.
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError>;

@@ -16,8 +16,10 @@ impl<P: Probe> Hosts<P> {
         let state = &mut self.flows[flow.index()];
         state.sender_armed = MaybeTime::NONE;
         if state.sender.next_timeout() <= now.into() {
-            state.sender.on_timeout(now);
-            self.send_data(medium, flow);
+            if !medium.send_paced(self, flow) {
+                self.flows[flow.index()].sender.on_timeout(now);
+                self.send_data(medium, flow);
+            }
         } else {
             self.arm_sending_host(medium, flow);
         }

@@ -85,7 +85,7 @@ impl Ip {
     /// Slow path of `transmit`, for a packet that was queued or lost. If its transmission starts, the packet is
     /// forwarded.
     #[inline(never)]
-    fn transmit_by_queue<P: Probe>(
+    pub(super) fn transmit_by_queue<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         (link, ready): (Link, Time),

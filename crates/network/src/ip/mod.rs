@@ -24,7 +24,7 @@ use crate::lookahead::guarantees::Guarantees;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Link, OnWire, Options};
+use crate::packets::{Circuit, Flow, Link, OnWire, Options};
 use crate::report::state_hash::StateHash;
 use crate::report::{InvariantError, MediumReport};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
@@ -189,6 +189,11 @@ impl Medium for Ip {
 
     fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         self.deliver(hosts, link);
+    }
+
+    #[inline(always)]
+    fn send_paced<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow) -> bool {
+        self.send_paced_in_order(hosts, flow)
     }
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {

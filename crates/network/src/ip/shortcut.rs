@@ -3,7 +3,8 @@
 //! - full segments in order, each answered by an ACK without options, and such ACKs, each answered by the data that the
 //!   window then allows;
 //! - data in order, with or without timestamps, acknowledged at once or later, and ACKs of such data at senders that
-//!   keep transmission records or are paced.
+//!   keep transmission records or are paced;
+//! - data in order that a pacer releases.
 
 use super::forward::HostArrival;
 use super::port::line::End;
@@ -293,9 +294,56 @@ impl Ip {
         let spent = sender.end_in_order(arrival);
         if let Some((next, stamp)) = rest {
             self.send_rest(hosts, (flow, link), next, &Options::of_stamp(stamp), arrival);
-        } else if !spent | (sender.next_timeout() < state.sender_armed) {
+        } else if !spent {
             self.send_on_ahead(hosts, flow, arrival);
+        } else if sender.next_timeout() < state.sender_armed {
+            hosts.arm_sending_host(self, flow);
         }
         true
+    }
+
+    /// Sends the data that a pacer releases at the current time. Returns false, without any effect, if the sender's
+    /// timer needs full processing.
+    #[inline(never)]
+    pub(super) fn send_paced_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow) -> bool {
+        let now = hosts.clock.now;
+        if !(hosts.early_delivery.in_order && hosts.flows[flow.index()].sender.resume_in_order(now)) {
+            return false;
+        }
+        let (Entry { link, step }, base) = (hosts.flows[flow.index()].way, hosts.flows[flow.index()].base);
+        let mut sends = false;
+        while let Some(segment) = hosts.flows[flow.index()].sender.poll_after_ack(now) {
+            sends = true;
+            let (sequence, length, stamp) = (base + segment.sequence, segment.length, segment.timestamp);
+            let packet = Packet::stamped(Circuit::of_data(flow), step, sequence, length, stamp);
+            let wire = &mut self.wires[link.index()];
+            let circuit_and_ecn = |_| (self.routes.local(&self.topology, packet), false);
+            let Some(arrival) = wire.send(now, packet.bytes(), circuit_and_ecn) else {
+                self.transmit_by_queue(hosts, (link, now), packet, &Options::of_stamp(stamp));
+                continue;
+            };
+            let next = OnWire { arrival, packet };
+            if wire.line.end != End::Shared || !self.lanes.append_stamped(next, stamp) {
+                self.set_out_out_of_order(hosts, link, next, &Options::of_stamp(stamp));
+            }
+        }
+        let sender = &mut hosts.flows[flow.index()].sender;
+        let spent = if sends {
+            sender.end_in_order(now)
+        } else {
+            sender.has_full_segment()
+        };
+        if spent {
+            hosts.arm_sending_host(self, flow);
+        } else {
+            hosts.send_data(self, flow);
+        }
+        true
+    }
+
+    /// Forwards a packet over its first link, if it cannot be appended to a lane.
+    #[inline(never)]
+    fn set_out_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        self.set_out(hosts, link, next, options);
     }
 }

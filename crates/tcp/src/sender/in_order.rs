@@ -68,7 +68,8 @@ impl Sender {
     }
 
     /// Returns a full segment that was never sent before, if the window and the pacer allow it. May be called only
-    /// after `is_in_order` or `take_in_order` has returned true; the timers are set by `end_in_order`.
+    /// after `is_in_order`, `take_in_order` or `resume_in_order` has returned true; the timers are set by
+    /// `end_in_order`.
     #[inline]
     pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
         let sequence = self.send_in_order(now)?;
@@ -82,6 +83,24 @@ impl Sender {
         })
     }
 
+    /// Ends the wait for the pacer if it is over, no other timer has expired, and nothing is lost, reordered or probed.
+    /// The caller then calls `poll_after_ack` until it returns None. If that has returned a segment, the caller calls
+    /// `end_in_order`; otherwise, nothing more can be sent if `has_full_segment` holds. If this function returns false,
+    /// nothing has changed, and the caller must call `on_timeout`.
+    pub fn resume_in_order(&mut self, now: Time) -> bool {
+        let is_paced = self.reports_transmissions && !self.may_use_fast_path;
+        let resumes = is_paced && self.timers.next() > now.into() && self.is_in_order();
+        let cc_state = self.cc_state.as_deref_mut();
+        match cc_state.and_then(|cc_state| cc_state.pacer.as_mut()) {
+            Some(pacer) if resumes && pacer.resume() <= now.into() => {
+                pacer.on_timeout(now);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    #[inline]
     fn send_in_order(&mut self, now: Time) -> Option<u64> {
         let flight = &mut self.flight;
         let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
@@ -179,7 +198,7 @@ impl Sender {
 
     /// Returns whether the application has enough data for a full segment, and no short segment may be sent before it.
     #[inline]
-    pub(super) fn has_full_segment(&self) -> bool {
+    pub fn has_full_segment(&self) -> bool {
         self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)
     }
 }
@@ -234,6 +253,7 @@ mod tests {
             if now > Time(60 * PS_PER_SECOND) {
                 break;
             }
+            let mut ready = vec![];
             if next == Some(now) {
                 match passing.pop_first().map(|(_, what)| what) {
                     Some(Passing::Data(segment)) => receiver.on_segment(now, &segment),
@@ -243,7 +263,14 @@ mod tests {
                 }
             } else {
                 if timers[0] <= now.into() {
-                    sender.on_timeout(now);
+                    if sender.resume_in_order(now) {
+                        ready.extend(std::iter::from_fn(|| sender.poll_after_ack(now)));
+                        if !ready.is_empty() {
+                            sender.end_in_order(now);
+                        }
+                    } else {
+                        sender.on_timeout(now);
+                    }
                 }
                 if timers[1] <= now.into() {
                     receiver.on_timeout(now);
@@ -253,7 +280,8 @@ mod tests {
                 count += 1;
                 passing.insert((now + WAY, count), Passing::Ack(ack));
             }
-            while let Some(segment) = sender.poll_transmit(now) {
+            ready.extend(std::iter::from_fn(|| sender.poll_transmit(now)));
+            for segment in ready {
                 log.push((now, segment.sequence, segment.length, sender.flight().cwnd().to_bits()));
                 number += 1;
                 count += 1;
