@@ -129,14 +129,19 @@ impl Ip {
     }
 
     /// Schedules or cancels the event for the start of a waiting packet's transmission.
+    #[inline(always)]
     fn set_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let wire = &mut self.wires[link.index()];
-        let late = wire.port.may_act_late();
-        if late && wire.waiting.port_event.is_some() {
-            // No packet is dropped before that event, and no packet whose transmission starts earlier arrives at its
-            // next port before it.
-            return;
+        let wire = &self.wires[link.index()];
+        // No packet is dropped before a late event, and no packet whose transmission starts earlier arrives at its next
+        // port before it.
+        if wire.waiting.port_event.is_none() || !wire.port.may_act_late() {
+            self.reset_port_event(hosts, link);
         }
+    }
+
+    #[inline(never)]
+    fn reset_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let wire = &mut self.wires[link.index()];
         let next = wire.port.next_event(&wire.line);
         if std::mem::replace(&mut wire.waiting.port_event, next) != next {
             match next {
