@@ -60,6 +60,7 @@ pub struct TimeVaryingPort {
     on_wire: Ring<LossOnWire>,
     held: u64,
     bytes_held: u64,
+    /// Occupancy of each circuit, and the number of active circuits, if the policy needs them; otherwise all are 0.
     held_by_vc: Vec<u64>,
     active_vcs: u64,
     report: PacketReport,
@@ -162,14 +163,16 @@ impl TimeVaryingPort {
             local,
         };
         self.packet_time += u128::from((until - ready).0);
-        let size = self.size(held.bytes);
         self.held += 1;
         self.bytes_held += u64::from(bytes);
         self.report.peak_packets = self.report.peak_packets.max(self.held);
         self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
-        let of_vc = &mut self.held_by_vc[local as usize];
-        self.active_vcs += u64::from(*of_vc == 0);
-        *of_vc += size;
+        if self.by_vc {
+            let size = self.size(held.bytes);
+            let of_vc = &mut self.held_by_vc[local as usize];
+            self.active_vcs += u64::from(*of_vc == 0);
+            *of_vc += size;
+        }
         let TransmissionOutcome::Leaves(service) = fate else {
             self.doomed.push(held);
             self.dropped = Some(until);
@@ -274,12 +277,14 @@ impl TimeVaryingPort {
 
     #[inline]
     fn release(&mut self, packet: HeldPacket) {
-        let size = self.size(packet.bytes);
         self.held -= 1;
         self.bytes_held -= u64::from(packet.bytes);
-        let of_vc = &mut self.held_by_vc[packet.local as usize];
-        *of_vc -= size;
-        self.active_vcs -= u64::from(*of_vc == 0);
+        if self.by_vc {
+            let size = self.size(packet.bytes);
+            let of_vc = &mut self.held_by_vc[packet.local as usize];
+            *of_vc -= size;
+            self.active_vcs -= u64::from(*of_vc == 0);
+        }
     }
 
     /// Returns the packets and bytes at the port or on the wire at `now` that will never arrive.
@@ -317,7 +322,9 @@ impl TimeVaryingPort {
         let mut by_vc = vec![0; self.held_by_vc.len()];
         let (mut packets, mut bytes) = (0, 0);
         for one in self.leaving.iter().chain(self.doomed.iter()) {
-            by_vc[one.local as usize] += self.size(one.bytes);
+            if self.by_vc {
+                by_vc[one.local as usize] += self.size(one.bytes);
+            }
             (packets, bytes) = (packets + 1, bytes + u64::from(one.bytes));
         }
         let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
