@@ -20,7 +20,7 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
-from longpipe import lab
+from longpipe import _core, lab
 from longpipe.cli import app
 from longpipe.errors import RunError
 from longpipe.examples import EXAMPLES, MOVING, example
@@ -442,10 +442,27 @@ def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch:
     assert done.exit_code == 0
     assert opened == [done.stdout.strip()]
     assert opened[0].startswith(f"{page.as_uri()}#seed=7&s=")
-    assert CliRunner().invoke(app, ["lab", "--print"]).stdout.strip() == page.as_uri()
+    assert CliRunner().invoke(app, ["lab", "--print"]).stdout.strip() == str(page)
     assert len(opened) == 1
-    with pytest.raises(ScenarioError, match=r"^seed: 7; needs a scenario, as in longpipe lab geo\.toml --seed 7$"):
+    with pytest.raises(ScenarioError, match=r"^--seed: needs FILE\.toml$"):
         CliRunner().invoke(app, ["lab", "--seed", "7"], catch_exceptions=False)
+
+
+def test_a_page_of_another_engine_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.html"
+    monkeypatch.setattr(lab, "PAGE", page)
+    page.write_text(f'<script>var a={{version:"0.2.0",engine:"{_core.__engine__}",models:{{}}}}</script>')
+    assert lab.outdated() is None
+    assert CliRunner().invoke(app, ["lab", "--print"]).stderr == ""
+    page.write_text('<script>var a={version:"0.2.0",engine:"3",models:{}}</script>')
+    warning = f"the page has engine 3, longpipe has {_core.__engine__}, so results may differ; needs make lab"
+    assert CliRunner().invoke(app, ["lab", "--print"]).stderr == f"warning: {page}: {warning}\n"
+    assert warning in " ".join(CliRunner().invoke(app, ["doctor"]).stdout.split())
+
+
+def test_the_engine_of_the_built_page_is_found() -> None:
+    if lab.PAGE.exists():
+        assert lab._ENGINE.search(lab.PAGE.read_text(encoding="utf-8")) is not None
 
 
 def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,12 +181,14 @@ def _program(program: Program) -> Part:
 
 
 def _lab() -> Part:
-    """Checks whether the browser page has been built."""
-    from longpipe.lab import PAGE
+    """Checks whether the browser page has been built, with the engine of this longpipe."""
+    from longpipe.lab import PAGE, outdated
 
     use = "the engine in a browser page: longpipe lab"
     if PAGE.exists():
-        return Part("lab", f"{PAGE.stat().st_size / 1e6:.1f} MB", use, required=False)
+        size = f"{PAGE.stat().st_size / 1e6:.1f} MB"
+        why = outdated()
+        return Part("lab", size, use, False, why) if why else Part("lab", size, use, required=False)
     return Part("lab", "-", use, False, "not built; get it: make lab (node 18.19, npm; docs/lab.md)")
 
 

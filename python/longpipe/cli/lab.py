@@ -16,24 +16,27 @@ def lab(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random stream; only with FILE.toml.")] = 1,
     print_only: Annotated[
-        bool, typer.Option("--print", help="Print the address of the page instead of opening it.")
+        bool,
+        typer.Option("--print", help="Print the path of the page (with FILE.toml its address) and do not open it."),
     ] = False,
 ) -> None:
     """Open the lab: longpipe in a browser page, with controls, live pictures and a lesson; needs no network.
 
-    The page is a single file that can be copied anywhere; --print shows where it is. A scenario with a part that the
-    page does not have, such as a time-varying path, is rejected.
+    The page is a single file that can be copied anywhere: cp "$(longpipe lab --print)" lab.html. A scenario with a
+    part that the page does not have, such as a time-varying path, is rejected.
     """
     from longpipe.cli.safe import echo
-    from longpipe.lab import address
+    from longpipe.lab import PAGE, address, outdated
     from longpipe.lab.beyond import modules
     from longpipe.scenario import Scenario
 
     scenario = None if file is None else Scenario.from_toml(file)
     found = address(scenario, seed)
+    if (why := outdated()) is not None:
+        echo(f"warning: {PAGE}: {why}", err=True)
     for name in modules(scenario) if scenario is not None else ():
         echo(f"note: {name} is not in the address; open it in the page, before the run", err=True)
-    typer.echo(found, color=False)
+    typer.echo(PAGE if print_only and scenario is None else found, color=False)
     if not print_only:
         import webbrowser
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 PAGE: Final = Path(__file__).with_name("page.html")
+# Engine number in the data that the page's script contains.
+_ENGINE: Final = re.compile(r'version:"[^"]*",engine:"([0-9]+)"')
 # Bounds of the height of the page in a notebook [pixels].
 LEAST_HEIGHT: Final = 200
 MOST_HEIGHT: Final = 10_000
@@ -39,6 +42,16 @@ def address(scenario: Path | Scenario | None = None, seed: int = 1) -> str:
     end = _end(scenario, seed)
     _check_built()
     return PAGE.as_uri() + end
+
+
+def outdated() -> str | None:
+    """Returns a line if the page was built with another engine than longpipe has, so that results may differ."""
+    from longpipe import _core
+
+    found = _ENGINE.search(PAGE.read_text(encoding="utf-8"))
+    if found is None or found[1] == _core.__engine__:
+        return None
+    return f"the page has engine {found[1]}, longpipe has {_core.__engine__}, so results may differ; needs make lab"
 
 
 def _end(scenario: Path | Scenario | None, seed: int) -> str:
