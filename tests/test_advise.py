@@ -221,6 +221,12 @@ def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
     assert 0 <= found.cost < 0.02 * float(found.means[found.choice, 0])
 
 
+def test_an_eliminated_alternative_states_every_limit_that_its_mean_violates() -> None:
+    found = answered(limits=("datagrams:call.p95 < 30 ms", "datagrams:call.delay < 1 us"))
+    states = [found.state(one) for one in range(len(found.rows))]
+    assert any("datagrams:call.p95 < 30 ms" in text and "; its mean also violates " in text for text in states), states
+
+
 def test_what_would_change_the_answer_compares_equal_seeds() -> None:
     """The choice is better than another alternative for each seed of that alternative, but its mean over more seeds is
     worse.

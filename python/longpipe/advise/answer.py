@@ -274,4 +274,8 @@ class Answer:
             return f"{self.undefined[alternative]} has no value in run {after + 1}"
         if why == WORSE:
             return f"worse, after {after}"
-        return f"violates {limit_text(self.advice.question.bounds[why])}, after {after}"
+        bounds = self.advice.question.bounds
+        means = zip(bounds, self.means[alternative][1:], strict=True)
+        others = [limit_text(limit) for limit, mean in means if limit is not bounds[why] and limit.margin(mean) < 0]
+        also = f"; its mean also violates {' and '.join(others)}" if others else ""
+        return f"violates {limit_text(bounds[why])}, after {after}{also}"
