@@ -283,7 +283,7 @@ def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> 
 
 
 def test_a_minimum_rto_below_the_granularity_causes_a_warning() -> None:
-    linux = silent(**{"tcp.profile": "linux-6", "tcp.timer.min_rto": "1 ms"})
+    linux = silent(**{"tcp.profile": "linux-6"}).with_(**{"tcp.timer.min_rto": "1 ms"})
     (line,) = cautions(linux)
     assert line.startswith("tcp.timer.min_rto: 1 ms has no effect, because an RTO is at least SRTT + tcp.timer.granul")
     assert cautions(linux.with_(**{"tcp.timer.granularity": "1 ms"})) == []
