@@ -248,3 +248,12 @@ def test_a_design_may_have_a_factor_with_one_level(lan: Path, tmp_path: Path) ->
     done = run("design", lan, "--factor", "tcp.recovery=reno", "--run", "one", "--store", tmp_path / "a.db")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("tcp.recovery: reno\n1 point, 1 run, ")
+
+
+@pytest.mark.parametrize("warm_up", ["0 s", "1 s"])
+def test_means_after_a_warm_up_say_why_throughput_may_exceed_the_rate(warm_up: str, tmp_path: Path) -> None:
+    (tmp_path / "geo.toml").write_text(Scenario.example("geo").with_(duration="2 s", warm_up=warm_up).to_toml())
+    words = ("design", "geo.toml", "--measure", "bulk=throughput", "--run", "geo", "--store", "runs.db")
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ("may exceed the link's rate" in " ".join(done.stdout.split())) is (warm_up != "0 s")

@@ -12,6 +12,7 @@ from longpipe.analysis.intervals import copies, estimate
 from longpipe.analysis.limits import without_further_paths
 from longpipe.analysis.readable import Readable, readable
 from longpipe.design import Design
+from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
@@ -20,6 +21,10 @@ FEW: Final = 4
 # Range of absolute means that are shown with four decimals.
 LEAST_FIXED: Final = 0.001
 MOST_FIXED: Final = 1e6
+LATE: Final = (
+    "throughput may exceed the link's rate, because it includes data that arrived in the warm-up behind a loss and "
+    "were delivered after it"
+)
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
@@ -62,6 +67,9 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
         notes.append(f"-: {', '.join(unknown)} not known in every run, for example because a flow did not end")
+    rates = [metric for metric in metrics if metric.head.endswith("bit/s]")]
+    if rates and any(one.warm_up != NONE for one in design.scenarios):
+        notes.append(LATE)
     if copied := copies(runs):
         notes.append(copied)
     elif 1 < design.replications < FEW:
