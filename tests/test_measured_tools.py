@@ -193,3 +193,10 @@ def test_times_that_go_back_are_rejected(tmp_path: Path) -> None:
     text = (DATA / "tc.txt").read_text().replace("1795676407.056058311", "1795676400.056058311")
     with pytest.raises(ScenarioError, match=r"tc\.txt:9: 6\.55 s before the previous time; needs increasing times"):
         read(written(tmp_path / "tc.txt", text))
+
+
+def test_a_json_text_sequence_without_a_value_is_rejected(tmp_path: Path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_bytes(b"\x1e\n")
+    with pytest.raises(ScenarioError, match="a JSON text sequence without a value; needs "):
+        read(file)

@@ -62,6 +62,8 @@ class Content:
             text = line.strip().removeprefix(_RECORD_SEPARATOR).strip()
             if text:
                 found.append((f"{self.file}:{number}", parse_json(text, f"{self.file}:{number}", "a JSON value")))
+        if not found:
+            raise ScenarioError(f"{self.file}: a JSON text sequence without a value; needs {NEEDS}")
         return found
 
     def _is_lines(self) -> bool:
