@@ -98,7 +98,7 @@ impl Ip {
                 packet: Packet::data_without_options(Circuit::of_data(flow), 0, step, segment, mss),
             };
             let Some(next_arrival) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, false)) else {
-                continue;
+                return self.lose_and_send_rest(hosts, (flow, link), next(arrival), &NO_OPTIONS);
             };
             if wire.line.end != End::Shared || !self.lanes.append_data_without_options(next(next_arrival)) {
                 return self.send_rest(hosts, (flow, link), next(next_arrival), &NO_OPTIONS, arrival);
@@ -169,6 +169,23 @@ impl Ip {
     ) {
         self.set_out_ahead(hosts, link, next, options, now);
         self.send_on_ahead(hosts, flow, now);
+    }
+
+    /// Reports a flow's packet that was lost on its host's link, where it arrived ahead of time, and sends further data
+    /// that the window allows.
+    #[cold]
+    #[inline(never)]
+    fn lose_and_send_rest<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        (flow, link): (Flow, Link),
+        lost: OnWire,
+        options: &Options,
+    ) {
+        let now = hosts.begin_early(lost.arrival);
+        self.transmit_by_queue(hosts, (link, lost.arrival), lost.packet, options);
+        hosts.send_data(self, flow);
+        hosts.end_early(now);
     }
 
     #[inline(never)]
@@ -275,12 +292,13 @@ impl Ip {
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link.index()];
-        let mut rest = None;
+        let (mut rest, mut lost) = (None, None);
         while let Some(segment) = sender.poll_after_ack(arrival) {
             let (length, stamp) = (segment.length, segment.timestamp);
             let packet = Packet::stamped(Circuit::of_data(flow), step, segment.sequence, length, stamp);
             let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
-                continue;
+                lost = Some((packet, stamp));
+                break;
             };
             let next = OnWire {
                 arrival: next_arrival,
@@ -294,6 +312,13 @@ impl Ip {
         let spent = sender.end_in_order(arrival);
         if let Some((next, stamp)) = rest {
             self.send_rest(hosts, (flow, link), next, &Options::of_stamp(stamp), arrival);
+        } else if let Some((packet, stamp)) = lost {
+            self.lose_and_send_rest(
+                hosts,
+                (flow, link),
+                OnWire { arrival, packet },
+                &Options::of_stamp(stamp),
+            );
         } else if !spent {
             self.send_on_ahead(hosts, flow, arrival);
         } else if sender.next_timeout() < state.sender_armed {
