@@ -344,6 +344,12 @@ def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], 
         lab.fragment(scenario)
 
 
+def test_each_part_that_the_page_does_not_have_is_a_problem_of_its_own() -> None:
+    with pytest.raises(ScenarioError) as raised:
+        lab.fragment(Scenario.example("starlink"))
+    assert [problem.split(":")[0] for problem in raised.value.problems] == ["network.path", "network.return_path"]
+
+
 @built
 def test_the_command_rejects_a_scenario_if_the_page_does() -> None:
     files = [file.read_text() for file in (ROOT / "scenarios").glob("*.toml")] + [example(name) for name in EXAMPLES]

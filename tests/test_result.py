@@ -8,6 +8,7 @@ import pytest
 from longpipe import Result, Scenario, simulate
 from longpipe.aal5 import cell_tax, packet_cells
 from longpipe.analysis import metrics
+from longpipe.errors import ScenarioError
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +142,26 @@ def test_csv_reads_back(result: Result, tmp_path: Path) -> None:
 def test_a_graph_has_no_one_trunk() -> None:
     parking_lot = Scenario.from_toml(Path(__file__).parent.parent / "scenarios" / "parking-lot.toml")
     assert math.isnan(simulate(parking_lot.with_(duration="1100 ms")).efficiency)
+
+
+def test_a_trace_that_was_not_recorded_says_how_to_record_it(result: Result) -> None:
+    assert sorted(result.traces) == ["cwnd", "queue", "sequence"]
+    assert result.traces.get("rtt") is None
+    with pytest.raises(ScenarioError, match=r"^traces\.rtt: not recorded; needs traces\.rtt = true, or longpipe run"):
+        result.traces["rtt"]
+
+
+def test_a_scenario_cannot_be_changed_in_place() -> None:
+    scenario = Scenario(duration="400 ms")
+    with pytest.raises(
+        ScenarioError, match=r"^duration: .*; scenario\.with_\(duration=\.\.\.\) returns a changed copy$"
+    ):
+        scenario.duration = "1 s"
+    with pytest.raises(ScenarioError, match=r"^buffer: .*; scenario\.with_\(\*\*\{'switch\.buffer': \.\.\.\}\)"):
+        scenario.switch.buffer = "1 BDP"
+    assert scenario == Scenario(duration="400 ms")
+
+
+def test_a_measure_of_flows_that_the_scenario_does_not_have_says_so(result: Result) -> None:
+    with pytest.raises(ScenarioError, match=r"no datagrams 'call'; there is none$"):
+        result.measure("call.p95")

@@ -54,8 +54,13 @@ def plain_lines(text: str) -> str:
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
-    """Returns a clause that names the closest accepted value, if one is close, and lists at most `most` values."""
+    """Returns a clause that names the closest accepted value, if one is close, and lists at most `most` values.
+
+    Without any accepted value, the clause says so.
+    """
     names = [_shortened(name) for name in accepted]
+    if not names:
+        return "there is none"
     word = _shortened(word)
     close = difflib.get_close_matches(word, names, n=3)
     # Among equally close names, prefer an anagram.

@@ -22,6 +22,7 @@ from longpipe.captures import Capture
 from longpipe.errors import ScenarioError, in_one_line
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
+from longpipe.trace_frames import TraceFrames
 from longpipe.units import TIME
 
 # pandas takes 80 MB and a third of a second, so the first frame loads it; NumPy takes as long as a short run.
@@ -393,10 +394,15 @@ class Result:
         return tuple(f"{module}: {warning}" for module, warning in rows)
 
     @cached_property
-    def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame per recorded trace; `scenario.Traces` names and describes them."""
+    def traces(self) -> TraceFrames:
+        """A frame per recorded trace; `scenario.Traces` names and describes them.
+
+        Reading a trace that was not recorded raises a ScenarioError that says how to record it.
+        """
         found = {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
-        return {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}
+        return TraceFrames(
+            {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}
+        )
 
     @property
     def measured_s(self) -> float:

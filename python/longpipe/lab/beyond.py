@@ -44,7 +44,7 @@ def check(scenario: Scenario) -> None:
     """Raises ScenarioError, with a line for each problem, unless the page can show the scenario."""
     problems = dict.fromkeys(_problems(tomllib.loads(scenario.to_toml())))
     if problems:
-        raise ScenarioError("\n".join(problems))
+        raise ScenarioError(*problems)
 
 
 def modules(scenario: Scenario) -> list[str]:

@@ -13,6 +13,7 @@ from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
 from longpipe.result import duration_s
 from longpipe.scenario import Scenario, Traces
+from longpipe.trace_frames import TraceFrames
 
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"
@@ -72,9 +73,7 @@ def trace(run: Run, name: str) -> pd.DataFrame:
         raise ScenarioError(
             f"run: a {type(run).__name__}; needs a result, as from longpipe.simulate, or a Recorded run"
         )
-    if name not in run.traces:
-        raise ScenarioError(f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}")
-    return run.traces[name]
+    return TraceFrames(run.traces)[name]
 
 
 def name_of(run: Run | Completing) -> str:

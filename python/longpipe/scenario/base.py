@@ -116,6 +116,15 @@ class Model(BaseModel):
         # This is pydantic's own marker. Nested models are validated in one pass, so each error contains the whole path.
         __init__.__pydantic_base_init__ = True
 
+        def __setattr__(self, name: str, value: object) -> None:
+            if name in type(self).model_fields:
+                change = f"{name}=..." if hasattr(self, "with_") else "**{'switch.buffer': ...}"
+                raise ScenarioError(
+                    f"{name}: scenarios and their parts cannot be changed; scenario.with_({change}) "
+                    "returns a changed copy"
+                )
+            super().__setattr__(name, value)
+
 
 def _help(name: str, field: FieldInfo) -> Iterator[str]:
     """Describes a field in two lines: name and default, and meaning."""
