@@ -9,7 +9,7 @@ import pytest
 from commands import run
 from longpipe import ScenarioError
 from longpipe.fairness.controls import senders
-from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix
+from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix, table
 from longpipe.fairness.pairs import run as runs_of
 from longpipe.pictures.pairs import shares
 from longpipe.store import Store
@@ -34,6 +34,14 @@ def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
     assert one.harm.mean == pytest.approx(one.share.mean, abs=0.03)
     # Two flows that each fill the link lose on average half of their throughput to the other.
     assert pairs["cubic", "cubic"].harm.mean == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_table_names_the_flow_that_the_harm_is_done_to(pairs: dict[tuple[str, str], Pair]) -> None:
+    shown = table(list(pairs.values())).set_index(["control", "beside"])
+    done = shown["harm to beside"]
+    # CUBIC takes most of the link from Vegas.
+    assert done["cubic", "vegas"] == pairs["cubic", "vegas"].harm.mean > 0.5
+    assert done["vegas", "cubic"] == pairs["vegas", "cubic"].harm.mean < 0.5
 
 
 def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, str], Pair]) -> None:

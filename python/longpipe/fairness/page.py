@@ -35,10 +35,10 @@ def page(
     files.append(download("pair.toml", scenario.to_toml().encode()))
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     lead = (
-        "Two flows share a link. share: the fraction of their total throughput that the control's flow gets. harm: the "
-        "fraction of its throughput alone that the competing flow loses. loss: packets that the bottleneck lost. p95: "
-        "the 95 % "
-        "quantile of queueing delays at the bottleneck. ± is half of the 95 % confidence interval over the seeds.",
+        "Two flows share a link. share: the fraction of their total throughput that the control's flow gets. harm to "
+        "beside: the fraction of its throughput alone that the flow of the control in the column beside loses. loss: "
+        "packets that the bottleneck lost. p95: the 95 % quantile of queueing delays at the bottleneck. ± is half of "
+        "the 95 % confidence interval over the seeds.",
         *changed,
     )
     sections = (

@@ -158,11 +158,14 @@ def _pair(path: str, row: str, column: str, rows: pd.DataFrame, parts: tuple[pd.
 
 
 def table(pairs: Sequence[Pair]) -> pd.DataFrame:
-    """Returns a row per pair and path: each measure's mean with the half-width of its 95 % interval."""
+    """Returns a row per pair and path: each measure's mean with the half-width of its 95 % interval.
+
+    The column of `Pair.harm` names who suffers the harm: the flow of the control in the column "beside".
+    """
     rows: list[dict[str, object]] = []
     for pair in pairs:
         row: dict[str, object] = {"path": pair.path, "control": pair.row, "beside": pair.column}
-        columns = (("share", pair.share, 1.0), ("harm", pair.harm, 1.0), ("loss [%]", pair.loss, 0.01))
+        columns = (("share", pair.share, 1.0), ("harm to beside", pair.harm, 1.0), ("loss [%]", pair.loss, 0.01))
         for name, found, scale in (*columns, ("p95 [ms]", pair.p95_s, 1e-3)):
             row[name] = found.mean / scale
             row[f"± {name}"] = half(found) / scale
