@@ -6,6 +6,7 @@ import pytest
 
 from longpipe import ScenarioError
 from longpipe.analysis.asked import NamedMeasure
+from longpipe.analysis.measure import StandardMeasure
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse import analyse
 from longpipe.cli.design.means import interval_text
@@ -30,6 +31,11 @@ def test_a_column_is_shown_in_a_readers_unit(column: str, head: str, scale: floa
 def test_a_measure_is_shown_as_it_was_asked_for() -> None:
     found = readable("bulk", [NamedMeasure.parse("bulk=flow:bulk.throughput")])
     assert (found.head, found.scale) == ("bulk [Mbit/s]", 1e6)
+    # The suffix of a base unit would contradict the unit shown.
+    assert readable("throughput_bps", [StandardMeasure("throughput_bps")]).head == "throughput [Mbit/s]"
+    assert readable("web_bps", [NamedMeasure.parse("web_bps=flow:web.throughput")]).head == "web [Mbit/s]"
+    assert readable("rest_s", [NamedMeasure.parse("rest_s=flow:web.fairness")]).head == "rest_s"
+    assert readable("bulk_bps", unit="kbit/s").head == "bulk [kbit/s]"
     with pytest.raises(ScenarioError, match="--unit: 'Mbits/s'; did you mean 'Mbit/s'"):
         readable("bulk", unit="Mbits/s")
 

@@ -19,6 +19,8 @@ _ENDINGS: Final = {
     "_rtt_s": ("ms", 1e-3),
     "_s": ("s", 1.0),
 }
+# Suffixes of columns in base units.
+_BASE_UNITS: Final = ("_bps", "_bytes", "_s")
 # Units that users may request for measures in bit/s, bytes and s.
 UNITS: Final = {
     **{f"{prefix}bit/s": scale for prefix, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9))},
@@ -57,13 +59,26 @@ def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None
     """
     for measure in asked:
         if measure.name == column and unit is None:
-            return Readable(column, column, measure.unit, measure.scale)
-    # The name of an expression ends with its last term, whose suffix does not determine the expression's unit.
-    endings = () if set(column) & set("*/(") else _ENDINGS
-    ending = next((ending for ending in endings if column.endswith(ending)), "")
-    name = column.removesuffix(f"_{ending.rpartition('_')[2]}" if ending else "").replace("_", " ")
+            return Readable(column, _without_base_unit(column, measure.unit), measure.unit, measure.scale)
+    ending = _ending(column, _ENDINGS)
+    name = _without_base_unit(column, unit or ending).replace("_", " ")
     if unit is not None:
         if unit not in UNITS:
             raise ScenarioError(f"--unit: {unit!r}; {nearest(unit, UNITS)}")
         return Readable(column, name, unit, UNITS[unit])
     return Readable(column, name, *_ENDINGS[ending]) if ending else Readable(column, name)
+
+
+def _without_base_unit(column: str, unit: str) -> str:
+    """Returns the name for a heading with a unit: without the suffix for bit/s, bytes or s, which may contradict it."""
+    return column.removesuffix(_ending(column, _BASE_UNITS)) if unit else column
+
+
+def _ending(column: str, endings: Iterable[str]) -> str:
+    """Returns the suffix of a column's name that is one of these endings; "" if there is none.
+
+    The name of an expression ends with its last term, whose suffix does not determine the expression's unit.
+    """
+    if set(column) & set("*/( "):
+        return ""
+    return next((ending for ending in endings if column.endswith(ending)), "")
