@@ -295,6 +295,27 @@ def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
     assert table["delay_s"].tolist() == pytest.approx([0.020, 0.022, 0.030, 0.032])
 
 
+def test_equal_directions_of_a_path_are_both_visible_and_below_the_top_of_the_panel() -> None:
+    """Draws a delay that varies little in relation to its size, the same in both directions."""
+    knots = [["0 s", "23 ms"], ["1 s", "24 ms"], ["2 s", "23 ms"]]
+    scenario = Scenario(duration="2 s").with_(
+        **{"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"delay": knots, "between": "linear"}}
+    )
+    delay = pictures.path(scenario).axes[1]
+    forward, back = delay.lines
+    assert np.array_equal(forward.get_ydata(), back.get_ydata())
+    assert (forward.get_linestyle(), back.get_linestyle()) == ("-", "--")
+    assert delay.get_ylim() == pytest.approx((0, 1.05 * 24))
+
+
+def test_the_title_of_a_path_contains_the_changes(tmp_path: Path) -> None:
+    scenario = Scenario.example(MOVING[0]).with_(duration="2 s")
+    (tmp_path / "own.toml").write_text(scenario.to_toml())
+    drawn = run("plot", "own.toml", "path", "--set", "network.trunk_delay=7 ms", "-o", "path.svg", cwd=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    assert f"{scenario.name}, network.trunk_delay=7 ms: links over time" in (tmp_path / "path.svg").read_text()
+
+
 def test_a_picture_of_a_path_needs_one() -> None:
     with pytest.raises(ScenarioError, match=r"^path: no link is time-varying; needs network.path"):
         pictures.path(Scenario())

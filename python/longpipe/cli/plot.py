@@ -252,7 +252,7 @@ def plot(
         from longpipe.pictures.path import path
 
         scenario = scenario_with(_existing(source), changes or [])
-        _save(path(scenario, _span(scenario, begin, end)), title, output)
+        _save(path(scenario, _span(scenario, begin, end), _called(scenario, changes or [])), title, output)
         return
     kind = _kind(name)
     if Path(source).is_dir():
@@ -376,7 +376,7 @@ def _runs(
         with Waiting(f"reading {source}"):
             return {"": Recorded.from_directory(source)}
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
-    called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
+    called = _called(scenario, changes)
     scenario = until(scenario, _span(scenario, *between)[1])
     if compared is None:
         warn(scenario)
@@ -390,6 +390,11 @@ def _runs(
     _check_distinct(scenarios, factor.levels.values())
     warn(*scenarios.values())
     return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
+
+
+def _called(scenario: Scenario, changes: list[str]) -> str:
+    """Returns the scenario's name and its changes, for the title of a picture."""
+    return ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
 
 
 def _check_distinct(scenarios: Mapping[str, Scenario], changes: Iterable[Mapping[str, object]]) -> None:

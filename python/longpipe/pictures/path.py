@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
 from longpipe.pictures.route import of_route, read, routes
-from longpipe.pictures.style import VERMILION, colour, legend, panels
+from longpipe.pictures.style import DASHES, VERMILION, colour, legend, panels
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.motion import Coded
 from longpipe.scenario.topology import as_graph
@@ -24,6 +24,8 @@ PS: Final = 1e12
 PARTS_OF_DB: Final = 1e9
 # Number of intervals of a run over each of which the rate of a schedule's opportunities is averaged.
 PARTS: Final = 400
+# Ratio of the top of a panel to its largest value, so that a line at the maximum is drawn in its full width.
+ABOVE: Final = 1.05
 
 
 def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
@@ -97,10 +99,11 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
         yield from zip(edges[:-1].tolist(), (8 * service["bytes"] * count / width).tolist(), strict=True)
 
 
-def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
+def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: str | None = None) -> Figure:
     """Draws the rate, delay and, if present, Es/N0 and loss of each time-varying link or route; outages are shaded.
 
-    Raises ScenarioError if no link varies over time.
+    Lines have different dashes, so that equal ones, such as both directions of a link, remain visible. `called` is the
+    scenario's name in the title, by default its own. Raises ScenarioError if no link varies over time.
     """
     found = path_series(scenario)
     if not found:
@@ -108,13 +111,13 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figur
     lossy = any((table["loss"] > 0).any() for table in found.values())
     end_s = max(float(table["time_s"].iloc[-1]) for table in found.values())
     coded = any("esn0_db" in table for table in found.values())
-    figure, axes = panels(2 + lossy + coded, f"{scenario.name}: links over time", span_s or (0.0, end_s))
+    figure, axes = panels(2 + lossy + coded, f"{called or scenario.name}: links over time", span_s or (0.0, end_s))
     own = axes[coded:]
     for number, (name, table) in enumerate(found.items()):
-        own_colour = colour(number)
-        _draw(own, table, own_colour, name)
+        look: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
+        _draw(own, table, look, name)
         if "esn0_db" in table:
-            axes[0].plot(table["time_s"], table["esn0_db"], color=own_colour, lw=1.1)
+            axes[0].plot(table["time_s"], table["esn0_db"], **look)
         begins = table["time_s"][table["out"] & ~table["out"].shift(fill_value=False)]
         ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
         for begin, end in zip(begins, [*ends, end_s], strict=False):
@@ -123,17 +126,22 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figur
     own[0].set_ylabel("rate [Mbit/s]")
     own[1].set_ylabel("delay [ms]")
     for panel in own:
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, ABOVE * _largest(panel) or None)
     if coded:
         axes[0].set_ylabel("Es/N0 [dB]")
     legend(figure, [own[0]])
     return figure
 
 
-def _draw(axes: list[Axes], table: pd.DataFrame, colour: str, name: str) -> None:
+def _largest(panel: Axes) -> float:
+    """Returns the largest value that the lines of a panel show; 0 if there is none."""
+    return max((float(np.nanmax(y)) for line in panel.lines if np.isfinite(y := line.get_ydata()).any()), default=0.0)
+
+
+def _draw(axes: list[Axes], table: pd.DataFrame, look: dict[str, Any], name: str) -> None:
     rate = table["rate_bps"].where(~table["out"], 0.0)
-    axes[0].step(table["time_s"], rate / 1e6, where="post", color=colour, lw=1.1, label=name)
-    axes[1].plot(table["time_s"], 1e3 * table["delay_s"], color=colour, lw=1.1, drawstyle=table.attrs["drawn"])
+    axes[0].step(table["time_s"], rate / 1e6, where="post", label=name, **look)
+    axes[1].plot(table["time_s"], 1e3 * table["delay_s"], drawstyle=table.attrs["drawn"], **look)
     if len(axes) > 2:
-        axes[2].step(table["time_s"], table["loss"], where="post", color=colour, lw=1.1)
+        axes[2].step(table["time_s"], table["loss"], where="post", **look)
         axes[2].set_ylabel("probability of a loss")
