@@ -46,6 +46,36 @@ def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:
         assert word in shown.stdout
 
 
+def test_run_shows_losses_that_are_not_by_the_queue_by_cause(tmp_path: Path) -> None:
+    network = {
+        "kind": "dumbbell",
+        "trunk_loss": {"kind": "bernoulli", "probability": 0.01},
+        "conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "20 KB"}],
+    }
+    scenario = Scenario(framing="ip", duration="2 s", switch={"buffer": "9 packets"}, network=network)
+    (tmp_path / "own.toml").write_text(scenario.to_toml())
+    shown = run("run", "own.toml", "--no-store", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    (trunk,) = simulate(scenario).ports.query("port == 'switch1->switch2'").to_dict("records")
+    overflow, injected, policer = (trunk[f"packets_lost_{cause}"] for cause in ("overflow", "injected", "policer"))
+    assert overflow > 0 < policer
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("packets lost at")]
+    assert (
+        line.rstrip()
+        == f"packets lost at switch1->switch2: overflow {overflow}, injected {injected}, policer {policer}"
+    )
+    # The columns of the table are enough for losses by a full buffer.
+    plain = run(
+        "run",
+        "own.toml",
+        "--no-store",
+        *("--set", "network.trunk_loss=none"),
+        *("--set", "network.conditioners=[]"),
+        cwd=tmp_path,
+    )
+    assert "packets lost at" not in plain.stdout
+
+
 def test_a_run_of_many_flows_shows_the_fastest_the_others_and_all(tmp_path: Path) -> None:
     path = tmp_path / "many.toml"
     group = '[[network.group]]\nname = "web"\ncount = 30\ntraffic = "web"\n[[network.group]]\nname = "bulk"\n'

@@ -22,6 +22,8 @@ from longpipe.scenario.buffers import Framing
 Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
+# Causes of losses that the table of ports distinguishes by the share of those by AQM.
+OF_QUEUE: Final = {"overflow", "aqm", "discarded"}
 # Explanation of the fairness index; the key is whether flows differ in how much they have to send.
 FAIR: Final = {False: ", 1 for equal shares", True: " relative to the max-min fair shares of the demands"}
 
@@ -154,7 +156,13 @@ def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
             f"{row['utilization']:.1%}",
             *([_share(row["packets_marked"], row["packets_in"])] if marks else []),
         )
-    return _captioned(table, min(max_rows, len(used)), len(used), "ports, those that lost most or were used most")
+    _captioned(table, min(max_rows, len(used)), len(used), "ports, those that lost most or were used most")
+    for row in used[: _row_limit(max_rows)]:
+        counts = {cause: lost(row, cause) for cause in causes if lost(row, cause)}
+        if counts.keys() - OF_QUEUE:
+            by_cause = ", ".join(f"{cause.replace('_', ' ')} {count}" for cause, count in counts.items())
+            _noted(table, f"{unit} lost at {row['port']}: {by_cause}")
+    return table
 
 
 def _delays(ports: list[Row], max_rows: float) -> Table:
