@@ -59,6 +59,18 @@ def test_the_remaining_time_has_a_range(clock: Clock, capsys: pytest.CaptureFixt
     )
 
 
+def test_a_limit_before_the_end_replaces_the_remaining_time(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar("advise") as bar:
+        bar.update(Progress(wanted=1000, stored=0))
+        for done, limit_s in ((100, 120.0), (200, 1000.0)):
+            clock.now_s += 100
+            bar.update(Progress(wanted=1000, stored=0, done=done, bound="at least", limit_s=limit_s))
+    assert capsys.readouterr().err == (
+        "advise: 100 of at least 1000 runs, 1.0 runs/s, the budget ends the runs in 2 min\n"
+        "advise: 200 of at least 1000 runs, 1.0 runs/s, at least 13 min left\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("done", "seconds", "expected"),
     [

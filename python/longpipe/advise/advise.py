@@ -136,7 +136,7 @@ class _Work:
 
     def _complete(self, jobs: list[Job]) -> None:
         def report(now: Progress) -> None:
-            self._report(self._overall(now))
+            self._report(replace(self._overall(now), limit_s=self._budget.left_s))
             self._budget.check()
 
         self._runner.telling(report).complete(jobs)
@@ -147,7 +147,7 @@ class _Work:
         counts = (self.runs + now.stored, now.done, now.failed)
         if self._expected is None:
             return Progress(wanted, *counts, now.worked, now.left, "at least")
-        likely, lower, upper = (max(wanted, end) for end in self._expected)
+        likely, lower, upper = (min(max(wanted, end), self._budget.runs) for end in self._expected)
         rest = max(likely - counts[0] - ran, 1.0)
         ends = ((lower - counts[0] - ran) / rest, (upper - counts[0] - ran) / rest)
         left = now.worked / ran * rest if ran and now.worked else 0.0

@@ -53,6 +53,11 @@ class Budget:
         """Time since the creation [s]."""
         return self.clock() - self._began_s
 
+    @property
+    def left_s(self) -> float:
+        """Time until the limit [s]; 0 if it has passed, infinite without a time limit."""
+        return max(0.0, self.seconds - self.elapsed_s)
+
     def check(self) -> None:
         """Raises SpentError if the time limit has passed."""
         if self.elapsed_s > self.seconds:

@@ -141,6 +141,8 @@ class Bar(_Shown):
         found = self._remaining.left() if self._remaining is not None else None
         if found is None:
             return counts
+        if found.expected_s > now.limit_s:
+            return f"{counts}, {_rate(found.runs_per_s)}, the budget ends the runs in {duration_text(now.limit_s)}"
         left, low, high = (duration_text(one) for one in (found.expected_s, found.low_s, found.high_s))
         between = "" if low == high else f" ({low.removesuffix(high[high.index(' ') :])} to {high})"
         return f"{counts}, {_rate(found.runs_per_s)}, {bound}{left} left{between}"

@@ -1,5 +1,6 @@
 """Progress of a campaign."""
 
+import math
 from dataclasses import dataclass, field
 
 
@@ -10,7 +11,7 @@ class Progress:
     `worked` and `left` are the work of the runs that have ended since the start and of the remaining ones, by
     `design.cost` [s]; both are 0 if they are not known. `bound` says whether `wanted` is exact (""), or "about", "at
     least" or "at most" the number of runs. `spread` contains the factors from `left` to the ends of its probable range,
-    if decisions during the campaign determine the number of runs.
+    if decisions during the campaign determine the number of runs. A limit ends the runs after `limit_s` [s].
     """
 
     wanted: int
@@ -21,6 +22,7 @@ class Progress:
     left: float = field(default=0.0, compare=False)
     bound: str = field(default="", compare=False)
     spread: tuple[float, float] = field(default=(1.0, 1.0), compare=False)
+    limit_s: float = field(default=math.inf, compare=False)
 
     @property
     def ended(self) -> int:
