@@ -1,6 +1,7 @@
 """`longpipe analyse` and `longpipe design`, from the shell."""
 
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -167,7 +168,31 @@ def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
     plan = " ".join(done.stdout.split())
     assert "4 points, 24 runs, " in plan
     assert "At least these 24 runs (6 per point), at most 24 (6 per point), until efficiency ±50 %." in plan
-    assert "efficiency ±50 %: not reached by every point in 6 replications" in plan
+    wide = re.search(
+        r"efficiency ±50 %: (\d) of 4 points have a wider interval after 6 replications \(--most\); needs about (\d+): "
+        r"repeat with --most (\d+), which reuses these runs, or a larger margin",
+        plan,
+    )
+    assert wide is not None
+    assert int(wide[2]) == int(wide[3]) > 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["efficiency ±1 %", "--most", "3"], "most: 3; needs at least 5"),
+        (["efficiency ±0"], "until: '±0'; accepts ±0.01"),
+        (["throughputs ±1 %"], "metric: 'throughputs'; did you mean 'throughput_bps'?"),
+    ],
+)
+def test_an_invalid_margin_is_rejected_before_the_plan_is_printed(
+    options: list[str], message: str, lan: Path, tmp_path: Path
+) -> None:
+    done = run("design", lan, *FACTORS, "--until", *options, "--run", "lan", "--store", tmp_path / "a.db")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"error: {message}")
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:

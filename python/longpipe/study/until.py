@@ -12,9 +12,10 @@ import pandas as pd
 
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.intervals import copies
-from longpipe.analysis.measure import parse
+from longpipe.analysis.measure import Measure, parse
 from longpipe.analysis.measures import names
 from longpipe.analysis.quantiles import t_quantile
+from longpipe.analysis.readable import column_of
 from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
 from longpipe.executors import Where
@@ -48,12 +49,13 @@ class Sequential:
     """Result: the final design, its runs (as `Study.frame`), and the estimate for each point.
 
     `precision` has the columns `point`, the factors, `replications`, `mean`, `margin` (half of the interval, in the
-    metric's unit) and `reached`.
+    metric's unit) and `reached`. `wanted` is the estimated number of replications that the widest interval needs.
     """
 
     design: Design
     runs: pd.DataFrame
     precision: pd.DataFrame
+    wanted: float
 
     @property
     def reached(self) -> bool:
@@ -107,7 +109,7 @@ def run_until(
         precision = _precision(grown, runs, metric, margin, relative, level)
         wanted, reached = float(precision.pop("wanted").max()), bool(precision["reached"].all())
         if (reached and held) or replications == most:
-            return Sequential(grown, runs, precision)
+            return Sequential(grown, runs, precision, wanted)
         replications, held = following(replications, wanted, most, reached=reached), reached
 
 
@@ -129,17 +131,33 @@ def following(replications: int, wanted: float, most: int, *, reached: bool) -> 
     return min(most, 2 * replications, max(replications + 1, math.ceil(min(wanted, most))))
 
 
+def check_until(design: Design, until: str, most: int) -> None:
+    """Raises ScenarioError if `until`, "METRIC ±MARGIN", or the maximum number of replications is not accepted."""
+    metric, margin = parse_until(until)
+    parse_margin(margin)
+    first_replications(design.replications, most)
+    _measure_of(design, metric)
+
+
 def _asked(study: Study, metric: str) -> str:
     """Returns the name of a metric that every run has, including requested ones; raises ScenarioError otherwise."""
-    known = [name for name in names(study.design.base) if all(name in names(one) for one in study.design.scenarios)]
-    known += [measure.name for measure in study.design.asked]
-    if metric in known:
-        return metric
+    found = _measure_of(study.design, metric)
+    if isinstance(found, str):
+        return found
+    study.ask(str(found))
+    return found.name
+
+
+def _measure_of(design: Design, metric: str) -> str | Measure:
+    """Returns the name of a known metric, or the further measure that it describes; raises ScenarioError if neither."""
+    known = [name for name in names(design.base) if all(name in names(one) for one in design.scenarios)]
+    known += [measure.name for measure in design.asked]
+    name = column_of(metric, design.asked)
+    if name in known:
+        return name
     if metric.isidentifier():
         raise ScenarioError(f"metric: {metric!r}; {nearest(metric, known)}, or as in flow:FLOW.throughput")
-    asked = parse(metric, study.design.asked, "metric")
-    study.ask(str(asked))
-    return asked.name
+    return parse(metric, design.asked, "metric")
 
 
 def parse_until(text: str) -> tuple[str, str]:

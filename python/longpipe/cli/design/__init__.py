@@ -89,10 +89,8 @@ def design(
     """
     # Imported here because the database, pandas and SciPy take a second to load.
     from longpipe.cli.design.plan import plan, run, show_plan
-    from longpipe.study.until import parse_until
+    from longpipe.study.until import check_until
 
-    if until is not None:
-        parse_until(until)
     if csv is not None:
         check_file("--csv", csv)
     planned = plan(
@@ -107,6 +105,8 @@ def design(
         first_seed=first_seed,
         common=not independent,
     )
+    if until is not None:
+        check_until(planned, until, most)
     # With --run, the progress display estimates the remaining time from the runs that have ended.
     show_plan(planned, measure=name is None, until=until, most=most)
     if name is not None:

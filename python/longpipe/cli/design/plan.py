@@ -1,5 +1,6 @@
 """Actions of `longpipe design`: plan, cost, runs."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
-from longpipe.study.until import first_replications, parse_until
+from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, parse_until
 
 # A named level that is a table: split={at="switch1"}.
 _NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
@@ -165,7 +166,7 @@ def run(
     memory: str | None,
 ) -> None:
     """Runs a design as a study and prints the means and suggested commands."""
-    reached = True
+    found = None
     with opened(url) as store:
         study = Study(design, store, name)
         with resumable(study), Bar(name) as bar:
@@ -183,7 +184,6 @@ def run(
                     memory=memory,
                     progress=bar.update,
                 )
-                reached = found.reached
         runs, design = study.frame(), study.design
         limited = limits_by_point(study)
     if csv is not None:
@@ -193,9 +193,22 @@ def run(
     show_table(console, means(design, runs, limited), len(design.factors))
     if csv is not None:
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
-    if until is not None:
-        outcome = "reached" if reached else "not reached"
-        replicated = f"{until}: {outcome} by every point in {design.replications} replications"
-        console.print(replicated, style="" if reached else "yellow", markup=False)
+    if found is not None:
+        outcome = _outcome(found, str(until))
+        console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
     if following := list(commands(design, runs, name, csv, url)):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
+
+
+def _outcome(found: Sequential, until: str) -> str:
+    """States whether the margin of --until was reached; if not, at how many points, and which --most would suffice."""
+    replications, points = found.design.replications, len(found.precision)
+    if found.reached:
+        return f"{until}: reached at every point after {replications} replications"
+    wide = points - int(found.precision["reached"].sum())
+    rest = f"{until}: {wide} of {points} points have a wider interval after {replications} replications (--most)"
+    if not math.isfinite(found.wanted):
+        return f"{rest}; a mean is 0, so no number of replications reaches a relative margin: use one such as ±0.01"
+    # A margin that is reached has to hold again with a tenth more replications.
+    enough = math.ceil(found.wanted * (1 + CONFIRMED_BY))
+    return f"{rest}; needs about {enough}: repeat with --most {enough}, which reuses these runs, or a larger margin"
