@@ -448,6 +448,25 @@ test("identical runs have a point instead of an interval, and a warning", async 
     await done(opened);
 });
 
+test("the picture of a queue reaches its peak during a run", async () => {
+    // The buffer is unlimited, so the packet that makes the longest queue is not lost.
+    const opened = await open({ hash: "#step=1" });
+    const { page } = opened;
+    // Collects what the picture shows during a run, which takes much longer than the test.
+    await page.evaluate(() => {
+        window.shown = [];
+        const queue = document.getElementById("queue");
+        const note = () => document.body.dataset.state === "running" && window.shown.push(queue.getAttribute("aria-label"));
+        new MutationObserver(note).observe(queue, { attributes: true, attributeFilter: ["aria-label"] });
+    });
+    await set(page, "duration", "10000 s");
+    const peak = await text(page, "metric-peak_queue");
+    await page.waitForFunction((peak) => window.shown.some((label) => label.includes(`up to ${peak}:`)), peak);
+    const lengths = await page.evaluate(() => window.shown.map((label) => Number(/up to ([\d.]+):/.exec(label)?.[1] ?? 0)));
+    assert.equal(Math.max(...lengths), Number(peak));
+    await done(opened);
+});
+
 test("the loss is that of the bottleneck, and the picture of its queue reaches the peak", async () => {
     for (const exercise of [1, 2, 3, 4]) {
         const opened = await open({ hash: `#exercise=${exercise}` });

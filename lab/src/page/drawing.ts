@@ -15,12 +15,14 @@ import { isOverTcp, routesOf } from "./shares";
 export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail"> & Partial<Pick<Counted, "ports">>, progress: number): Drawn {
     const names = (of.core["nodes"] as JsonTable[]).map((node) => String(node["name"]));
     const flows = of.core["flows"] as JsonTable[];
-    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint; motion?: JsonTable }[];
+    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint; motion?: JsonTable; buffer: { unit: string; limit: bigint } | null }[];
     const unit = counted(of);
     const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
     const capacities = links.map((link) => ("motion" in link ? Number.POSITIVE_INFINITY : Number(link.rate_bps)));
     const slowest = routesOf(of.core).map((route) => route.reduce((a, b) => ((capacities[b] as number) < (capacities[a] as number) ? b : a)));
     const peaks = run.ports?.[`peak_queue_${unit}`];
+    // During a run its peaks are unknown; no queue exceeds its buffer.
+    const limits = links.map(({ buffer }) => (buffer ? Math.floor(Number(buffer.limit) / (buffer.unit === "bytes" ? bits / 8 : 1)) : Number.POSITIVE_INFINITY));
     return {
         picture: run.picture as Picture,
         view,
@@ -32,7 +34,7 @@ export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "
         portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
         counted: unit,
         portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),
-        portPeaks: peaks === undefined ? null : Array.from(peaks, Number),
+        portPeaks: peaks === undefined ? limits : Array.from(peaks, Number),
         flowRates: slowest.map((link) => capacities[link] as number),
         totalRate: [...new Set(slowest)].reduce((all, link) => all + (capacities[link] as number), 0),
     };

@@ -14,8 +14,8 @@ export interface Drawn {
     counted: "cells" | "packets";
     /** Rate of each port [cells/s or full packets/s]. */
     portRates: number[];
-    /** Maximum queue of each port; during a run null. */
-    portPeaks: number[] | null;
+    /** Maximum queue of each port; during a run the size of its buffer. */
+    portPeaks: number[];
     /** Rate of the slowest link on each flow's route, and the sum over all such links [bit/s]; infinite if it varies. */
     flowRates: number[];
     totalRate: number;
@@ -153,7 +153,7 @@ function heldAt(drawn: Drawn, port: number): (number | null)[] {
     const course = drawn.picture.ports[port];
     const { from_s, to_s, bins } = drawn.view;
     const drain = ((drawn.portRates[port] ?? 0) * (to_s - from_s)) / bins;
-    return course ? queueLine(course, drain, until(drawn), drawn.portPeaks?.[port] ?? 0) : [];
+    return course ? queueLine(course, drain, until(drawn), drawn.portPeaks[port] ?? 0) : [];
 }
 
 /** Returns the ports with the longest queues. */

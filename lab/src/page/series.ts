@@ -28,7 +28,7 @@ export function line(course: Course, scale: number, until: number): (number | nu
 
 /**
  * Returns the values of a queue whose length is sampled only by arrivals, before they join it; between arrivals it
- * drains by `drain` per interval. `most` is the maximum length, which tells whether arrivals at this length were lost.
+ * drains by `drain` per interval. `most` is the maximum length; arrivals at this length were lost.
  */
 export function queueLine(sampled: Course, drain: number, until: number, most: number): (number | null)[] {
     const joined = (length: number): number => Math.min(length + 1, Math.max(most, length));
