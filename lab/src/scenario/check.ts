@@ -19,6 +19,9 @@ export type Value = string | number | bigint | boolean | null | Part | Value[];
 /** Problem with fields and kinds that only the command line supports. */
 export const ELSEWHERE = "is not supported on this page; longpipe run supports it";
 
+/** Maximum number of fields that the problem of a value in place of a table lists. */
+const MOST_FIELDS = 12;
+
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;
 
@@ -103,9 +106,9 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
         case "values":
             return values(type, given, path, say);
         case "part":
-            return checkPart(type.part, tableOf(given), path, say);
+            return checkPart(type.part, tableOf(given, type.part), path, say);
         case "kinds":
-            return checkPart(kind(type, given), kindTable(given), path, say);
+            return checkPart(kind(type, given), kindTable(given, type.kinds), path, say);
     }
 }
 
@@ -250,24 +253,44 @@ function isTable(given: unknown): given is Table {
     return typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof Date);
 }
 
-function tableOf(given: unknown): Table {
+function tableOf(given: unknown, part: string): Table {
     if (isTable(given)) return given;
-    throw new ValueProblem(`${shown(given)}; needs a table of fields`);
+    const names = model(part).fields.map((field) => field.name);
+    throw new ValueProblem(`${shown(given)}; needs a table of fields${names.length <= MOST_FIELDS ? `: ${names.join(", ")}` : ""}`);
 }
 
-function kindTable(given: unknown): Table {
-    return typeof given === "string" ? { kind: given } : tableOf(given);
+function kindTable(given: unknown, kinds: Record<string, string>): Table {
+    if (typeof given === "string") return { kind: given };
+    if (isTable(given)) return given;
+    const number = typeof given === "bigint" || typeof given === "number" ? given : null;
+    throw new ValueProblem(`${shown(given)}; accepts ${Object.keys(kinds).join(", ")}${example(kinds, number)}`);
+}
+
+/** Returns an example of the table to write in place of a number, for the first kind that has a numeric field. */
+function example(kinds: Record<string, string>, number: bigint | number | null): string {
+    if (number === null) return "";
+    for (const [tag, part] of Object.entries(kinds)) {
+        const field = model(part).fields.find((one) => one.type.is === "float" && !("default" in one));
+        if (field !== undefined) return `, as in {kind = ${repr(tag)}, ${field.name} = ${repr(number)}}`;
+    }
+    return "";
+}
+
+/** Returns the fraction that a text such as "1 %" denotes. */
+function percent(text: string): number | null {
+    const found = /^(\d{1,3}(?:\.\d{1,6})?)\s*%$/.exec(text.trim());
+    return found === null ? null : Number(found[1]) / 100;
 }
 
 function kind({ kinds, elsewhere }: Type & { is: "kinds" }, given: unknown): string {
-    const table = kindTable(given);
+    const table = kindTable(given, kinds);
     const names = Object.keys(kinds);
     const tag = table["kind"];
     if (tag === undefined) throw new ValueProblem(`${shown(given)}; needs a kind: ${names.join(", ")}`);
     const found = kinds[String(tag)];
     if (found !== undefined && typeof tag === "string") return found;
     if (elsewhere?.includes(String(tag)) === true) throw new ValueProblem(`${repr(tag)}; ${ELSEWHERE}`);
-    throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}`);
+    throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}${example(kinds, typeof tag === "string" ? percent(tag) : null)}`);
 }
 
 /** Returns whether a specified `initial_rtt` is a time above zero, which replaces the handshake of a profile. */
@@ -293,7 +316,7 @@ function beforehand(name: string, table: Table): Table {
         if (!("handshake" in fields) && tellsARoundTrip(fields["initial_rtt"])) delete whole["handshake"];
         const congestion = whole["congestion"];
         if (typeof congestion === "string" || isTable(congestion)) {
-            const { kind, ...said } = kindTable(congestion);
+            const { kind, ...said }: Table = typeof congestion === "string" ? { kind: congestion } : congestion;
             const vegas = isTable(whole["vegas"]) ? whole["vegas"] : {};
             const ruled = byRules(String(fields["profile"]), String(kind), said, vegas);
             if (ruled !== undefined) whole["congestion"] = { kind, ...ruled };

@@ -55,7 +55,8 @@ export function shown(value: unknown): string {
  * name.
  */
 export function accepts(word: string, names: string[]): string {
-    const told = known(word, names);
+    const lower = word.toLowerCase();
+    const told = !names.includes(word) && names.includes(lower) ? `it is ${repr(lower)} here` : known(word, names);
     return told === null ? nearest(word, names) : `${told}; accepts ${names.join(", ")}`;
 }
 
