@@ -169,7 +169,7 @@ def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
     assert "4 points, 24 runs, " in plan
     assert "At least these 24 runs (6 per point), at most 24 (6 per point), until efficiency ±50 %." in plan
     wide = re.search(
-        r"efficiency ±50 %: (\d) of 4 points have a wider interval after 6 replications \(--most\); needs about (\d+): "
+        r"efficiency ±50 %: (\d) of 4 points need more than the 6 replications of --most; about (\d+) suffice: "
         r"repeat with --most (\d+), which reuses these runs, or a larger margin",
         plan,
     )
@@ -182,6 +182,7 @@ def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
     [
         (["efficiency ±1 %", "--most", "3"], "most: 3; needs at least 5"),
         (["efficiency ±0"], "until: '±0'; accepts ±0.01"),
+        (["throughput ±1 ms"], "until: '1 ms' combines bit/s and s; needs terms with the same unit"),
         (["throughputs ±1 %"], "metric: 'throughputs'; did you mean 'throughput_bps'?"),
     ],
 )
@@ -193,6 +194,24 @@ def test_an_invalid_margin_is_rejected_before_the_plan_is_printed(
     assert done.stdout == ""
     assert done.stderr.startswith(f"error: {message}")
     assert not (tmp_path / "a.db").exists()
+
+
+def test_a_margin_may_have_a_unit_and_is_stated_in_that_of_the_table(lan: Path, tmp_path: Path) -> None:
+    options = [
+        "--measure",
+        "d=port:switch1->switch2.delay",
+        "--most",
+        "5",
+        "--run",
+        "lan",
+        "--store",
+        tmp_path / "a.db",
+    ]
+    for margin in ("±900 ms", "±0.9"):
+        done = run("design", lan, *FACTORS, *options, "--until", f"d {margin}")
+        assert done.returncode == 0, done.stderr
+        assert "until d ±900 ms." in " ".join(done.stdout.split())
+        assert "\nd ±900 ms: " in done.stdout
 
 
 def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:

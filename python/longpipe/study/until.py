@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from longpipe.analysis import expressions
+from longpipe.analysis.dimensions import same_dimension
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.intervals import copies
 from longpipe.analysis.measure import Measure, parse
@@ -41,7 +43,9 @@ CONFIRMED_BY: Final = 0.1
 OF_SKEWNESS: Final = 10.0
 # Shift below which rounding errors of the transformation exceed its effect.
 _LEAST_SHIFT: Final = 1e-6
-_UNTIL: Final = re.compile(r"\s*(?:\N{PLUS-MINUS SIGN}|\+-|\+/-)\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE]-?\d+)?)\s*(%)?\s*")
+_UNTIL: Final = re.compile(
+    r"\s*(?:\N{PLUS-MINUS SIGN}|\+-|\+/-)\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE]-?\d+)?)\s*(%|[A-Za-z][\w/]*)?\s*"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +82,8 @@ def run_until(
 ) -> Sequential:
     """Adds replications (equally at all points) until each mean of `metric` has the margin `until`.
 
-    `until` is a margin in the metric's unit, "±0.01", or a share of the mean, "±2 %", at confidence `level` (0 to 1).
+    `until` is a margin in the unit of the metric's column, "±0.01", or in another one, "±5 ms", or a share of the mean,
+    "±2 %", at confidence `level` (0 to 1).
     It begins with the replications that the study has, at least 20 (or `most`), continues with the number that the
     widest interval needs, at most doubling at a time, and ends at `most` at the latest. Skewed measures need at least
     10 replications per square of their skewness, and have wider intervals (see `needed`). A margin that is reached has
@@ -89,10 +94,12 @@ def run_until(
     replications of every point are identical.
     """
     check_level(level)
-    margin, relative = parse_margin(until)
     replications = first_replications(study.design.replications, most)
+    of = None
     if measure is None:
         metric = _asked(study, metric)
+        of = _measure(study.design, metric)
+    margin, relative = parse_margin(until, of)
     # Runs that were complete before do not depend on a decision of this call.
     held = study.design.replications == replications and study.status().complete
     while True:
@@ -134,9 +141,8 @@ def following(replications: int, wanted: float, most: int, *, reached: bool) -> 
 def check_until(design: Design, until: str, most: int) -> None:
     """Raises ScenarioError if `until`, "METRIC ±MARGIN", or the maximum number of replications is not accepted."""
     metric, margin = parse_until(until)
-    parse_margin(margin)
     first_replications(design.replications, most)
-    _measure_of(design, metric)
+    parse_margin(margin, _measure(design, _measure_of(design, metric)))
 
 
 def _asked(study: Study, metric: str) -> str:
@@ -160,6 +166,13 @@ def _measure_of(design: Design, metric: str) -> str | Measure:
     return parse(metric, design.asked, "metric")
 
 
+def _measure(design: Design, found: str | Measure) -> Measure:
+    """Returns the measure of a known name."""
+    if not isinstance(found, str):
+        return found
+    return next((one for one in design.asked if one.name == found), None) or parse(found, (), "metric")
+
+
 def parse_until(text: str) -> tuple[str, str]:
     """Splits "efficiency ±0.01" or "efficiency=±0.01" into the metric and the margin."""
     # An expression may have a name: share=a/(a+b)=±0.01.
@@ -169,13 +182,34 @@ def parse_until(text: str) -> tuple[str, str]:
     return match[1].strip().removesuffix("=").strip(), match[2]
 
 
-def parse_margin(until: str) -> tuple[float, bool]:
-    """Parses a margin and whether it is relative to the mean: "±0.01", "±2 %"; "+-" is accepted for "±"."""
+def parse_margin(until: str, of: Measure | None = None) -> tuple[float, bool]:
+    """Parses a margin and whether it is relative to the mean: "±0.01", "±5 ms", "±2 %"; "+-" is accepted for "±".
+
+    A number without a unit is in the unit of the metric's column, one with a unit is converted to it, which needs the
+    measure `of`. Raises ScenarioError for another text, or a unit of another dimension.
+    """
     match = _UNTIL.fullmatch(until)
     number = float(match[1]) if match else 0.0
-    if match is None or not 0 < number < math.inf:
+    if match is None or not 0 < number < math.inf or (match[2] not in (None, "%") and of is None):
         raise ScenarioError(f"until: {until!r}; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean")
-    return (number / 100, True) if match[2] else (number, False)
+    if match[2] == "%":
+        return number / 100, True
+    if match[2] is None or of is None:
+        return number, False
+    text = f"{match[1]} {match[2]}"
+    side = expressions.parse(text, "until")
+    same_dimension([of.dimension, side.dimension({}, "until")], text, "until")
+    return float(side.value({})) / of.factor, False
+
+
+def margin_text(design: Design, until: str) -> str:
+    """Returns "METRIC ±MARGIN" with an absolute margin in the unit in which tables show the metric."""
+    metric, margin = parse_until(until)
+    of = _measure(design, _measure_of(design, metric))
+    number, relative = parse_margin(margin, of)
+    if relative or of.unit in ("", "share"):
+        return until
+    return f"{metric} ±{number / of.scale:.6g} {of.unit}"
 
 
 def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tuple[float, float]:

@@ -68,7 +68,9 @@ def design(
     until: Annotated[
         str | None,
         typer.Option(
-            metavar="METRIC ±MARGIN", help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01'"
+            metavar="METRIC ±MARGIN",
+            help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01', "
+            "'throughput ±2 %', 'web.p95 ±50 ms'.",
         ),
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Maximum number of replications with --until.")] = 100,

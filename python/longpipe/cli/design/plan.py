@@ -25,7 +25,7 @@ from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
-from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, parse_until
+from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, margin_text, parse_until
 
 # A named level that is a table: split={at="switch1"}.
 _NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
@@ -138,7 +138,7 @@ def show_plan(design: Design, *, measure: bool, until: str | None = None, most: 
         first, points = least.replications, len(design.points)
         console.print(
             f"At least these {points * first} runs ({first} per point), at most {points * most} ({most} per point), "
-            f"until {until}.",
+            f"until {margin_text(design, until)}.",
             markup=False,
         )
     if design.common and design.replications > 1:
@@ -194,7 +194,7 @@ def run(
     if csv is not None:
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
     if found is not None:
-        outcome = _outcome(found, str(until))
+        outcome = _outcome(found, margin_text(design, str(until)))
         console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
     if following := list(commands(design, runs, name, csv, url)):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
@@ -206,9 +206,9 @@ def _outcome(found: Sequential, until: str) -> str:
     if found.reached:
         return f"{until}: reached at every point after {replications} replications"
     wide = points - int(found.precision["reached"].sum())
-    rest = f"{until}: {wide} of {points} points have a wider interval after {replications} replications (--most)"
+    rest = f"{until}: {wide} of {points} points need more than the {replications} replications of --most"
     if not math.isfinite(found.wanted):
         return f"{rest}; a mean is 0, so no number of replications reaches a relative margin: use one such as ±0.01"
     # A margin that is reached has to hold again with a tenth more replications.
     enough = math.ceil(found.wanted * (1 + CONFIRMED_BY))
-    return f"{rest}; needs about {enough}: repeat with --most {enough}, which reuses these runs, or a larger margin"
+    return f"{rest}; about {enough} suffice: repeat with --most {enough}, which reuses these runs, or a larger margin"
