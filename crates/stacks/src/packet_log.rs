@@ -55,21 +55,37 @@ struct Writer {
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(bytes);
-        if self.line.ends_with(b"\n") {
-            let record = self.line.strip_prefix(b"\x1e").unwrap_or(&self.line);
-            // Records that are no packets, such as the header, are not read.
-            if let Ok(record) = serde_json::from_slice::<Record<'_>>(record) {
-                let mut events = self.log.locked();
-                let now = events.now;
-                record.append_to(&mut events.all, now, self.evidence);
-            }
-            self.line.clear();
+        // A stack writes a record in many parts, most of which do not end it.
+        if bytes.contains(&b'\n') {
+            self.read_records();
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Writer {
+    /// Reads and removes all complete records.
+    fn read_records(&mut self) {
+        let complete = self
+            .line
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |last| last + 1);
+        let mut events = self.log.locked();
+        for line in self.line[..complete].split(|&byte| byte == b'\n') {
+            let record = line.strip_prefix(b"\x1e").unwrap_or(line);
+            // Records that are no packets, such as the header, are not read.
+            if let Ok(record) = serde_json::from_slice::<Record<'_>>(record) {
+                let now = events.now;
+                record.append_to(&mut events.all, now, self.evidence);
+            }
+        }
+        drop(events);
+        self.line.drain(..complete);
     }
 }
 

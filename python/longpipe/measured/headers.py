@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from longpipe.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from longpipe.measured.pcap import Packet
+from longpipe.measured.pcap import Packet
 
 # Link types, from https://www.tcpdump.org/linktypes.html.
 _NULL, _ETHERNET, _PPP, _LOOP, _COOKED, _SUNATM, _COOKED_2 = 0, 1, 9, 108, 113, 123, 276
