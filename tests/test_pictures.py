@@ -3,13 +3,18 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from cycler import cycler
+from matplotlib.artist import Artist
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from commands import run as command
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate, stacks
@@ -455,6 +460,38 @@ def drawn(kind: str, **options: int | None) -> tuple[str, list[str]]:
     figure = getattr(pictures, kind)(many(), **options)
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     return figure.get_suptitle(), [*keys, *(axes.get_ylabel() for axes in figure.axes)]
+
+
+def colour_of(handle: Artist | BarContainer) -> str:
+    """Returns the colour of a line, an area or a bar."""
+    if isinstance(handle, Line2D):
+        return to_hex(handle.get_color())
+    if isinstance(handle, BarContainer):
+        return to_hex(handle.patches[0].get_facecolor())
+    assert isinstance(handle, PolyCollection)
+    red, green, blue, _ = np.asarray(handle.get_facecolor()).ravel().tolist()
+    return to_hex((red, green, blue))
+
+
+@pytest.mark.parametrize("kind", ["throughput", "shares", "delay", "queue"])
+def test_comparisons_of_many_flows_draw_the_same_largest_ones_in_the_same_colours(kind: Compared) -> None:
+    """The flow `large` is the last one, and receives the most data in both runs."""
+    packets = MANY.with_(**{"framing": "ip", "traces.delay": True, "switch.buffer": "30 packets"})
+    runs = {"a": simulate(packets), "b": simulate(packets.with_(**{"switch.buffer": "9 packets"}))}
+    options: dict[str, Any] = {"port": "switch1->switch2"} if kind in ("delay", "queue") else {}
+    figure = pictures.compare(runs, kind, **options)
+    assert "the 8 of 12 flows with the " in figure.get_suptitle()
+    colours = []
+    for panel in figure.axes:
+        handles, labels = panel.get_legend_handles_labels()
+        assert len(labels) == len(set(labels))
+        colours.append({label: colour_of(handle) for handle, label in zip(handles, labels, strict=True)})
+        flows = [one for label, one in colours[-1].items() if label.startswith(("large", "small"))]
+        assert "large" in labels
+        assert len(flows) == len(set(flows)) <= 8
+    assert all(colours[1][label] == colours[0][label] for label in colours[0].keys() & colours[1].keys())
+    if kind in ("throughput", "shares"):
+        assert "4 others" in colours[0]
 
 
 def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -> None:

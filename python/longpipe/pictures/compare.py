@@ -3,25 +3,28 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.overlay import overlay
-from longpipe.pictures.queue import queue
+from longpipe.pictures.queue import ACKS, busiest, queue, queue_by_flow
 from longpipe.pictures.rates import rates
-from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s
+from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s, trace
 from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
 from longpipe.pictures.share import shares
-from longpipe.pictures.style import PALETTE, figure_of, legend, plain, title_of
+from longpipe.pictures.style import PALETTE, figure_of, legend, plain, title_of, titled
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window
 
 Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
+# Sizes by which the flows of a picture of several flows are selected.
+_LARGEST: Final = {"throughput": "most data", "shares": "most data", "delay": "most packets", "queue": "largest queue"}
 # Pictures that show a single flow; all others show several flows.
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
@@ -50,8 +53,8 @@ def compare(
     """Draws the same picture of several runs, in one panel each, titled by the keys; panels with one unit share axes.
 
     Window, sequence, rates and rtt show one flow, by default the first, in segments where the unit would be bytes;
-    throughput, shares and delay show up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,
-    `rto`.
+    throughput, shares, delay and queue show up to eight, by default the largest over all runs. `options` are those of
+    the picture: `port`, `interval_s`, `unit`, `rto`.
 
     With `overlaid` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
     sum of all flows for throughput and queue.
@@ -67,11 +70,13 @@ def compare(
     if overlaid:
         return overlay(runs, kind, names, span_s, **options)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
+    note = ""
     if kind in _OF_ONE:
         options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
         what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
     else:
-        options = {**_chosen(kind, names, first), **options}
+        selected, note = _chosen(kind, names, runs, span_s, options.get("port"))
+        options = {**selected, **options}
     if kind == "throughput":
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
         # All runs use the same interval, so that their points can be compared.
@@ -91,7 +96,7 @@ def compare(
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
     _alike(axes)
     called = dict.fromkeys(name_of(run) for run in runs.values())
-    title_of(figure, f"{', '.join(called)}: {what}")
+    title_of(figure, titled(f"{', '.join(called)}: {what}", note))
     legend(figure, axes)
     return figure
 
@@ -108,12 +113,41 @@ def _flows(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
     return names
 
 
-def _chosen(kind: str, names: list[str], first: Run) -> dict[str, Any]:
-    """Returns the option `flows` of a picture of several flows: by default the first ones, or none for their sum."""
-    if kind in ("throughput", "shares", "delay"):
-        # Flows are ordered by name, so that each has the same colour in every panel.
-        return {"flows": names or flow_names(first.scenario)[: len(PALETTE)]}
-    return {"flows": names} if names else {}
+def _chosen(
+    kind: str, names: list[str], runs: Mapping[str, Run], span_s: tuple[float, float] | None, port: str | None
+) -> tuple[dict[str, Any], str]:
+    """Returns options with the flows to draw, and a note on omitted ones: by default the largest over all runs.
+
+    The selection and its order are the same in every panel, so that each flow has the same colour in all of them.
+    """
+    known = list(dict.fromkeys(name for run in runs.values() for name in flow_names(run.scenario)))
+    if names or kind == "drops":
+        return ({"flows": names} if names else {}), ""
+    if len(known) <= len(PALETTE):
+        return ({} if kind == "queue" else {"flows": known}), ""
+    sizes: dict[str, float] = dict.fromkeys(known, 0.0)
+    for run in runs.values():
+        for name, size in _sizes(kind, run, span_s, port).items():
+            sizes[str(name)] = sizes.get(str(name), 0.0) + float(size)
+    largest = sorted(known, key=lambda name: -sizes[name])[: len(PALETTE)]
+    flows = [name for name in known if name in largest]
+    note = f"the {len(flows)} of {len(known)} flows with the {_LARGEST[kind]} in all runs"
+    return {"flows": flows, **({"others": True} if kind in ("throughput", "shares") else {})}, note
+
+
+def _sizes(kind: str, run: Run, span_s: tuple[float, float] | None, port: str | None) -> pd.Series:
+    """Returns the size of each flow by which the flows to draw are selected, in the time span."""
+    begin_s, end_s = shown_s(run, span_s)
+    if kind == "queue":
+        samples = trace(run, "vc_queue")
+        if samples.empty:
+            return pd.Series(dtype=float)
+        port = port or busiest(samples, "queue_packets" if "queue_packets" in samples else "queue_cells")
+        return queue_by_flow(run, port, span_s, most=None).drop(columns=ACKS, errors="ignore").mean()
+    rows = trace(run, "delay" if kind == "delay" else "arrivals")
+    rows = rows[rows["time_s"].between(begin_s, end_s)]
+    by_flow = rows.groupby(rows["flow"].astype(str))
+    return by_flow.size() if kind == "delay" else by_flow["bytes"].sum()
 
 
 def _alike(axes: Sequence[Axes]) -> None:

@@ -1,6 +1,6 @@
 """Occupancy of a switch port's buffer by flow over time."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,12 +16,17 @@ OTHERS, ACKS = "others", "ACKs"
 
 
 def queue_by_flow(
-    run: Run, port: str, span_s: tuple[float, float] | None = None, *, most: int | None = MOST_FLOWS
+    run: Run,
+    port: str,
+    span_s: tuple[float, float] | None = None,
+    *,
+    most: int | None = MOST_FLOWS,
+    flows: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Returns the occupancy of a port's buffer over time_s, with a column for each flow's data and one for all ACKs.
 
     The unit is cells, or packets if the framing is ip. All flows except the `most` largest are summed as others; None
-    shows all flows.
+    shows all flows. `flows` names the flows with a column instead.
     """
     samples = trace(run, "vc_queue")
     unit = "queue_packets" if "queue_packets" in samples else "queue_cells"
@@ -32,9 +37,9 @@ def queue_by_flow(
     is_ack = steps.columns.str.startswith(ACKS)
     data = steps.loc[:, ~is_ack]
     ranked = list(data.mean().sort_values(ascending=False, kind="stable").index)
-    first = [name for name in data.columns if name in ranked[:most]]
+    first = [name for name in data.columns if name in (ranked[:most] if flows is None else flows)]
     found = data[sorted(first, key=_natural)].copy()
-    if others := ranked[len(first) :]:
+    if others := [name for name in ranked if name not in first]:
         found[f"{len(others)} {OTHERS}"] = data[others].sum(axis=1)
     if is_ack.any():
         found[ACKS] = steps.loc[:, is_ack].sum(axis=1)
@@ -47,11 +52,13 @@ def queue(
     span_s: tuple[float, float] | None = None,
     *,
     most: int | None = MOST_FLOWS,
+    flows: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws a switch port's buffer by flow, stacked, from `traces.vc_queue`; default: the port with the longest queue.
 
-    Shows the `most` flows with the largest occupancy, and the sum of all others; None shows all flows.
+    Shows the `most` flows with the largest occupancy, and the sum of all others; None shows all flows. `flows`
+    names the flows to show instead.
     """
     check_port(run.scenario, port)
     samples = trace(run, "vc_queue")
@@ -62,12 +69,12 @@ def queue(
     if port is not None and port not in known:
         raise ScenarioError(f"port: {port!r} was always empty; {nearest(port, known)}")
     port = port or busiest(samples, f"queue_{unit}")
-    held = queue_by_flow(run, port, span_s, most=most)
+    held = queue_by_flow(run, port, span_s, most=most, flows=flows)
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
-    flows = flow_names(run.scenario)
-    # If there are few flows, each keeps its colour in every run.
-    order = flows if len(flows) <= len(PALETTE) else list(held.columns)
+    known = flow_names(run.scenario)
+    # If there are few flows, or if they are named, each keeps its colour in every run.
+    order = list(flows) if flows is not None else known if len(known) <= len(PALETTE) else list(held.columns)
     colours = [GREY if name in beside else colour(order.index(name)) for name in held.columns]
     panel.stackplot(
         held.index,

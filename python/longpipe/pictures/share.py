@@ -20,18 +20,19 @@ def shares(
     interval_s: float | None = None,
     *,
     most: int | None = MOST_FLOWS,
+    others: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws each flow's share of the delivered data per interval, stacked, from `traces.arrivals`.
 
     Without `flows`, it shows the `most` flows that received the most data, and the sum of all others; None shows all
-    flows. Shares are relative to the sum over all flows, or over the named ones. `interval_s` is by default a hundredth
-    of the time shown. Intervals without arrivals are blank.
+    flows. Shares are relative to the sum over all flows, or over the named ones unless `others` adds the sum of the
+    rest. `interval_s` is by default a hundredth of the time shown. Intervals without arrivals are blank.
     """
-    names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
+    names, rest, note, interval_s, series = rates(run, flows, span_s, interval_s, most, others=others)
     parts = series[names].copy()
-    if others:
-        parts[f"{len(others)} others"] = series[others].sum(axis=1)
+    if rest:
+        parts[f"{len(rest)} others"] = series[rest].sum(axis=1)
     total = parts.sum(axis=1)
     parts = parts.div(total.where(total > 0), axis=0)
     title = titled(f"{name_of(run)}: shares of the data arrived, {averaged(interval_s)}", note)

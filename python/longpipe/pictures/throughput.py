@@ -64,14 +64,19 @@ def rates(
     span_s: tuple[float, float] | None,
     interval_s: float | None,
     most: int | None,
+    *,
+    others: bool = False,
 ) -> Rates:
-    """Returns the throughput of the selected or the `most` largest flows; the default interval is 1 % of the span."""
+    """Returns the throughput of the selected or the `most` largest flows; the default interval is 1 % of the span.
+
+    `others` includes the flows that are not selected, as is the case for those that are not among the largest.
+    """
     arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
     names, note = chosen(run, flows, most, arrived, "most data")
-    others = [name for name in flow_names(run.scenario) if name not in names] if note else []
+    rest = [name for name in flow_names(run.scenario) if name not in names] if note or others else []
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
-    return Rates(names, others, note, interval_s, throughput_series(run, [*names, *others], interval_s, span_s))
+    return Rates(names, rest, note, interval_s, throughput_series(run, [*names, *rest], interval_s, span_s))
 
 
 def averaged(interval_s: float) -> str:
@@ -86,29 +91,31 @@ def throughput(
     interval_s: float | None = None,
     *,
     most: int | None = MOST_FLOWS,
+    others: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws the rate of delivered data by flow and in total, from `traces.arrivals`.
 
     Without `flows`, it shows the `most` flows that received the most data, the sum of all others, and the total; None
-    shows all flows. Each point is an average over `interval_s`, by default a hundredth of the time shown. A dotted line
-    shows the capacity of the link, which may vary over time. Outages and handovers are marked.
+    shows all flows. With `flows`, `others` adds the sum of the rest. Each point is an average over `interval_s`, by
+    default a hundredth of the time shown. A dotted line shows the capacity of the link, which may vary over time.
+    Outages and handovers are marked.
     """
-    names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
+    names, rest, note, interval_s, series = rates(run, flows, span_s, interval_s, most, others=others)
     series /= 1e6
     title = titled(f"{name_of(run)}: data arrived, {averaged(interval_s)}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     if len(names) > 1:
         total = series.sum(axis=1)
-        drawn = len(names) + len(others)
+        drawn = len(names) + len(rest)
         whole = "all" if drawn == len(flow_names(run.scenario)) else "these"
         panel.plot(series.index, total, color="black", lw=1.6, label=f"{whole} {drawn}")
-    if others:
-        panel.plot(series.index, series[others].sum(axis=1), color=GREY, lw=1.1, label=f"{len(others)} others")
+    if rest:
+        panel.plot(series.index, series[rest].sum(axis=1), color=GREY, lw=1.1, label=f"{len(rest)} others")
     for number, name in enumerate(names):
         style = DASHES[number // len(PALETTE) % len(DASHES)]
         panel.plot(series.index, series[name], color=colour(number), ls=style, lw=1.1, label=name)
-    draw_capacity(panel, run, [*names, *others], float(series.sum(axis=1).max()))
+    draw_capacity(panel, run, [*names, *rest], float(series.sum(axis=1).max()))
     mark_changes(panel, run, span_s)
     panel.set_ylim(bottom=0)
     panel.set_ylabel("throughput [Mbit/s]")
