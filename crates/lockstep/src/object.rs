@@ -35,7 +35,9 @@ impl Object {
         let (version, size) = unsafe { ((*table).version, (*table).size) };
         if version != VERSION || ![LEAST_BYTES, size_of::<Table>()].contains(&(size as usize)) {
             return Err(format!(
-                "{shown}: has version {version} of the interface; needs {VERSION}: build it again"
+                "{shown}: has version {version} of the interface and {size} bytes of functions; needs version {VERSION} \
+                 and {LEAST_BYTES} or {} bytes: build it with this release of longpipe",
+                size_of::<Table>()
             ));
         }
         let mut copy = MaybeUninit::<Table>::zeroed();
