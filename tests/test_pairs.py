@@ -52,6 +52,19 @@ def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, s
     assert title.get_window_extent().x1 <= figure.bbox.x1
 
 
+def test_prague_and_dctcp_have_the_ecn_that_they_need_and_others_keep_theirs() -> None:
+    paths = Paths(("20 Mbit/s",), ("10 ms",), ("4 BDP",))
+    changed = {"switch.policy": "dualpi2", "tcp.ecn": "classic"}
+    pairs = {}
+    with ThreadPoolExecutor(1) as threads:
+        runner = Runner(Store(), threads)
+        frames = [runs_of(one, runner) for one in designs(base("8 s", changed), senders("prague,cubic"), paths, 2)]
+        pairs = {(pair.row, pair.column): pair for pair in matrix(*frames)}
+    # With ECT(1), CUBIC would wait in the low-latency queue, and Prague would get almost nothing.
+    assert 0.4 < pairs["prague", "cubic"].share.mean < 0.9
+    assert senders("dctcp,cubic")[0].fields["tcp"]["ecn"] == "dctcp"
+
+
 def test_vegas_loses_against_cubic_in_a_large_buffer(pairs: dict[tuple[str, str], Pair]) -> None:
     """Vegas keeps the queue short and yields to controls that fill it (Mo et al., INFOCOM 1999)."""
     assert pairs["vegas", "cubic"].share.mean_high < 0.5

@@ -48,7 +48,8 @@ def report(
         typer.Option(
             "--response",
             metavar="COLUMN",
-            help="Response of a study to analyse. Repeat for more. \\[default: efficiency, fairness]",
+            help="Response of a study to analyse. Repeat for more. \\[default: the study's measures, or else "
+            "efficiency and fairness]",
             show_default=False,
             autocompletion=completers.measure,
         ),
