@@ -165,6 +165,7 @@ def test_a_function_is_stored_by_its_file(tmp_path: Path) -> None:
     frame = found.frame()
     assert frame["doubled_bps"].tolist() == (2 * frame["throughput_bps"]).tolist()
     assert parse(f"{file}:doubled_bps").unit == "Mbit/s"
+    assert parse(f"twice={file}:doubled_bps").unit == "Mbit/s"
     assert parse(share)(simulate(BASE)) == share(simulate(BASE))
     for text, problem in (
         (f"{file}:doubled", "has no function 'doubled'; did you mean 'doubled_bps'?"),

@@ -279,6 +279,20 @@ def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for()
     assert figure.get_suptitle().endswith("round trips and retransmission timeout")
 
 
+def test_compared_drops_are_counted_in_the_title_of_each_panel() -> None:
+    traced = {"traces.drops": True, "duration": "3 s"}
+    runs = {
+        text: simulate(run("ip").scenario.with_(**{"switch.buffer": text, **traced}))
+        for text in ("20 packets", "9 packets")
+    }
+    figure = pictures.compare(runs, "drops")
+    for panel, (text, result) in zip(figure.axes, runs.items(), strict=True):
+        causes = result.traces["drops"]["cause"].astype(str).value_counts()
+        counted = f"{causes['overflow']} buffer full, {causes['injected_loss']} injected loss"
+        assert panel.get_title(loc="left") == f"{text}: {counted}"
+    assert [label.get_text() for label in figure.legends[0].get_texts()] == ["buffer full", "injected loss"]
+
+
 @pytest.mark.parametrize("kind", OVERLAID)
 def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
     runs = {"a": run(), "b": run()}

@@ -37,8 +37,8 @@ _of_process: dict[str, Callable[[Any], Any]] = {}
 class FunctionMeasure:
     """A measure that calls a function with each result.
 
-    The name gives the unit of its values: bit/s, bytes or s if it ends in `_bps`, `_bytes` or `_s`; otherwise there is
-    no unit. A function is loaded when it is first needed, so a study can be opened without it.
+    The unit of its values is bit/s, bytes or s if the measure's name, or else the function's, ends in `_bps`, `_bytes`
+    or `_s`; otherwise there is none. A function is loaded when it is first needed, so a study can be opened without it.
     """
 
     name: str
@@ -76,13 +76,13 @@ class FunctionMeasure:
 
     @property
     def dimension(self) -> Dimension:
-        """Dimension of the values, derived from the suffix of the name."""
-        return _ending(self.name)[1]
+        """Dimension of the values, derived from the suffix of a name."""
+        return self._ending[1]
 
     @property
     def factor(self) -> float:
         """Factor that converts a value to bits and seconds."""
-        return _ending(self.name)[0]
+        return self._ending[0]
 
     @property
     def unit(self) -> str:
@@ -93,6 +93,13 @@ class FunctionMeasure:
     def scale(self) -> float:
         """Divisor that converts a value to this unit."""
         return shown_in(self.dimension)[1] / self.factor
+
+    @property
+    def _ending(self) -> tuple[float, Dimension]:
+        """Factor and dimension by the suffix of the measure's name, or else of the function's."""
+        names = self.name, self.target.rpartition(":")[2]
+        endings = (_ENDINGS[ending] for name in names for ending in _ENDINGS if name.endswith(ending))
+        return next(endings, (1.0, None))
 
     def __str__(self) -> str:
         return f"{self.name}={self.target}"
@@ -118,10 +125,6 @@ class FunctionMeasure:
         if not self._loaded:
             self._loaded.append(_function(self.name, self.target))
         return self._loaded[0]
-
-
-def _ending(name: str) -> tuple[float, Dimension]:
-    return next((found for ending, found in _ENDINGS.items() if name.endswith(ending)), (1.0, None))
 
 
 def _function(name: str, target: str) -> Callable[[Any], Any]:

@@ -87,6 +87,8 @@ def compare(
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
         plain(panel)
         picture(run, span_s=span_s, ax=panel, **options)
+        if kind == "drops":
+            label = f"{label}: {_counts(panel)}"
         panel.set_title(label, loc="left", fontsize=10)
         panel.set_title("")
         if (own := panel.get_legend()) is not None:
@@ -99,6 +101,16 @@ def compare(
     title_of(figure, titled(f"{', '.join(called)}: {what}", note))
     legend(figure, axes)
     return figure
+
+
+def _counts(panel: Axes) -> str:
+    """Moves the counts of a panel of drops from the labels, which all panels share, to the returned text."""
+    found = []
+    for bars in panel.containers:
+        cause, _, count = str(bars.get_label()).rpartition(": ")
+        bars.set_label(cause)
+        found.append(f"{count} {cause}")
+    return ", ".join(found) or "none"
 
 
 def _flows(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
