@@ -15,9 +15,13 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 
-/// Number of reductions whose cause may still change. A loss is reported at most one round-trip time late. More than a
-/// few reductions occur within this time only if the maximum RTO is tiny.
+/// Number of reductions whose cause may still change, however old they are.
 const RECENT: usize = 64;
+/// Age below which the cause of further reductions may still change. A loss is reported at most one round-trip time
+/// late. More than a few reductions occur within this time only if the maximum RTO is tiny.
+const SETTLED: Span = Span(1_000_000_000_000);
+/// Maximum number of reductions whose cause may still change.
+const MOST_RECENT: usize = 4096;
 
 /// Cause of a segment's loss, as numbered by the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,7 +226,9 @@ impl Reductions {
         };
         // Some loss recovery algorithms reduce cwnd to ssthresh only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
-        if self.recent.len() == RECENT {
+        let is_settled =
+            |first: &Reduction| self.recent.len() == MOST_RECENT || now.max(first.since) - first.since >= SETTLED;
+        if self.recent.len() >= RECENT && self.recent.front().is_some_and(is_settled) {
             self.settle_first();
         }
         let reduction = Reduction {
