@@ -32,11 +32,13 @@ def lab(
 
     scenario = None if file is None else Scenario.from_toml(file)
     found = address(scenario, seed)
+    if print_only and scenario is None:
+        found = str(PAGE)
     if (why := outdated()) is not None:
         echo(f"warning: {PAGE}: {why}", err=True)
     for name in modules(scenario) if scenario is not None else ():
         echo(f"note: {name} is not in the address; open it in the page, before the run", err=True)
-    typer.echo(PAGE if print_only and scenario is None else found, color=False)
+    typer.echo(found, color=False)
     if not print_only:
         import webbrowser
 
