@@ -289,7 +289,9 @@ def test_an_object_that_hangs_or_crashes_loses_its_run_alone(
 
 def test_an_object_of_another_interface_is_rejected(tmp_path: Path) -> None:
     old = compiled(tmp_path, code("window.c").replace(".version = LONGPIPE_END_VERSION", ".version = 2"))
-    with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has version 2 of the interface and .*; needs version 1 "):
+    with pytest.raises(
+        ScenarioError, match=r"traffic.file: .*window.so: has version 2 of the interface and .*; needs version 1 "
+    ):
         simulate(path({"file": str(old)}))
     none = compiled(tmp_path, "int x;\n")
     with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has no longpipe_ends"):
