@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.ip import bottleneck, packet_bytes, transmission_ps
 from longpipe.scenario import Scenario
+from longpipe.scenario.base import MSS_RANGE
 from longpipe.scenario.profiles import PROFILES
-from longpipe.units import RATE, TIME, decimal
+from longpipe.units import RATE, SIZE, TIME, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PROFILE: Final = "linux-6"
 # Range of a scenario's MSS [bytes].
-_LEAST_MSS, _MOST_MSS = 1, 65000
+_LEAST_MSS, _MOST_MSS = (SIZE.parse(limit) for limit in MSS_RANGE)
 # Number of packets in transmission, which `switch.buffer` counts in addition to the waiting packets.
 IN_TRANSMISSION: Final = 1
 # Upper limit of a growing window; the amount of data read per RTT limits the window earlier.

@@ -345,7 +345,9 @@ CommandLine = Annotated[tuple[str, ...], BeforeValidator(_words), Field(max_leng
 SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # An AAL5 payload of 65535 bytes has room for the largest of these segments, 8 bytes of LLC/SNAP, and up to 100 bytes of
 # TCP/IP headers.
-SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
+# Smallest and largest MSS.
+MSS_RANGE: Final = ("1 B", "65000 B")
+SegmentSize = Annotated[str, _quantity(SIZE, *MSS_RANGE)]
 WriteSize = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
 Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]
 Quantum = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// ECN bits that stand for congestion experienced (RFC 3168 section 5).
 const CE: u8 = 0b11;
-/// Protocol numbers of IPv4, and the offsets of their checksums.
+/// Protocol numbers in IPv4 headers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -90,6 +90,7 @@ pub(super) fn readdress(packet: &mut [u8], from: u32, to: u32, ecn: u8) {
     let sum = checksum(words(&packet[..header]));
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     let (protocol, length) = (packet[9], packet.len() - header);
+    // Offset of the checksum in the TCP or UDP header (RFC 9293 section 3.1, RFC 768).
     let place = match protocol {
         TCP => 16,
         UDP => 6,
