@@ -4,72 +4,15 @@
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::random::cases;
+use crate::common::witness::{Name, Witness};
+use crate::common::witnessed;
 use longpipe_events::Time;
 use longpipe_network::scenario::cake::CakeAckFilter;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
-use longpipe_network::{
-    Circuit, Datagram, DropCause, ExternalPacket, Fate, Flow, Link, Outcome, Probe, Simulation, REQUEST,
-};
+use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Link, Outcome, Simulation, REQUEST};
 use longpipe_tcp::config::RecoveryKind;
-use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-
-/// Index of a circuit, and number of a packet on this circuit.
-type Name = (u32, u32);
-
-/// Packets that end points have sent and received.
-#[derive(Clone, Debug, Default)]
-struct Witness {
-    sent: Vec<(Time, Name, ExternalPacket)>,
-    got: Vec<(Time, Name, bool)>,
-}
-
-impl Witness {
-    fn sends(&mut self, now: Time, name: Name, bytes: u32, capable: bool) {
-        let packet = ExternalPacket {
-            id: self.sent.len() as u64,
-            bytes: bytes as u16,
-            capable,
-            scalable: false,
-            marked: false,
-        };
-        self.sent.push((now, name, packet));
-    }
-}
-
-/// Returns the circuit of a packet. Requests travel in the opposite direction of their flow's data.
-fn circuit(flow: Flow, frame: u32, data: bool) -> u32 {
-    2 * flow.0 + u32::from((frame & REQUEST == 0) != data)
-}
-
-impl Probe for Witness {
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        let name = (circuit(flow, frame, true), frame);
-        self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
-    }
-
-    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.got
-            .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
-    }
-
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram) {
-        self.got.push((now, (Circuit::of_data(flow).0, frame), false));
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, _: &AckSegment) {
-        self.got.push((now, (circuit(flow, frame, false), frame), false));
-    }
-}
 
 /// Replaces every flow of a scenario by an external flow.
 fn external(scenario: &Scenario) -> Scenario {
@@ -116,9 +59,7 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     }
     // A host's jitter is drawn in each run and would change the send times, so the end points' send times are used
     // instead.
-    let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
-    simulation.run();
-    let Witness { sent, got } = simulation.into_probe();
+    let Witness { sent, got } = witnessed(&scenario, seed);
     // Packets that carry a full segment must be valid in both directions.
     prop_assume!(Simulation::new(&external(&scenario), seed, ()).is_ok());
     let found = outcomes(&external(&scenario), seed, &sent, 0);

@@ -18,6 +18,7 @@ mod handshake;
 mod invariants;
 mod ip;
 mod ip_events;
+mod memory;
 mod proxy;
 mod queues;
 mod regressions;

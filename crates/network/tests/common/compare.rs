@@ -2,6 +2,7 @@
 
 use super::invariants::{check_report, Trail};
 use super::transfers_agree;
+use super::witness::Witness;
 use longpipe_events::{Stream, Time};
 use longpipe_network::ip::report::PacketReport;
 use longpipe_network::observe::traces::DropTrace;
@@ -37,9 +38,9 @@ pub struct Finished<P> {
     probe: P,
 }
 
-/// The probe of all watched runs: a recorder, and a check of every packet. Every type of probe costs a compilation of
-/// all engines, so runs that need only the recorder use this type, too.
-pub type Watch = (Recorder, Option<Trail>);
+/// The probe of all watched runs: a recorder, a check of every packet, and a record of every packet. Every type of probe
+/// costs a compilation of all engines, which takes ten seconds, so runs that need only a part of it use this type, too.
+pub type Watch = (Recorder, (Option<Trail>, Option<Witness>));
 
 type Outcome<P> = Result<Finished<P>, Finding>;
 
@@ -51,9 +52,9 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
         seed,
         most_events,
     };
-    let probes = || {
+    let probes = || -> Watch {
         let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        (recorder, Some(Trail::new(scenario)))
+        (recorder, (Some(Trail::new(scenario)), None))
     };
     let reference = run.whole(Engine::Reference, (), "reference");
     let trains = run.whole(Engine::Trains, (), "trains");
@@ -77,7 +78,7 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
         keep(same_records(&by_cell.probe.0, &by_train.probe.0));
     }
     for finished in watched.iter().flatten() {
-        let (report, (recorder, trail)) = (&finished.report, &finished.probe);
+        let (report, (recorder, (trail, _))) = (&finished.report, &finished.probe);
         keep(counts_agree(scenario, report, recorder));
         keep(check_report(scenario, report));
         keep(trail.as_ref().map_or(Ok(()), |trail| trail.broken.clone()));

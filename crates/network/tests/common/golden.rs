@@ -159,7 +159,7 @@ impl Entry {
         let recorder = Recorder::new(all, trains.flows.len(), trains.links.len());
         let (by_cell, ()) = finished(&reference, self.seed, ());
         let (by_train, ()) = finished(&trains, self.seed, ());
-        let watch: Watch = (recorder, None);
+        let watch: Watch = (recorder, (None, None));
         let (watched, (mut recorder, _)) = finished(&trains, self.seed, watch);
         recorder.finish(Time(trains.duration_ps));
         let traces = format!("{:016x}", hash_of(&recorder));

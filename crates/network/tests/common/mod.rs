@@ -24,6 +24,8 @@ pub mod queued;
 pub mod random;
 #[allow(dead_code)]
 pub mod smaller;
+#[allow(dead_code)]
+pub mod witness;
 
 use compare::Watch;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
@@ -38,6 +40,7 @@ use longpipe_tcp::config::{
     VanillaConfig, DEFAULT_HZ,
 };
 use longpipe_tcp::congestion::CarefulResumeConfig;
+use witness::Witness;
 
 /// One second [ps].
 pub const SECOND: u64 = 1_000_000_000_000;
@@ -255,11 +258,22 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
 #[allow(dead_code)]
 pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-    let watch: Watch = (recorder, None);
+    let watch: Watch = (recorder, (None, None));
     let mut simulation = Simulation::new(scenario, seed, watch).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("what entered is accounted for");
     (report, simulation.into_probe().0)
+}
+
+/// Runs a scenario, and returns the packets that end points sent and received.
+#[allow(dead_code)]
+pub fn witnessed(scenario: &Scenario, seed: u64) -> Witness {
+    let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+    let watch: Watch = (recorder, (None, Some(Witness::default())));
+    let mut simulation = Simulation::new(scenario, seed, watch).expect("a valid scenario");
+    simulation.run();
+    let (_, (_, witness)) = simulation.into_probe();
+    witness.expect("a probe that is present")
 }
 
 /// Runs a scenario in both engines, with and without a probe, and asserts equal results.

@@ -1,15 +1,13 @@
 //! The memory limit of a run: a run that would exceed it ends with an error, and the limit does not change results
 //! below it.
 
-mod common;
-
-use common::packets::ip;
-use common::{dumbbell, policy, tcp, web, Builder, WAN};
+use crate::common::packets::ip;
+use crate::common::{self, dumbbell, policy, tcp, watched, web, Builder, WAN};
 use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::scenario::{
     ArrivalTimesConfig, BufferUnit, Engine, FlowArrivalsConfig, NodeKind, Scenario, TraceConfig, TrafficConfig,
 };
-use longpipe_network::{Recorder, Report, Simulation};
+use longpipe_network::Report;
 use longpipe_tcp::config::{CongestionConfig, RecoveryKind, VegasConfig};
 use longpipe_tcp::congestion::VegasRules;
 
@@ -35,13 +33,9 @@ fn burst(recovery: RecoveryKind) -> Scenario {
 }
 
 fn run(scenario: &Scenario, limit: u64) -> Result<Report, Ended> {
-    guarded(limit, || {
-        let recorder = || Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        // A probe that may be absent, so that the engines are compiled once.
-        let probe = scenario.traces.any().then(recorder);
-        let mut simulation = Simulation::new(scenario, 1, probe).expect("a valid scenario");
-        simulation.run();
-        simulation.report().expect("what entered is accounted for")
+    guarded(limit, || match scenario.traces.any() {
+        true => watched(scenario, 1).0,
+        false => common::run(scenario, 1),
     })
 }
 

@@ -1,0 +1,61 @@
+//! Record of the packets that end points send and receive.
+
+use longpipe_events::Time;
+use longpipe_network::{Circuit, Datagram, ExternalPacket, Flow, Probe, REQUEST};
+use longpipe_tcp::{AckSegment, DataSegment};
+
+/// Index of a circuit, and number of a packet on this circuit.
+pub type Name = (u32, u32);
+
+/// Packets that end points have sent and received.
+#[derive(Clone, Debug, Default)]
+pub struct Witness {
+    pub sent: Vec<(Time, Name, ExternalPacket)>,
+    pub got: Vec<(Time, Name, bool)>,
+}
+
+impl Witness {
+    fn sends(&mut self, now: Time, name: Name, bytes: u32, capable: bool) {
+        let packet = ExternalPacket {
+            id: self.sent.len() as u64,
+            bytes: bytes as u16,
+            capable,
+            scalable: false,
+            marked: false,
+        };
+        self.sent.push((now, name, packet));
+    }
+}
+
+/// Returns the circuit of a packet. Requests travel in the opposite direction of their flow's data.
+fn circuit(flow: Flow, frame: u32, data: bool) -> u32 {
+    2 * flow.0 + u32::from((frame & REQUEST == 0) != data)
+}
+
+impl Probe for Witness {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
+        let name = (circuit(flow, frame, true), frame);
+        self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
+    }
+
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
+        self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
+    }
+
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
+        self.got
+            .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
+        self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram) {
+        self.got.push((now, (Circuit::of_data(flow).0, frame), false));
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, _: &AckSegment) {
+        self.got.push((now, (circuit(flow, frame, false), frame), false));
+    }
+}
