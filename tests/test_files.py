@@ -94,6 +94,10 @@ def test_two_outputs_in_one_file_are_rejected(tmp_path: Path, monkeypatch: pytes
     refused = run("run", "a.toml", "--json", "b", "--perfetto", "./b")
     assert refused.returncode == 2
     assert refused.stderr == "error: --perfetto: b is also the file of --json; needs another file\n"
+    refused = run("run", "a.toml", "--json", "b", "--csv", "./b")
+    assert refused.returncode == 2
+    assert refused.stderr == "error: --csv: b is also the file of --json; needs another directory\n"
+    assert not Path("b").exists()
     assert not (tmp_path / "b").exists()
 
 

@@ -62,11 +62,11 @@ def test_hosts_have_the_addresses_of_captures() -> None:
         ),
         (
             ["--at", "source1", "true", "--", "true"],
-            "--at: source1 'true', then 'true'; needs quotes around a command: --at source1 'true true', or no --at",
+            "COMMAND: 'true' after -- runs at source1, the first flow's sender, as does a command of --at",
         ),
         (
             ["--at", "source1", "ping", "sink1"],
-            "--at: source1 'ping', then 'sink1'; needs quotes around a command: --at source1 'ping sink1'",
+            "--at: source1 'ping', then 'sink1'; needs quotes around a command: --at source1 'ping sink1', or -- before",
         ),
         (["--wait-for", "sink1", "--", "true"], "--wait-for: 'sink1'; needs HOST:PORT, as in sink1:5201"),
         (
@@ -252,7 +252,7 @@ def test_cells_carry_real_packets_too(tmp_path: Path) -> None:
     record = tmp_path / "a.live"
     found = counted(
         tmp_path, str(file), "--record", str(record),
-        "--at", "source1", f"{ask} sink1 5000 5", "--at", "sink1", f"{serve} 5000",
+        "--at", "sink1", f"{serve} 5000", "--", *f"{ask} sink1 5000 5".split(),
     )  # fmt: skip
     assert found["delivered"] == 10
     assert replay(record).agrees

@@ -106,10 +106,15 @@ def check_file(field: str, path: Path, *, extends: bool = False) -> None:
 
 
 def check_directory(field: str, path: Path) -> None:
-    """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable."""
+    """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable.
+
+    An output file of the same command must not have its name.
+    """
     # Imported here because tempfile loads modules for random numbers and compression.
     import tempfile
 
+    if _of_command and (other := _of_command[-1].written.get(_identity(path) or path)):
+        raise ScenarioError(f"{field}: {path} is also the file of {other}; needs another directory")
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

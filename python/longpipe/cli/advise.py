@@ -10,6 +10,7 @@ import typer
 
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.given import given, needing, refuse
+from longpipe.cli.quantities import share
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -112,7 +113,9 @@ def advise(
             show_default=False,
         ),
     ] = None,
-    error: Annotated[float, typer.Option(metavar="P", help="Allowed probability of a wrong choice.")] = 0.05,
+    error: Annotated[
+        float, typer.Option(metavar="P", parser=share, help="Allowed probability of a wrong choice.")
+    ] = 0.05,
     budget: Annotated[
         str | None,
         typer.Option(

@@ -14,10 +14,10 @@ from longpipe.cli import completers
 from longpipe.cli.completers import among, field_and_level
 from longpipe.cli.given import refuse
 from longpipe.cli.progress import Waiting
+from longpipe.cli.quantities import seconds
 from longpipe.cli.run import change, scenario_with
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, factors_of_study, opened
-from longpipe.cli.times import seconds
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 

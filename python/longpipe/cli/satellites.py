@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from longpipe.cli.given import NeedingCommand
+from longpipe.cli.quantities import DEGREES, KILOMETRES, number_of, seconds
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
@@ -54,8 +55,13 @@ def satellites(
         typer.Argument(metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."),
     ] = None,
     cities: Annotated[int, typer.Option(metavar="N", help="Also the N largest cities.")] = 0,
-    duration: Annotated[float, typer.Option(metavar="S", help="Duration \\[s].")] = 200.0,
-    step: Annotated[float, typer.Option(metavar="S", help="Time between two instants \\[s].")] = 0.1,
+    duration: Annotated[
+        float, typer.Option(metavar="TIME", parser=seconds, help="Duration \\[s].", show_default="200 s")
+    ] = 200.0,
+    step: Annotated[
+        float,
+        typer.Option(metavar="TIME", parser=seconds, help="Time between two instants \\[s].", show_default="0.1 s"),
+    ] = 0.1,
     begin: Annotated[
         str | None,
         typer.Option(
@@ -64,12 +70,15 @@ def satellites(
         ),
     ] = None,
     elevation: Annotated[
-        float | None, typer.Option(metavar="DEG", help="Minimum elevation at every station \\[degree].")
+        float | None,
+        typer.Option(metavar="DEG", parser=number_of(DEGREES), help="Minimum elevation at every station \\[degree]."),
     ] = None,
     link_range: Annotated[
         float | None,
         typer.Option(
-            metavar="KM", help="Longest link between satellites of a file \\[km], at least 80 km above the Earth."
+            metavar="KM",
+            parser=number_of(KILOMETRES),
+            help="Longest link between satellites of a file \\[km], at least 80 km above the Earth.",
         ),
     ] = None,
     output: Annotated[
@@ -84,12 +93,15 @@ def satellites(
     chart: Annotated[
         Path | None, typer.Option("--map", metavar="FILE", help="A map at a point in time: .svg, .pdf or .png.")
     ] = None,
-    at: Annotated[float, typer.Option("--at", metavar="S", help="Time of the map \\[s].")] = 0.0,
+    at: Annotated[
+        float,
+        typer.Option("--at", metavar="TIME", parser=seconds, help="Time of the map \\[s].", show_default="0 s"),
+    ] = 0.0,
 ) -> None:
     """Compute round trips and routes between ground stations over a constellation of satellites.
 
-    longpipe satellites starlink-550 London 'New York' --duration 600 -o rtt.csv --picture rtt.svg; longpipe satellites
-    kuiper-630 --cities 100 -o all.parquet
+    longpipe satellites starlink-550 London 'New York' --duration '10 min' -o rtt.csv --picture rtt.svg; longpipe
+    satellites kuiper-630 --cities 100 -o all.parquet
     """
     for option, file, accepted in (
         ("--output", output, TABLES),

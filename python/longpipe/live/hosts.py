@@ -101,6 +101,11 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     )
 
 
+def first_sender(scenario: Scenario) -> str:
+    """Returns the name of the host that sends the data of the scenario's first flow."""
+    return _ends(scenario.resolved, scenario.resolved["flows"][0])[0]
+
+
 def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
     """Returns the names of the real hosts, without duplicates."""
     kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from longpipe.cli import completers
+from longpipe.cli.quantities import share
 from longpipe.files import check_directory, check_file
 
 
@@ -31,7 +32,9 @@ def analyse(
             show_default=False,
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals, 0 to 1.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(metavar="SHARE", parser=share, help="Confidence level of the intervals, 0 to 1.")
+    ] = 0.9,
     order: Annotated[
         int | None,
         typer.Option(

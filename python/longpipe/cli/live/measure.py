@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError, nearest
 
 MISSED = 1
+# Minimum duration of a measurement.
+LEAST_S = 0.5
 
 
 def measure(
@@ -19,7 +22,16 @@ def measure(
             help="machine, echo, 100-mbit, 1-gbit, small, beside, replay or kill; default: all.",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement [s].")] = 10.0,
+    duration: Annotated[
+        float,
+        typer.Option(
+            "--seconds",
+            metavar="TIME",
+            parser=seconds,
+            help="Duration of each measurement, from 0.5 s.",
+            show_default="10 s",
+        ),
+    ] = 10.0,
     device: Annotated[
         str, typer.Option(metavar="WAY", help="Device: any, tun or packet, as for `longpipe live`.")
     ] = "any",
@@ -41,12 +53,14 @@ def measure(
             raise ScenarioError(f"MEASURE: {name!r}; {nearest(name, MEASURES)}")
     if device not in ("any", "tun", "packet"):
         raise ScenarioError(f"--device: {device!r}; {nearest(device, ('any', 'tun', 'packet'))}")
+    if duration < LEAST_S:
+        raise ScenarioError(f"--seconds: {duration:g} s; needs at least {LEAST_S:g} s")
     check_machine()
     settings = Settings(device=device, real_time=not no_real_time, awake=not let_halt)  # type: ignore[arg-type]
     console = Console(highlight=False, soft_wrap=True)
     missed = False
     for name in names or MEASURES:
-        done = MEASURES[name](settings, seconds)
+        done = MEASURES[name](settings, duration)
         missed |= not done.reached
         judged = "" if done.asked is None else f"; asked {done.asked}: {'reached' if done.reached else 'missed'}"
         console.print(f"{done.name}: {done.found}{judged}")

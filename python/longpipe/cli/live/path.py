@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longpipe.cli.given import NeedingCommand
+from longpipe.cli.quantities import number_of_bytes
 from longpipe.cli.safe import Console
 from longpipe.errors import RunError, ScenarioError
 from longpipe.files import check_file
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 LATE = 1
 # Separator between a host and its command in the single argument into which the two arguments of --at are joined.
 BETWEEN = "\0"
+# Key of the context's entry that says whether the command line contains `--`.
+SEPARATED = "longpipe.separated"
 
 
 class Device(StrEnum):
@@ -48,7 +51,8 @@ class AtCommand(NeedingCommand):
     needs = {"--wait-at-most": "--wait-for"}  # noqa: RUF012 - a ClassVar of the base class
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
-        """Joins the two arguments of each --at into one."""
+        """Joins the two arguments of each --at into one, and notes whether `--` precedes the command."""
+        ctx.meta[SEPARATED] = "--" in args
         return super().parse_args(ctx, _joined(args))
 
 
@@ -65,6 +69,7 @@ def _joined(args: Sequence[str]) -> list[str]:
 
 
 def run(
+    context: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one.")],
     command: Annotated[
         list[str] | None,
@@ -109,7 +114,10 @@ def run(
     progress: Annotated[bool, typer.Option("--progress", help="Report the timing once a second.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the output of the programs.")] = False,
     mtu: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Largest IP packet. \\[default: the MSS plus headers]")
+        int | None,
+        typer.Option(
+            metavar="BYTES", parser=number_of_bytes, help="Largest IP packet. \\[default: the MSS plus headers]"
+        ),
     ] = None,
     spin: Annotated[
         str, typer.Option(metavar="TIME", help="Poll the clock instead of sleeping this long before a packet is due.")
@@ -125,9 +133,9 @@ def run(
 ) -> None:
     """Run real programs over a simulated path in real time; the run ends when the first program ends (Linux).
 
-    Hosts have the names of the scenario and reach each other by these names. A host that runs a program is real, and
-    its scenario flows are left out; all other flows are simulated. Exit status: the first program's, or 1 if --max-late
-    is exceeded.
+    COMMAND is the first program, or else that of the first --at. Hosts have the names of the scenario and reach each
+    other by these names. A host that runs a program is real, and its scenario flows are left out; all other flows are
+    simulated. Exit status: the first program's, or 1 if --max-late is exceeded.
     """
     check_machine()
     # Imported here because loading the engine is slow.
@@ -135,20 +143,21 @@ def run(
     from longpipe.live import Settings
     from longpipe.live import plan as planned
     from longpipe.live import run as run_live
+    from longpipe.live.hosts import first_sender
     from longpipe.live.records import check_places
     from longpipe.live.session import check_wait_for
 
-    commands = _commands(at or [], command or [])
-    wait_for = None if awaited is None else check_wait_for(awaited, commands)
+    if at and command and not context.meta[SEPARATED]:
+        raise _unquoted(at[-1], command)
     check_places(record, capture)
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
     limit_s = _seconds("--max-late", max_late or "1 ms")
     longest_wait_s = _seconds("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
+    commands = _commands(first_sender(scenario), command or [], at or [])
+    wait_for = None if awaited is None else check_wait_for(awaited, commands)
     plan = planned(scenario, tuple(commands), mtu=mtu, alone=alone)
-    if not commands:
-        commands = {plan.hosts[0].name: command or [os.environ.get("SHELL") or "/bin/sh"]}
     settings = Settings(
         device=device.value,
         as_user=as_user,
@@ -223,16 +232,22 @@ def check_machine() -> None:
         ) from None
 
 
-def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:
-    """Returns the commands by host; empty if the only command runs at the first host."""
+def _unquoted(at: str, command: list[str]) -> ScenarioError:
+    """Returns the error of words that follow a command of `--at`."""
+    host, _, words = at.partition(BETWEEN)
+    whole = " ".join([words, *command])
+    return ScenarioError(
+        f"--at: {host} {words!r}, then {command[0]!r}; needs quotes around a command: --at {host} '{whole}', "
+        "or -- before the command of the first flow's sender"
+    )
+
+
+def _commands(sender: str, command: list[str], at: list[str]) -> dict[str, list[str]]:
+    """Returns the commands by host: the command of the first flow's sender, if there is one, and those of `--at`.
+
+    Without any command, the sender runs a shell.
+    """
     commands: dict[str, list[str]] = {}
-    if at and command:
-        host, _, words = at[-1].partition(BETWEEN)
-        whole = " ".join([words, *command])
-        raise ScenarioError(
-            f"--at: {host} {words!r}, then {command[0]!r}; needs quotes around a command: --at {host} '{whole}', "
-            "or no --at"
-        )
     for text in at:
         host, between, words = text.partition(BETWEEN)
         if not between:
@@ -240,6 +255,13 @@ def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:
         if host in commands:
             raise ScenarioError(f"--at: {host!r} twice; needs one command for each host")
         commands[host] = ["/bin/sh", "-c", words]
+    if command and sender in commands:
+        raise ScenarioError(
+            f"COMMAND: {command[0]!r} after -- runs at {sender}, the first flow's sender, as does a command of --at; "
+            "needs one command for each host"
+        )
+    if command or not commands:
+        return {sender: command or [os.environ.get("SHELL") or "/bin/sh"], **commands}
     return commands
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from longpipe.cli.given import given, refuse
+from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import echo
-from longpipe.cli.times import seconds
 from longpipe.errors import ScenarioError
 
 NOT_MET = 1

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from longpipe.cli.quantities import share
 from longpipe.cli.safe import Console
 
 DIFFERENT = 1
@@ -23,9 +24,11 @@ def kernel(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
     ] = None,
-    within: Annotated[float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of the goodput.")] = 0.03,
+    within: Annotated[
+        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of the goodput.")
+    ] = 0.03,
     queue_within: Annotated[
-        float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of the mean queue.")
+        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of the mean queue.")
     ] = 0.1,
 ) -> None:
     """Send with the TCP of this machine's kernel over a live path, and simulate the same transfer in virtual time.

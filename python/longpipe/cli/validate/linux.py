@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from longpipe.cli.given import refuse
+from longpipe.cli.quantities import PACKETS, share, whole_number_of
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_bytes, write_text
@@ -36,9 +37,11 @@ def linux(
     ] = None,
     rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
     round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
-    buffer: Annotated[int, typer.Option(metavar="PACKETS", help=_help("buffer"))] = _DEFAULTS["buffer"],
+    buffer: Annotated[
+        int, typer.Option(metavar="PACKETS", parser=whole_number_of(PACKETS), help=_help("buffer"))
+    ] = _DEFAULTS["buffer"],
     discipline: Annotated[str, typer.Option(metavar="'NAME ...'", help=_help("discipline"))] = _DEFAULTS["discipline"],
-    loss: Annotated[float, typer.Option(metavar="PROBABILITY", help=_help("loss"))] = _DEFAULTS["loss"],
+    loss: Annotated[float, typer.Option(metavar="PROBABILITY", parser=share, help=_help("loss"))] = _DEFAULTS["loss"],
     lose: Annotated[str, typer.Option(metavar="N,N,...", help=_help("lose"))] = "",
     duration: Annotated[str, typer.Option(help=_help("duration"))] = _DEFAULTS["duration"],
     seed: Annotated[int, typer.Option(help=_help("seed"))] = _DEFAULTS["seed"],
@@ -47,13 +50,13 @@ def linux(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of longpipe's scenario.")
     ] = None,
     within: Annotated[
-        float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of goodput and median RTT.")
+        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of goodput and median RTT.")
     ] = Tolerances.goodput,
     counts_within: Annotated[
         float,
         typer.Option(
-            min=0,
             metavar="SHARE",
+            parser=share,
             help="Largest difference of packets lost, marked and retransmitted; "
             f"{FEW_PACKETS} packets are always accepted.",
         ),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.quantities import share
 from longpipe.cli.safe import echo
 
 DIFFERENT = 1
@@ -15,7 +16,7 @@ def linux_scenario(
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each scenario, in Linux and in longpipe.")] = 3,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; each further run adds 1.")] = 1,
     within: Annotated[
-        float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of each flow's mean goodput.")
+        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of each flow's mean goodput.")
     ] = 0.1,
 ) -> None:
     """Run scenarios with the TCP of Linux 6.1, in virtual time, and with longpipe; compare the goodput of each flow.

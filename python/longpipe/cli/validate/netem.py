@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import Console
-from longpipe.cli.times import seconds
 
 DIFFERENT = 1
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.quantities import PACKETS, whole_number_of
 from longpipe.files import check_file
 
 DIFFERENT = 1
@@ -13,7 +14,12 @@ DIFFERENT = 1
 def ns2(
     tcp: Annotated[str | None, typer.Option(metavar="FLAVOR", help="Only this flavor: reno, newreno or sack.")] = None,
     w_star: Annotated[
-        int | None, typer.Option(metavar="PACKETS", help="Only this bandwidth-delay product: 20, 40, ... or 640.")
+        int | None,
+        typer.Option(
+            metavar="PACKETS",
+            parser=whole_number_of(PACKETS),
+            help="Only this bandwidth-delay product: 20, 40, ... or 640.",
+        ),
     ] = None,
     buffer: Annotated[
         float | None, typer.Option(metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the product.")

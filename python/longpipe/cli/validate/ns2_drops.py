@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
+from longpipe.cli.quantities import PACKETS, whole_number_of
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
@@ -33,7 +34,13 @@ def ns2_drops(
     segments: Annotated[int, typer.Option(help=_help("segments"))] = _DEFAULTS["segments"],
     window: Annotated[int, typer.Option(help=_help("window"))] = _DEFAULTS["window"],
     queue: Annotated[
-        int | None, typer.Option(metavar="PACKETS", help=f"{_help('queue')} \\[default: unlimited]", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="PACKETS",
+            parser=whole_number_of(PACKETS),
+            help=f"{_help('queue')} \\[default: unlimited]",
+            show_default=False,
+        ),
     ] = None,
     rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
     round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],

@@ -6,14 +6,18 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import echo
+from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 
 
 def stacks(
     cases: Annotated[int, typer.Option(min=1, help="Number of paths.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Number of the first path.")] = 0,
-    duration: Annotated[float, typer.Option(min=1, help="Duration of each run [s].")] = 30,
+    duration: Annotated[
+        float, typer.Option(metavar="TIME", parser=seconds, help="Duration of each run, from 1 s.", show_default="30 s")
+    ] = 30,
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
 ) -> None:
     """Run CUBIC of longpipe, quinn and noq alone over the same random paths, and show which of them deviates.
@@ -21,6 +25,8 @@ def stacks(
     An implementation deviates if its goodput differs from the median of the three by more than 5 %. Needs
     longpipe[stacks].
     """
+    if duration < 1:
+        raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")
     if csv not in (None, "-"):
         check_file("--csv", Path(str(csv)))
     import pandas as pd

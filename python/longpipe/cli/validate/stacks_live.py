@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import echo
+from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 
 if TYPE_CHECKING:
@@ -22,7 +24,13 @@ def stacks_live(
     cases: Annotated[int, typer.Option(min=1, help="Number of paths.")] = 10,
     first: Annotated[int, typer.Option(min=0, help="Number of the first path, and its seed.")] = 0,
     duration: Annotated[
-        float, typer.Option(min=1, help="Transmission time of the data at the link's rate, for each path [s].")
+        float,
+        typer.Option(
+            metavar="TIME",
+            parser=seconds,
+            help="Transmission time of the data at the link's rate, for each path, from 1 s.",
+            show_default="60 s",
+        ),
     ] = 60,
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
 ) -> None:
@@ -31,6 +39,8 @@ def stacks_live(
     The exit status is 1 if the goodput differs by more than 1 %, or the losses by more than 5 %, on more than one of
     ten paths. Needs longpipe[stacks] and the rights that `longpipe live` needs.
     """
+    if duration < 1:
+        raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")
     if csv not in (None, "-"):
         check_file("--csv", Path(str(csv)))
     # Imported here because pandas and the engine take a second to load.
