@@ -293,6 +293,32 @@ def test_compared_drops_are_counted_in_the_title_of_each_panel() -> None:
     assert [label.get_text() for label in figure.legends[0].get_texts()] == ["buffer full", "injected loss"]
 
 
+@pytest.mark.parametrize("kind", ["queue", "delay"])
+def test_compared_runs_show_the_same_port(kind: Compared) -> None:
+    """The port is the one with the largest number in any run, also if another port has the largest one in a run."""
+    scenario = run("ip").scenario.with_(**{"traces.delay": True, "switch.policy": "fq-codel"})
+    first = simulate(scenario)
+    needed = {"queue": "vc_queue", "delay": "delay"}[kind]
+    frame = first.traces[needed]
+    back = frame[frame["port"].astype(str) == "switch2->switch1"]
+    second = Recorded(
+        first.scenario, {**first.traces, needed: back.assign(**{"delay_s": 1e-9} if kind == "delay" else {})}
+    )
+    figure = pictures.compare({"a": first, "b": second}, kind)
+    assert figure.get_suptitle().split("\n")[0].endswith(f" at {PORT}")
+    assert figure.axes[1].get_title(loc="left") == f"b: {'always empty' if kind == 'queue' else 'no packet'}"
+    assert figure.axes[1].get_ylim() == figure.axes[0].get_ylim()
+    with pytest.raises(ScenarioError, match=r"port: 'switch2->sink1': .* in all runs; "):
+        pictures.compare({"a": second, "b": second}, kind, port="switch2->sink1")
+
+
+def test_panels_of_compared_shares_end_at_the_whole() -> None:
+    figure = pictures.compare({"a": run(), "b": run()}, "shares")
+    assert [panel.get_ylim() for panel in figure.axes] == [(0, 1), (0, 1)]
+    assert [panel.get_legend() for panel in figure.axes] == [None, None]
+    assert figure.get_suptitle() == "wan: shares of the data arrived, over 20 ms each"
+
+
 @pytest.mark.parametrize("kind", OVERLAID)
 def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
     runs = {"a": run(), "b": run()}

@@ -10,13 +10,14 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.overlay import overlay
-from longpipe.pictures.queue import ACKS, busiest, queue, queue_by_flow
+from longpipe.pictures.ports import default_port, use_of_ports
+from longpipe.pictures.queue import ACKS, queue, queue_by_flow
 from longpipe.pictures.rates import rates
-from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, shown_s, trace
+from longpipe.pictures.recorded import Run, check_flows, check_port, flow_names, name_of, shown_s, trace
 from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
 from longpipe.pictures.share import shares
-from longpipe.pictures.style import PALETTE, figure_of, legend, plain, title_of, titled
+from longpipe.pictures.style import PALETTE, figure_of, legend, one_legend, plain, title_of, titled
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window
 
@@ -32,6 +33,8 @@ _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "rates": (rates, "rates of transmission and of arrival"),
     "rtt": (rtt, "round trips"),
 }
+# Pictures of one port, each with the title of a run in which there is nothing to draw.
+_OF_PORT: Final = {"queue": "always empty", "delay": "no packet", "drops": "none"}
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data arrived"),
     "queue": (queue, "buffer by flow"),
@@ -70,30 +73,21 @@ def compare(
     if overlaid:
         return overlay(runs, kind, names, span_s, **options)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
-    note = ""
-    if kind in _OF_ONE:
-        options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
-        what = f"{WITH_RTO if options.get('rto') else what} of {names[0]}"
-    else:
-        selected, note = _chosen(kind, names, runs, span_s, options.get("port"))
-        options = {**selected, **options}
-    if kind == "throughput":
-        lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
-        # All runs use the same interval, so that their points can be compared.
-        options = {"interval_s": max(lengths) / INTERVALS, **options}
-        what = f"{what}, {averaged(options['interval_s'])}"
+    what, note, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
         plain(panel)
-        picture(run, span_s=span_s, ax=panel, **options)
-        if kind == "drops":
-            label = f"{label}: {_counts(panel)}"
         panel.set_title(label, loc="left", fontsize=10)
+        if kind in _OF_PORT and options["port"] not in use_of_ports(run, kind, names).index:
+            panel.set_title(f"{label}: {_OF_PORT[kind]}", loc="left", fontsize=10)
+            continue
+        with one_legend():
+            picture(run, span_s=span_s, ax=panel, **options)
+        if kind == "drops":
+            panel.set_title(f"{label}: {_counts(panel)}", loc="left", fontsize=10)
         panel.set_title("")
-        if (own := panel.get_legend()) is not None:
-            own.remove()
-        panel.label_outer()
+    _complete(axes)
     spans = [shown_s(run, span_s) for run in runs.values()]
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
     _alike(axes)
@@ -103,6 +97,51 @@ def compare(
     return figure
 
 
+def _what(
+    kind: str,
+    what: str,
+    names: list[str],
+    runs: Mapping[str, Run],
+    span_s: tuple[float, float] | None,
+    options: dict[str, Any],
+) -> tuple[str, str, dict[str, Any]]:
+    """Returns what a picture shows, a note on omitted flows, and the picture's options, which all runs share."""
+    if kind in _OF_ONE:
+        options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
+        return f"{WITH_RTO if options.get('rto') else what} of {names[0]}", "", options
+    if kind in _OF_PORT:
+        options = {**options, "port": _shown_port(kind, names, runs, options.get("port"))}
+        what = f"{what} at {options['port']}"
+    selected, note = _chosen(kind, names, runs, span_s, options.get("port"))
+    if kind in ("throughput", "shares"):
+        lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
+        # All runs use the same interval, so that their points can be compared.
+        options = {"interval_s": max(lengths) / INTERVALS, **options}
+        what = f"{what}, {averaged(options['interval_s'])}"
+    return what, note, {**selected, **options}
+
+
+def _shown_port(kind: str, flows: list[str], runs: Mapping[str, Run], port: str | None) -> str:
+    """Returns the port that all panels show; raises ScenarioError if there is nothing to show in any run."""
+    if port is None:
+        return default_port(runs.values(), kind, flows)
+    check_port(next(iter(runs.values())).scenario, port)
+    used = {str(name) for run in runs.values() for name in use_of_ports(run, kind, flows).index}
+    if port not in used:
+        raise ScenarioError(f"port: {port!r}: {_OF_PORT[kind]} in all runs; {nearest(port, sorted(used))}")
+    return port
+
+
+def _complete(axes: Sequence[Axes]) -> None:
+    """Gives empty panels the vertical axis of the others, and leaves the labels of the time axis to the last panel."""
+    drawn = next((panel for panel in axes if panel.has_data()), axes[0])
+    for panel in axes:
+        if not panel.has_data():
+            panel.set(ylabel=drawn.get_ylabel(), yscale=drawn.get_yscale(), ylim=drawn.get_ylim())
+        panel.label_outer()
+    axes[-1].set_xlabel(drawn.get_xlabel() or "time [s]")
+
+
 def _counts(panel: Axes) -> str:
     """Moves the counts of a panel of drops from the labels, which all panels share, to the returned text."""
     found = []
@@ -110,7 +149,7 @@ def _counts(panel: Axes) -> str:
         cause, _, count = str(bars.get_label()).rpartition(": ")
         bars.set_label(cause)
         found.append(f"{count} {cause}")
-    return ", ".join(found) or "none"
+    return ", ".join(found)
 
 
 def _flows(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
@@ -150,11 +189,9 @@ def _chosen(
 def _sizes(kind: str, run: Run, span_s: tuple[float, float] | None, port: str | None) -> pd.Series:
     """Returns the size of each flow by which the flows to draw are selected, in the time span."""
     begin_s, end_s = shown_s(run, span_s)
-    if kind == "queue":
-        samples = trace(run, "vc_queue")
-        if samples.empty:
+    if kind == "queue" and port:
+        if port not in use_of_ports(run, kind).index:
             return pd.Series(dtype=float)
-        port = port or busiest(samples, "queue_packets" if "queue_packets" in samples else "queue_cells")
         return queue_by_flow(run, port, span_s, most=None).drop(columns=ACKS, errors="ignore").mean()
     rows = trace(run, "delay" if kind == "delay" else "arrivals")
     rows = rows[rows["time_s"].between(begin_s, end_s)]

@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.drops import CAUSES
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.ports import default_port, use_of_ports
 from longpipe.pictures.recorded import Run, check_flows, check_port, chosen, name_of, shown_s, trace, within
 from longpipe.pictures.style import (
     ASH,
@@ -57,14 +58,11 @@ _TOLD: Final = {
 
 def port_of(run: Run, port: str | None) -> str:
     """Returns the selected port, by default that with the longest mean delay; raises ScenarioError if it is unused."""
-    rows = trace(run, "delay")
     check_port(run.scenario, port)
-    means = rows.groupby(rows["port"].astype(str))["delay_s"].mean()
-    if not len(means):
-        raise ScenarioError("port: no packet left any port; needs a longer run")
-    if port is not None and port not in means.index:
-        raise ScenarioError(f"port: {port!r} sent no packet; {nearest(port, [str(name) for name in means.index])}")
-    return port or str(means.idxmax())
+    longest = default_port([run], "delay")
+    if port is not None and port not in (known := [*map(str, use_of_ports(run, "delay").index)]):
+        raise ScenarioError(f"port: {port!r} sent no packet; {nearest(port, known)}")
+    return port or longest
 
 
 def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
@@ -89,7 +87,7 @@ def drop_counts(
     """
     rows = _of_flows(trace(run, "drops"), flows)
     if port is None and len(rows):
-        port = str(rows["port"].astype(str).value_counts().idxmax())
+        port = default_port([run], "drops", flows)
     rows = rows[rows["port"].astype(str) == port]
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
@@ -162,17 +160,10 @@ def drops(
     flows.
     """
     check_flows(run.scenario, flows)
-    rows = _of_flows(trace(run, "drops"), flows)
-    known = sorted(set(rows["port"].astype(str)))
-    if port is None and not known:
-        if flows:
-            raise ScenarioError(f"flow: no packet of {', '.join(flows)} was lost or marked; needs another flow")
-        raise ScenarioError(
-            "port: none lost or marked a packet; needs a smaller buffer, or a policy that drops or marks"
-        )
-    if port is not None and port not in known:
+    if port is None:
+        port = default_port([run], "drops", flows)
+    elif port not in (known := sorted(map(str, use_of_ports(run, "drops", flows).index))):
         raise ScenarioError(f"port: {port!r} lost or marked no packet; {nearest(port, known)}")
-    port = port or str(rows["port"].astype(str).value_counts().idxmax())
     counts = drop_counts(run, port, span_s, flows=flows)
     begin_s, end_s = shown_s(run, span_s)
     interval_s = (end_s - begin_s) / INTERVALS

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.queue import busiest, queue_by_flow
+from longpipe.pictures.ports import default_port
+from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.recorded import Run, chosen_senders, config_of, flow_names, name_of, shown_s, trace, within
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.sequence import sequence_events
@@ -84,7 +85,7 @@ def overlay(
     if kind == "queue":
         samples = trace(first, "vc_queue")
         counted = "packets" if "queue_packets" in samples else "cells"
-        port = port or busiest(samples, f"queue_{counted}")
+        port = port or default_port(runs.values(), "queue")
         drawn = {label: queue_by_flow(run, port, span_s).sum(axis=1) for label, run in runs.items()}
         what, across = f"buffer of {port}", f"held [{counted}]"
     elif kind == "throughput":

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.ports import default_port, use_of_ports
 from longpipe.pictures.recorded import Run, as_steps, check_port, flow_names, name_of, shown_s, trace
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, panels
 
@@ -63,12 +64,10 @@ def queue(
     check_port(run.scenario, port)
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
-    known = list(dict.fromkeys(samples["port"].astype(str)))
-    if not known:
-        raise ScenarioError("port: all were empty at every sample; needs a queue, or a shorter vc_queue_interval")
-    if port is not None and port not in known:
+    busiest = default_port([run], "queue")
+    if port is not None and port not in (known := [*map(str, use_of_ports(run, "queue").index)]):
         raise ScenarioError(f"port: {port!r} was always empty; {nearest(port, known)}")
-    port = port or busiest(samples, f"queue_{unit}")
+    port = port or busiest
     held = queue_by_flow(run, port, span_s, most=most, flows=flows)
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
@@ -93,11 +92,6 @@ def queue(
     panel.set_ylabel(f"held [{unit}]")
     legend(figure, [panel], ax)
     return figure
-
-
-def busiest(samples: pd.DataFrame, unit: str) -> str:
-    """Returns the port with the largest occupancy in the column `unit` of `traces.vc_queue`."""
-    return str(samples.groupby("port", observed=True)[unit].max().idxmax())
 
 
 def _capacity(run: Run, port: str, unit: str) -> int | None:

@@ -1,6 +1,9 @@
 """Common style of all pictures: colours, panels, legends."""
 
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, Literal, cast, get_args
 
 import matplotlib as mpl
@@ -43,6 +46,8 @@ SHRINKS: Final = 1.2
 MOST_ROOM: Final = 0.6
 # Maximum number of panels in a figure.
 MOST_PANELS: Final = 100
+# Whether the panels of a figure share one legend, which is drawn last.
+_ONE_LEGEND: Final = ContextVar("one_legend", default=False)
 
 
 def panels(
@@ -129,8 +134,21 @@ def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
         axes.spines[["top", "right"]].set_visible(False)
 
 
+@contextmanager
+def one_legend() -> Iterator[None]:
+    """Context in which pictures in given axes draw no legend, because the figure gets one for all of them."""
+    token = _ONE_LEGEND.set(True)
+    try:
+        yield
+    finally:
+        _ONE_LEGEND.reset(token)
+
+
 def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str | None = None) -> None:
     """Draws one legend below all panels or, in the user's axes, a legend of those items that are not yet explained."""
+    if ax is not None and _ONE_LEGEND.get():
+        as_written(ax)
+        return
     if ax is not None:
         shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
         entries = zip(*ax.get_legend_handles_labels(), strict=True)
