@@ -21,6 +21,7 @@ from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
 from longpipe.errors import ScenarioError, in_one_line
 from longpipe.files import check_directory, write_text
+from longpipe.garbage import without_collections
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.trace_frames import TraceFrames
 from longpipe.units import TIME
@@ -562,6 +563,7 @@ class Result:
         measure.check(self.scenario)
         return measure(self)
 
+    @without_collections()
     def summary(self) -> dict[str, Any]:
         """Returns the run without its traces, ready for JSON: nan becomes None."""
         return {
@@ -631,7 +633,8 @@ def duration_s(scenario: Scenario) -> float:
 
 def records(columns: Columns) -> list[dict[str, Any]]:
     """Returns the rows of a table, ready for JSON: nan becomes None."""
-    return [dict(zip(columns, map(_number, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = zip(*map(_numbers, columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _failure(flow: str, host: str, field: str, program: str, exit_code: float, errors: str) -> str:
@@ -666,6 +669,11 @@ def _named(columns: Columns, names: Mapping[str, Any]) -> pd.DataFrame:
 def _in_time(trace: pd.DataFrame) -> pd.DataFrame:
     # The core records the rows of each port in order, but not across ports.
     return trace.sort_values("time_s", kind="stable", ignore_index=True)
+
+
+def _numbers(column: Sequence[Any]) -> Sequence[Any]:
+    """Returns a column in which nan and infinity are None."""
+    return [_number(value) if isinstance(value, float) else value for value in column]
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - any value of a cell

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import OVER_TCP, Resolved, port_name, window_warnings
+from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
@@ -47,6 +48,7 @@ _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another rand
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 
 
+@without_collections()
 def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 

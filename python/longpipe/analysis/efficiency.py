@@ -106,15 +106,13 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
     If all flows go in the other direction, these are the packets of those flows instead.
     """
     links, nodes = resolved["links"], resolved["nodes"]
-    entry = links[trunk(resolved)]["from"]
-    service = links[trunk(resolved)].get("motion", {}).get("service", {})
+    link = links[trunk(resolved)]
+    across = {k for k, one in enumerate(links) if one["from"] == link["from"] and nodes[one["to"]]["kind"] == "switch"}
+    service = link.get("motion", {}).get("service", {})
     wire = _Wire(resolved["framing"], service.get("header_bytes", 0))
     sent = _sent(columns)
-
-    def crosses(flow: Resolved) -> bool:
-        return any(links[k]["from"] == entry and nodes[links[k]["to"]]["kind"] == "switch" for k in flow["route"])
-
-    for flow in list(filter(crosses, resolved["flows"])) or resolved["flows"]:
+    forth = [flow for flow in resolved["flows"] if not across.isdisjoint(flow["route"])]
+    for flow in forth or resolved["flows"]:
         segments, sent_bytes, counted_bytes = sent[flow["name"]]
         tcp, traffic = flow["tcp"], flow["traffic"]
         if traffic["kind"] in OVER_TCP:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
-from longpipe.analysis.paths import paths, port_name
+from longpipe.analysis.paths import Resolved, paths
 from longpipe.analysis.shapers import shaped_bps
 from longpipe.analysis.warm_up import begin_s
+from longpipe.garbage import without_collections
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
-    from longpipe.scenario.buffers import Framing
 
 # Columns that the core returns, by part of the result and by name.
 Columns = Mapping[str, Mapping[str, Any]]
+# Cause of a connection's window reductions, the time until the next ones [s], and the mean window in it [bytes].
+Reductions = tuple[str, float, float]
 Limit = Literal[
     "link", "return link", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts", "marks",
     "reordering", "slow start", "congestion", "application", "not started", "-",
@@ -109,17 +112,19 @@ class FlowLimit:
         return {"link": self.link, "return link": self.return_link}.get(self.limited_by, "")
 
 
+@without_collections()
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     """Returns what limited each flow of a run, in the order of the flows; `columns` are those of its `Result`."""
     resolved = scenario.resolved
-    ports, begin = _Ports(columns["ports"], scenario.framing), begin_s(columns)
+    begin = begin_s(columns)
     # Times are measured from the end of a warm-up, as the counters are.
     duration_s = TIME.parse(scenario.duration) / 1e12 - begin
+    links, ports = resolved["links"], _Ports(resolved, columns["ports"], duration_s)
     flows = columns["flows"]
     served, reductions = _served(scenario, columns), _reductions(columns)
     datagrams = _datagrams(columns)
     known = list(paths(resolved))
-    users = Counter(path.bottleneck for path in known)
+    users = Counter([path.bottleneck for path in known])
     # Real stacks report the number of window reductions, but not their causes.
     real = set(columns.get("stacks", {}).get("flow", ()))
     carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
@@ -130,71 +135,69 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     for path in known:
         if path.flow in connections:
             further.setdefault(connections[path.flow], []).extend(path.route)
+    # Runs stored by early versions have no column for reductions due to marks.
+    marks = flows.get("mark_reductions") or repeat(0)
+    names = ("start_s", "completion_s", "sent_bytes", "sent_segments", "timeouts", "fast_retransmits")
+    counters = zip(*(flows[name] for name in names), marks)  # noqa: B905 - `marks` may be endless
     found = []
-    for i, path in enumerate(known):
-        counted = {name: column[i] for name, column in flows.items()}
-        start_s, end_s = active_time(counted["start_s"], counted["completion_s"], begin, duration_s)
+    for path, counted in zip(known, counters, strict=True):
+        flow_start_s, completion_s, sent_bytes, sent_segments, timeouts, fast_retransmits, mark_reductions = counted
+        start_s, end_s = active_time(flow_start_s, completion_s, begin, duration_s)
+        slowest = path.bottleneck
         if start_s >= duration_s:
-            found.append(_not_started(path.flow, port_name(resolved, path.bottleneck)))
+            found.append(_not_started(path.flow, ports.names[slowest]))
             continue
         active_s = end_s - start_s
         idle = 1 - active_s / max(duration_s - start_s, active_s)
-        name = port_name(resolved, path.bottleneck)
-        ways = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.route}
-        back = {port_name(resolved, k): resolved["links"][k]["rate_bps"] for k in path.return_route}
-        queues_s = sum(ports.delay_s(port, rate, duration_s) for port, rate in (*ways.items(), *back.items()))
-        round_trip_s = path.round_trip_s + queues_s
-        on_the_way = counted["sent_bytes"] / active_s * round_trip_s
+        round_trip_s = path.round_trip_s + ports.delay_s((*path.route, *path.return_route))
+        on_the_way = sent_bytes / active_s * round_trip_s
         window_used = (
             0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
         )
-        sized = {resolved["links"][k]["policy"]["kind"] for k in path.route} <= SIZED_BY_BUFFER
-        aqm: Limit = "buffer" if sized else "AQM"
-        share_bps = resolved["links"][path.bottleneck]["rate_bps"] / users[path.bottleneck]
-        share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
-        slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
-        return_link = port_name(resolved, slowest_back)
+        aqm: Limit = "buffer" if ports.all_sized_by_buffer(path.route) else "AQM"
+        slowest_back = max(path.return_route, key=ports.utilization.__getitem__)
         busy, return_busy = (
-            loads.busy(link, _used_share(resolved["links"][link], ports.utilization[port], duration_s), start_s, end_s)
-            for link, port in ((path.bottleneck, name), (slowest_back, return_link))
+            loads.busy(link, ports.used_share(link), start_s, end_s) for link in (slowest, slowest_back)
         )
+        limited_by: Limit = "-"
+        if path.flow in connections:
+            pass
+        elif path.datagrams:
+            max_queued = ports.max_queued(path.route) + sent_segments / active_s * path.delay_ps / 1e12
+            lost = _lost_share(*datagrams.get(path.flow, (0, 0, 0)), max_queued)
+            limited_by = _limit_of_datagrams(busy, lost, ports.losses_by_limit(path.route, aqm))
+        else:
+            reduced_by = None
+            if rows := (reductions or {}).get(path.flow):
+                share_bps = links[slowest]["rate_bps"] / users[slowest]
+                share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
+                reduced_by = _reduced_by(rows, share_bytes, aqm)
+            elif reductions is None or path.flow in real:
+                # A connection's counters include the losses on its further paths.
+                losses = ports.losses({*path.route, *further.get(path.flow, ())})
+                reduced_by = _by_count(timeouts, fast_retransmits, losses, mark_reductions)
+            limited_by = _limit(
+                busy=busy,
+                return_busy=return_busy,
+                acks_alone=slowest_back not in carry_data,
+                window_used=window_used,
+                timeouts=timeouts,
+                fast_retransmits=fast_retransmits,
+                reduced_by=reduced_by,
+                served=served.get(path.flow, 0.0),
+                round_trips=active_s / round_trip_s,
+            )
         found.append(
             FlowLimit(
                 flow=path.flow,
-                limited_by="-"
-                if path.flow in connections
-                else _limit_of_datagrams(
-                    busy,
-                    _lost_share(
-                        *datagrams.get(path.flow, (0, 0, 0)),
-                        ports.max_queued(ways) + counted["sent_segments"] / active_s * path.delay_ps / 1e12,
-                    ),
-                    ports.losses_by_limit(ways, aqm),
-                )
-                if path.datagrams
-                else _limit(
-                    busy=busy,
-                    return_busy=return_busy,
-                    acks_alone=slowest_back not in carry_data,
-                    window_used=window_used,
-                    timeouts=counted["timeouts"],
-                    fast_retransmits=counted["fast_retransmits"],
-                    # Runs stored by early versions have no column for reductions due to marks.
-                    marks=counted.get("mark_reductions", 0),
-                    # A connection's counters include the losses on its further paths.
-                    losses=ports.losses({*ways, *(port_name(resolved, k) for k in further.get(path.flow, ()))}),
-                    by_counts=reductions is None or path.flow in real,
-                    reduced_by=_reduced_by((reductions or {}).get(path.flow, ()), share_bytes, aqm),
-                    served=served.get(path.flow, 0.0),
-                    round_trips=active_s / round_trip_s,
-                ),
-                link=name,
+                limited_by=limited_by,
+                link=ports.names[slowest],
                 link_busy=busy,
                 window_used=window_used,
                 idle=idle,
-                return_link=return_link,
+                return_link=ports.names[slowest_back],
                 return_link_busy=return_busy,
-                acks_lost=ports.lost_share(back),
+                acks_lost=ports.lost_share(path.return_route),
             )
         )
     return found
@@ -276,9 +279,6 @@ def _limit(
     window_used: float,
     timeouts: int,
     fast_retransmits: int,
-    marks: int,
-    losses: tuple[int, int],
-    by_counts: bool,
     reduced_by: Limit | None,
     served: float,
     round_trips: float,
@@ -294,8 +294,6 @@ def _limit(
         return "window"
     if reduced_by is not None:
         return "reordering" if reduced_by == "timeouts" and not timeouts else reduced_by
-    if by_counts and (by_count := _by_count(timeouts, fast_retransmits, losses, marks)):
-        return by_count
     if return_busy >= BUSY:
         return "return link"
     if window_used >= MOSTLY:
@@ -318,21 +316,21 @@ def _by_count(timeouts: int, fast_retransmits: int, losses: tuple[int, int], mar
     return "marks" if marks else None
 
 
-def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float, aqm: Limit) -> Limit | None:
+def _reduced_by(reductions: Iterable[Reductions], share_bytes: float, aqm: Limit) -> Limit | None:
     """Returns the cause that kept the window of a flow below its share of the path for the longest time.
 
     Returns None if nothing reduced the window. The weight of each reduction is the time until the next one, multiplied
     by the fraction of the flow's fair share by which the mean window fell short in this time. If the mean window never
     fell short, the weight is the time alone. Drops of a policy count as `aqm`.
     """
-    below: Counter[Limit] = Counter()
-    lasted: Counter[Limit] = Counter()
-    for row in reductions:
-        missing = max(0.0, 1 - row["mean_window_bytes"] / share_bytes)
-        limit = OF_CAUSE[row["cause"]]
+    below: dict[Limit, float] = {}
+    lasted: dict[Limit, float] = {}
+    for cause, reduced_s, mean_window_bytes in reductions:
+        missing = max(0.0, 1 - mean_window_bytes / share_bytes)
+        limit = OF_CAUSE[cause]
         limit = aqm if limit == "AQM" else limit
-        below[limit] += row["reduced_s"] * missing
-        lasted[limit] += row["reduced_s"]
+        below[limit] = below.get(limit, 0) + reduced_s * missing
+        lasted[limit] = lasted.get(limit, 0) + reduced_s
     if not lasted:
         return None
     weights = below if any(below.values()) else lasted
@@ -361,76 +359,89 @@ def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float
     return lost / (received + lost) if lost > 0 else 0.0
 
 
-def _used_share(link: Mapping[str, Any], utilization: float, duration_s: float) -> float:
-    """Returns the used share of a link's capacity, which is the rate of its shaper if that is less than its own."""
-    excess = float(link["rate_bps"]) / shaped_bps(link, duration_s, policers=False)
-    return min(1.0, utilization * max(1.0, excess))
-
-
 class _Ports:
-    """Counters of a run's ports, accessed by port name."""
+    """Counters of a run's ports. A port has the number of its directed link, which is also its row in the columns."""
 
-    def __init__(self, columns: Mapping[str, Any], framing: Framing) -> None:
-        self._unit = "packets" if framing == "ip" else "cells"
-        self._names = {name: i for i, name in enumerate(columns["port"])}
-        self._columns = columns
-        self.utilization: dict[str, float] = dict(zip(columns["port"], columns["utilization"], strict=True))
+    def __init__(self, resolved: Resolved, columns: Mapping[str, Any], duration_s: float) -> None:
+        self._unit = "packets" if resolved["framing"] == "ip" else "cells"
+        self._links, self._columns, self._duration_s = resolved["links"], columns, duration_s
+        self.names: Sequence[str] = columns["port"]
+        self.utilization: Sequence[float] = columns["utilization"]
         lost = [name for name in columns if name.startswith(f"{self._unit}_lost_")]
         on_links = [name for name in columns if name.endswith(BY_LINK)]
-        self._lost = _sums(columns, lost)
         self._lost_on_links = _sums(columns, on_links)
         self._lost_in_buffers = _sums(columns, [name for name in lost if name not in on_links])
+        arrived = [name for name in (f"{self._unit}_in", f"{self._unit}_duplicated") if name in columns]
+        losses = zip(_sums(columns, lost), _sums(columns, arrived), strict=True)
+        # Share of the arriving packets that each port passes on.
+        self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
+        self._delays_s = self._mean_delays_s()
+        self._sized_by_buffer = [link["policy"]["kind"] in SIZED_BY_BUFFER for link in self._links]
         self._by_limit = {
             name: OF_CAUSE.get(suffix) or _OF_COUNTER.get(suffix, "buffer")
             for name in lost
             for suffix in (name.removeprefix(f"{self._unit}_lost_"),)
         }
 
-    def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
-        """Returns the mean queueing delay [s] at a port, without the packet's own transmission."""
-        i = self._names[port]
-        queue, left = self._columns[f"mean_queue_{self._unit}"][i], self._columns[f"{self._unit}_out"][i]
-        if queue is None or math.isnan(queue) or not left:
-            return 0.0
-        if self._unit == "cells":
-            # The stored mean covers only a single class.
-            return float(8 * CELL_BYTES * queue / rate_bps)
-        return float(max(0.0, queue - self.utilization[port]) * duration_s / left)
+    def _mean_delays_s(self) -> list[float]:
+        """Returns the mean queueing delay [s] at each port, without the packet's own transmission."""
+        queues, left = (self._columns[name] for name in (f"mean_queue_{self._unit}", f"{self._unit}_out"))
+        found = []
+        for queue, out, used, link in zip(queues, left, self.utilization, self._links, strict=True):
+            if not queue or not out or math.isnan(queue):
+                found.append(0.0)
+            elif self._unit == "cells":
+                # The stored mean covers only a single class.
+                found.append(8 * CELL_BYTES * queue / link["rate_bps"])
+            else:
+                found.append(max(0.0, queue - used) * self._duration_s / out)
+        return found
 
-    def lost_share(self, ports: Iterable[str]) -> float:
+    def delay_s(self, ports: Iterable[int]) -> float:
+        """Returns the sum of the ports' mean queueing delays [s]."""
+        return sum([self._delays_s[port] for port in ports])
+
+    def all_sized_by_buffer(self, ports: Iterable[int]) -> bool:
+        """Returns whether no port has a policy that drops packets before its buffer is full."""
+        return all(map(self._sized_by_buffer.__getitem__, ports))
+
+    def used_share(self, port: int) -> float:
+        """Returns the used share of a link's capacity, which is the rate of its shaper if that is less than its own."""
+        link = self._links[port]
+        excess = float(link["rate_bps"]) / shaped_bps(link, self._duration_s, policers=False)
+        return min(1.0, self.utilization[port] * max(1.0, excess))
+
+    def lost_share(self, ports: Iterable[int]) -> float:
         """Returns the loss rate over the given consecutive ports."""
-        arrives = 1.0
-        for port in ports:
-            i = self._names[port]
-            names = (f"{self._unit}_in", f"{self._unit}_duplicated")
-            arrived = sum(self._columns[name][i] for name in names if name in self._columns)
-            arrives *= 1 - min(1.0, self._lost[i] / (arrived or 1))
-        return 1 - arrives
+        return 1 - math.prod([self._passed[port] for port in ports])
 
-    def losses(self, ports: Iterable[str]) -> tuple[int, int]:
+    def losses(self, ports: Collection[int]) -> tuple[int, int]:
         """Returns the ports' losses in buffers [packets or cells] and on their links [corrupted frames]."""
-        own = [self._names[port] for port in ports]
-        return sum([self._lost_in_buffers[i] for i in own]), sum([self._lost_on_links[i] for i in own])
+        in_buffers, on_links = self._lost_in_buffers, self._lost_on_links
+        return sum([in_buffers[port] for port in ports]), sum([on_links[port] for port in ports])
 
-    def losses_by_limit(self, ports: Iterable[str], aqm: Limit) -> Counter[Limit]:
+    def losses_by_limit(self, ports: Sequence[int], aqm: Limit) -> Counter[Limit]:
         """Returns the ports' losses [packets or cells; corrupted frames] by the limit that they indicate.
 
         Drops of a policy count as `aqm`.
         """
-        own = [self._names[port] for port in ports]
         found: Counter[Limit] = Counter()
         for name, limit in self._by_limit.items():
-            found[aqm if limit == "AQM" else limit] += sum(self._columns[name][i] for i in own)
+            column = self._columns[name]
+            found[aqm if limit == "AQM" else limit] += sum([column[port] for port in ports])
         return +found
 
-    def max_queued(self, ports: Iterable[str]) -> int:
+    def max_queued(self, ports: Iterable[int]) -> int:
         """Returns the maximum total number of packets in the queues of these ports; for ATM, the number of cells."""
-        return sum(self._columns[f"peak_queue_{self._unit}"][self._names[port]] or 0 for port in ports)
+        peaks = self._columns[f"peak_queue_{self._unit}"]
+        return sum([peaks[port] or 0 for port in ports])
 
 
-def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
+def _sums(ports: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Sequence[int]:
     """Returns, for each port, the sum of the given columns."""
-    return [sum(row) for row in zip(*(ports[name] for name in names), strict=True)] or [0] * len(ports["port"])
+    if len(names) == 1:
+        return ports[names[0]]
+    return list(map(sum, zip(*(ports[name] for name in names), strict=True))) or [0] * len(ports["port"])
 
 
 def _served(scenario: Scenario, columns: Columns) -> dict[str, float]:
@@ -452,13 +463,13 @@ def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
     return {flow: (sent, received, lost) for flow, sent, received, lost in rows}
 
 
-def _reductions(columns: Columns) -> dict[str, list[dict[str, Any]]] | None:
+def _reductions(columns: Columns) -> dict[str, list[Reductions]] | None:
     """Returns the window reductions by connection; None for a run that was stored before senders recorded them."""
     if "reductions" not in columns:
         return None
     part = columns["reductions"]
-    found: dict[str, list[dict[str, Any]]] = {}
-    for values in zip(*part.values(), strict=True):
-        row = dict(zip(part, values, strict=True))
-        found.setdefault(row["connection"], []).append(row)
+    rows = zip(*(part[name] for name in ("cause", "reduced_s", "mean_window_bytes")), strict=True)
+    found: dict[str, list[Reductions]] = {}
+    for connection, row in zip(part["connection"], rows, strict=True):
+        found.setdefault(connection, []).append(row)
     return found

@@ -63,7 +63,8 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
     links, nodes = resolved["links"], resolved["nodes"]
     rates, delays = [link["rate_bps"] for link in links], [delay_with_jitter_ps(link) for link in links]
     users = Counter([link for flow in resolved["flows"] for link in flow["route"]])
-    ranks = {k: (rates[k] / count, nodes[links[k]["from"]]["kind"] != "switch") for k, count in users.items()}
+    hosts = [node["kind"] != "switch" for node in nodes]
+    ranks = {k: (rates[k] / count, hosts[links[k]["from"]]) for k, count in users.items()}
     # Computed once per TCP, which flows share: MSS, lengths of a full segment and of an ACK, and window on the wire.
     segments: dict[int, tuple[int, int, int, float]] = {}
     found = []

@@ -1,35 +1,19 @@
 """Cache of resolved scenarios, because resolving one takes as long as building it, and most are used repeatedly."""
 
-import gc
 import hashlib
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
+from longpipe.garbage import without_collections
 from longpipe.scenario.canonical import canonical_json
 
 S = TypeVar("S")
 
 # Maximum number of nodes, links and flows in the cache; the latest scenario remains in it even if it is larger.
 MOST_PARTS: Final = 100_000
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Pauses the garbage collector.
-
-    It would take a third of the time to resolve 20 000 flows, and would find nothing.
-    """
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
 
 
 @dataclass
@@ -46,7 +30,7 @@ class Resolved:
     @cached_property
     def json(self) -> str:
         """Returns canonical JSON, as the core reads it."""
-        with _without_collections():
+        with without_collections():
             return canonical_json(self.fields)
 
 
@@ -65,7 +49,7 @@ class Kept(Generic[S]):
     def put(self, scenario: S) -> Resolved:
         """Resolves a scenario, stores it, and evicts the least recently used ones while the limit is exceeded."""
         key = id(scenario)
-        with _without_collections():
+        with without_collections():
             resolved = Resolved(self._resolve(scenario))
         self._alive[key] = weakref.ref(scenario, lambda _: self._forget(key))
         self._drop(key)
