@@ -90,10 +90,14 @@ def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
         raise ValueError(f"{shown(text)} has no unit; {dimension.accepts()}")
     plurals = {singular: plural for plural, singular in dimension.singular.items()}
     unit = dimension.aliases.get(written, plurals.get(written, written))
-    count, unit = dimension.multiples.get(unit, (Fraction(1), unit))
+    # Fractions of integers are much faster than those of text, and most numbers are integers without an exponent.
+    number = Fraction(int(match[1]) if match[1].isdecimal() else match[1])
+    if unit in dimension.multiples:
+        count, unit = dimension.multiples[unit]
+        number *= count
     if unit not in dimension.units:
         raise ValueError(f"{shown(text)} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
-    return Fraction(match[1]) * count, unit
+    return number, unit
 
 
 @lru_cache(maxsize=4096)
@@ -118,11 +122,13 @@ def _meant(dimension: Dimension, written: str) -> str:
 
 def decimal(number: Fraction) -> str:
     """Formats a fraction whose denominator divides a power of ten, with all digits."""
-    digits = 0
+    if number.denominator == 1:
+        return str(number.numerator)
+    digits = 1
     while (number * 10**digits).denominator != 1:
         digits += 1
     whole, rest = divmod(abs(int(number * 10**digits)), 10**digits)
-    return f"{'-' if number < 0 else ''}{whole}" + (f".{rest:0{digits}d}" if digits else "")
+    return f"{'-' if number < 0 else ''}{whole}.{rest:0{digits}d}"
 
 
 TIME: Final = Dimension(

@@ -10,6 +10,8 @@ import orjson
 from longpipe.scenario.points import Points
 
 _ROWS: Final = ("nodes", "links", "flows", "vbr")
+# Tables of integers and text, of which most flows of a large network may have one each.
+_OWN: Final = ("start", "stop")
 # Characters that JSON escapes.
 _MARK: Final = "\0"
 # Number of rows per piece of text. A larger number would keep more text, or copies of more rows, in memory at once.
@@ -48,7 +50,8 @@ def canonical_json(resolved: Mapping[str, Any]) -> str:
 
 def _rows(rows: Sequence[dict[str, Any]], encoded: Callable[[dict[str, Any]], orjson.Fragment]) -> Iterator[str]:
     """Yields the JSON of rows in pieces, because copies of all rows would take much memory."""
-    tables = [*{key: None for row in rows for key, value in row.items() if type(value) is dict}]
+    # Names of the fields that are tables, except those of starts, which the rows' own encoder writes as fast.
+    tables = [*{key: None for row in rows for key, value in row.items() if type(value) is dict and key not in _OWN}]
     # Texts of a row's tables, by the identity of the tables, because many rows of a large network share tables.
     known: dict[tuple[int, ...], dict[str, orjson.Fragment]] = {}
     yield "["
@@ -59,7 +62,7 @@ def _rows(rows: Sequence[dict[str, Any]], encoded: Callable[[dict[str, Any]], or
             if (texts := known.get(own)) is None:
                 known[own] = texts = {name: encoded(row[name]) for name in tables if type(row.get(name)) is dict}
             copies.append({**row, **texts})
-        # Other values are integers, text or lists of integers, for which both encoders write the same text.
+        # Other values are integers, text, or lists and tables of them, for which both encoders write the same text.
         text = orjson.dumps(copies, option=orjson.OPT_SORT_KEYS).decode()[1:-1]
         yield f",{text}" if begin else text
     yield "]"

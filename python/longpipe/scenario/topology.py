@@ -75,13 +75,17 @@ def _host_links(network: Dumbbell) -> Iterator[tuple[Link, Link]]:
     at_hosts = {
         "rate": network.access_rate, "host_policy": network.host_policy, "host_buffer": network.host_buffer,
     }  # fmt: skip
+    # Groups with the same delays share the links.
+    made: dict[tuple[str, str], tuple[Link, Link]] = {}
     for group in network.group or (None,):
         delays = network.access_delay, network.exit_delay
         if group is not None:
             delays = group.access_delay or delays[0], group.exit_delay or delays[1]
-        first = Link.unchecked(between=("source1", "switch1"), delay=delays[0], **at_hosts)
-        last = Link.unchecked(between=("switch2", "sink1"), delay=delays[1], **at_hosts)
-        yield from repeat((first, last), network.sources if group is None else group.count)
+        if (links := made.get(delays)) is None:
+            first = Link.unchecked(between=("source1", "switch1"), delay=delays[0], **at_hosts)
+            last = Link.unchecked(between=("switch2", "sink1"), delay=delays[1], **at_hosts)
+            made[delays] = links = (first, last)
+        yield from repeat(links, network.sources if group is None else group.count)
 
 
 def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
