@@ -155,17 +155,19 @@ impl Journal {
         }
         let pages = self.pages();
         let marked = matches!(cause, Cause::Mark { .. });
-        let loss = pages.reductions.on_reduction(marked, now, flight, before);
-        self.add(|| SenderEvent {
-            time: now,
-            kind: EventKind::Reduction,
-            cause: cause.into(),
-            loss,
-            sequence: flight.una,
-            length: 0,
-            cwnd: before,
-            ssthresh: flight.ssthresh(),
-        });
+        pages.reductions.on_reduction(marked, now, flight, before);
+        if let Some(events) = &mut pages.events {
+            events.push(SenderEvent {
+                time: now,
+                kind: EventKind::Reduction,
+                cause: cause.into(),
+                loss: pages.reductions.latest_cause(),
+                sequence: flight.una,
+                length: 0,
+                cwnd: before,
+                ssthresh: flight.ssthresh(),
+            });
+        }
     }
 
     /// Records that the latest reduction is undone.

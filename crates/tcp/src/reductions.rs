@@ -203,10 +203,18 @@ impl Reductions {
         later.for_each(|reduction| reduction.on_late_loss(loss));
         self.forget_before(una);
         if loss.sequence >= una {
-            let place = self.noted.partition_point(|&one| one <= loss);
-            self.noted.make_room();
-            self.noted.insert(place, loss);
+            self.insert(loss);
         }
+    }
+
+    fn insert(&mut self, loss: Loss) {
+        self.noted.make_room();
+        // Usually, the loss of the latest segment was reported last.
+        if self.noted.back().is_none_or(|&last| last <= loss) {
+            return self.noted.push_back(loss);
+        }
+        let place = self.noted.partition_point(|&one| one <= loss);
+        self.noted.insert(place, loss);
     }
 
     /// Removes the losses of segments that start before `una`.
@@ -216,9 +224,8 @@ impl Reductions {
         }
     }
 
-    /// Records a reduction of the window from `before` [byte], caused by an ECN mark or a loss. Returns its cause
-    /// according to the losses reported so far.
-    pub fn on_reduction(&mut self, marked: bool, now: Time, flight: &Flight, before: f64) -> LossCause {
+    /// Records a reduction of the window from `before` [byte], caused by an ECN mark or a loss.
+    pub fn on_reduction(&mut self, marked: bool, now: Time, flight: &Flight, before: f64) {
         self.end_latest(now, Some(before));
         let trigger = match marked {
             true => Trigger::Mark,
@@ -241,17 +248,17 @@ impl Reductions {
             lasted: Span(0),
             integral: 0.0,
         };
-        let cause = reduction.cause(self.latest_episode());
-        self.recent.make_room();
-        self.recent.push_back(reduction);
+        self.recent.put(reduction);
         self.in_effect = true;
-        cause
     }
 
-    /// Returns the latest loss that led to a reduction.
-    fn latest_episode(&self) -> Option<Episode> {
-        let recent = self.recent.iter().rev().find_map(Reduction::episode);
-        recent.or(self.episode)
+    /// Returns the cause of the latest reduction according to the losses reported so far.
+    pub fn latest_cause(&self) -> LossCause {
+        let mut latest = self.recent.iter().rev();
+        let Some(reduction) = latest.next() else {
+            return LossCause::NONE;
+        };
+        reduction.cause(latest.find_map(Reduction::episode).or(self.episode))
     }
 
     /// Records that the latest reduction was undone.
@@ -278,6 +285,17 @@ impl Reductions {
     /// acknowledged.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
         self.forget_before(una);
+        let first = self.noted.front()?;
+        let is_only = self.noted.get(1).is_none_or(|second| second.sequence != first.sequence);
+        if is_only && first.time <= now {
+            return Some(*first);
+        }
+        self.first_of_several(now)
+    }
+
+    /// Returns the loss before `now` to which a reduction responds, among all noted losses, and removes the earlier
+    /// losses of that segment.
+    fn first_of_several(&mut self, now: Time) -> Option<Loss> {
         let sequence = self.noted.iter().find(|one| one.time <= now)?.sequence;
         let first = self.noted.partition_point(|one| one.sequence < sequence);
         let of_segment = self.noted.range(first..).take_while(|one| one.sequence == sequence);
@@ -334,6 +352,12 @@ mod tests {
         }
     }
 
+    /// Reduces a window that was `before` bytes. Returns the cause of the reduction.
+    fn cause_of(reductions: &mut Reductions, now: Time, flight: &Flight, before: f64) -> LossCause {
+        reductions.on_reduction(false, now, flight, before);
+        reductions.latest_cause()
+    }
+
     fn second(second: u64) -> Time {
         Time(second * 1_000_000_000_000)
     }
@@ -344,14 +368,11 @@ mod tests {
         for segment in 0..452 {
             reductions.note_loss(lost(1000 * segment, second(1), OVERFLOW), 0);
         }
-        assert_eq!(
-            reductions.on_reduction(false, second(2), &flight(0), 10_000.0),
-            OVERFLOW
-        );
+        assert_eq!(cause_of(&mut reductions, second(2), &flight(0), 10_000.0), OVERFLOW);
         for loss in 0..22 {
             let sequence = 1_000_000 + 10_000 * loss;
             reductions.note_loss(lost(sequence, second(3 + loss), RANDOM), sequence);
-            let cause = reductions.on_reduction(false, second(3 + loss), &flight(sequence), 7000.0);
+            let cause = cause_of(&mut reductions, second(3 + loss), &flight(sequence), 7000.0);
             assert_eq!(cause, RANDOM);
         }
         let Totals(totals) = reductions.until(second(30), 6000.0);
@@ -375,10 +396,10 @@ mod tests {
         let mut reductions = Reductions::default();
         reductions.note_loss(lost(1000, second(10), RANDOM), 0);
         reductions.note_loss(lost(9000, second(100), OVERFLOW), 0);
-        let cause = reductions.on_reduction(false, second(50), &flight(2000), 5000.0);
+        let cause = cause_of(&mut reductions, second(50), &flight(2000), 5000.0);
         assert_eq!(cause, LossCause::NONE);
         reductions.on_undo(second(60));
-        let cause = reductions.on_reduction(false, second(100), &flight(2000), 5000.0);
+        let cause = cause_of(&mut reductions, second(100), &flight(2000), 5000.0);
         assert_eq!(cause, OVERFLOW);
         let Totals(totals) = reductions.until(second(130), 5000.0);
         let lasted = [totals[0].lasted, totals[1].lasted, totals[3].lasted];
@@ -433,7 +454,7 @@ mod tests {
     fn a_late_loss_is_also_the_cause_of_a_later_reduction_within_its_episode() {
         let mut reductions = Reductions::default();
         for (time, una) in [(50, 2000), (60, 102_000), (70, 102_001)] {
-            let cause = reductions.on_reduction(false, second(time), &flight(una), 9000.0);
+            let cause = cause_of(&mut reductions, second(time), &flight(una), 9000.0);
             assert_eq!(cause, LossCause::NONE);
         }
         reductions.note_loss(lost(2000, second(40), RANDOM), 102_001);
@@ -448,7 +469,7 @@ mod tests {
         let mut reductions = Reductions::default();
         reductions.note_loss(lost(1000, second(10), OVERFLOW), 0);
         reductions.note_loss(lost(1000, second(20), RANDOM), 0);
-        let cause = reductions.on_reduction(false, second(50), &flight(1000), 5000.0);
+        let cause = cause_of(&mut reductions, second(50), &flight(1000), 5000.0);
         assert_eq!(cause, RANDOM);
     }
 
@@ -463,7 +484,7 @@ mod tests {
         };
         reductions.note_loss(part(1, 10, OVERFLOW), 0);
         reductions.note_loss(part(2, 21, OVERFLOW), 0);
-        let cause = reductions.on_reduction(false, second(50), &flight(1000), 5000.0);
+        let cause = cause_of(&mut reductions, second(50), &flight(1000), 5000.0);
         assert_eq!(cause, OVERFLOW);
         reductions.note_loss(part(2, 20, RANDOM), 1000);
         reductions.note_loss(part(1, 9, LossCause(5)), 1000);
@@ -476,17 +497,11 @@ mod tests {
     fn duplicates_caused_by_go_back_n_have_the_cause_of_the_earlier_loss() {
         let mut reductions = Reductions::default();
         reductions.note_loss(lost(1000, second(1), OVERFLOW), 0);
-        assert_eq!(
-            reductions.on_reduction(false, second(2), &flight(1000), 5000.0),
-            OVERFLOW
-        );
+        assert_eq!(cause_of(&mut reductions, second(2), &flight(1000), 5000.0), OVERFLOW);
         // Exactly the data sent by then are acknowledged.
+        assert_eq!(cause_of(&mut reductions, second(3), &flight(101_000), 5000.0), OVERFLOW);
         assert_eq!(
-            reductions.on_reduction(false, second(3), &flight(101_000), 5000.0),
-            OVERFLOW
-        );
-        assert_eq!(
-            reductions.on_reduction(false, second(4), &flight(101_001), 5000.0),
+            cause_of(&mut reductions, second(4), &flight(101_001), 5000.0),
             LossCause::NONE
         );
     }
@@ -508,7 +523,7 @@ mod tests {
         for timeout in 1..1000 {
             reductions.note_loss(lost(1000, second(2 * timeout), RANDOM), 1000);
             reductions.note_loss(lost(3000, second(2 * timeout), OVERFLOW), 1000);
-            let cause = reductions.on_reduction(false, second(2 * timeout + 1), &flight(1000), 5000.0);
+            let cause = cause_of(&mut reductions, second(2 * timeout + 1), &flight(1000), 5000.0);
             assert_eq!(cause, RANDOM);
             assert_eq!(reductions.noted.len() as u64, 1 + timeout);
         }
