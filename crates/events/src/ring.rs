@@ -261,6 +261,19 @@ impl<T: Copy + Default> Ring<T> {
         Some(entry)
     }
 
+    /// Removes the oldest entries for which `leaves` holds, up to the first for which it does not hold. Returns the last
+    /// entry removed.
+    #[inline(always)]
+    pub fn pop_while(&mut self, leaves: impl Fn(&T) -> bool) -> Option<T> {
+        let mut head = self.head;
+        while head != self.tail && leaves(&self.slots[self.slot(head)]) {
+            head += 1;
+        }
+        let last = (head != self.head).then(|| self.slots[self.slot(head - 1)]);
+        self.head = head;
+        last
+    }
+
     /// Removes the latest entry.
     pub fn pop_last(&mut self) {
         self.tail -= u64::from(self.tail > self.head);

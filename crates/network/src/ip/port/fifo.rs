@@ -117,7 +117,30 @@ impl Router {
     pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         if line.has_repeated() {
             self.count_repeated(line);
+            if line.free() < now {
+                return self.queue_alone(line, now, bytes);
+            }
         }
+        self.queue_behind(line, now, bytes)
+    }
+
+    /// Shortcut of `queue` for a packet that finds the port empty and idle.
+    #[inline(never)]
+    fn queue_alone(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
+        let (size, counters) = (u64::from(bytes), &mut self.counters);
+        if self.max_packets == 0 || size > self.max_bytes {
+            return self.queue_behind(line, now, bytes);
+        }
+        debug_assert!(self.before.is_empty(), "all earlier packets have left");
+        self.bytes_out = counters.bytes_admitted;
+        counters.peak_packets = counters.peak_packets.max(1);
+        counters.peak_bytes = counters.peak_bytes.max(size);
+        Some(transmit(counters, line, now, (bytes, self.rate)))
+    }
+
+    /// Part of `queue` for a packet that may find others at the port.
+    #[inline(always)]
+    fn queue_behind(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         let size = u64::from(bytes);
         let (held, bytes_held) = self.at_most();
         let counters = &mut self.counters;
@@ -248,14 +271,12 @@ impl Router {
         if line.has_repeated() {
             self.count_repeated(line);
         }
-        while let Some(packet) = self.before.first() {
-            if packet.departure > now {
-                return packet.end;
-            }
-            self.bytes_out = packet.end;
-            self.before.pop();
+        if let Some(left) = self.before.pop_while(|packet| packet.departure <= now) {
+            self.bytes_out = left.end;
         }
-        self.counters.bytes_admitted
+        self.before
+            .first()
+            .map_or(self.counters.bytes_admitted, |packet| packet.end)
     }
 
     /// Returns the packets and bytes held at `now`; `settle` must have been called.
@@ -328,16 +349,21 @@ fn enter(
     now: Time,
     (bytes, rate): (u16, Rate),
 ) -> Time {
-    let size = u64::from(bytes);
     if counters.bytes_admitted > 0 {
         before.push(QueuedEnd {
             departure: line.free(),
             end: counters.bytes_admitted,
         });
     }
+    transmit(counters, line, now, (bytes, rate))
+}
+
+/// Transmits a packet after all earlier ones, and counts it. Returns its departure time.
+#[inline(always)]
+fn transmit(counters: &mut RouterCounters, line: &mut Line, now: Time, (bytes, rate): (u16, Rate)) -> Time {
     let departure = line.send(now, bytes, rate);
     counters.packets_admitted += 1;
-    counters.bytes_admitted += size;
+    counters.bytes_admitted += u64::from(bytes);
     counters.packet_time += u128::from((departure - now).0);
     departure
 }

@@ -35,7 +35,7 @@ impl Interface {
 
     /// Processes a packet that may leave at `ready` or later, if the line's `repeat` does not apply. Returns its
     /// departure time, unless injected loss drops it.
-    #[inline]
+    #[inline(always)]
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16) -> Option<Time> {
         self.count_repeated(line);
         let size = u64::from(bytes);

@@ -36,7 +36,7 @@ pub enum Repeats {
 pub struct Line {
     /// Departure time [ps] of the last packet, rounded down.
     free: u64,
-    /// Fraction of a picosecond [1/rate ps] that rounding removed.
+    /// Fraction of a picosecond [1/rate ps] that rounding removed. `repeat` leaves it to `take_repeated`.
     part: u64,
     /// Transmission time of the last packet: whole picoseconds, and a fraction [1/rate ps].
     duration: (u64, u64),
@@ -76,9 +76,11 @@ impl Line {
         }
     }
 
-    /// Transmits a packet of `bytes` bytes that is ready at `ready`. Returns the departure time of its last bit.
+    /// Transmits a packet of `bytes` bytes that is ready at `ready`, after `take_repeated`. Returns the departure time of
+    /// its last bit.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, rate: Rate) -> Time {
+        debug_assert_eq!(self.repeated, 0);
         if self.bytes != bytes {
             self.measure(ready, bytes, rate);
         }
@@ -129,13 +131,15 @@ impl Line {
     pub fn repeat(&mut self, ready: Time) -> Time {
         self.repeated += 1;
         self.free = ready.0 + self.duration.0;
-        self.part = self.duration.1;
         Time(self.free)
     }
 
     /// Removes and returns the number of packets that `repeat` transmitted, and the length [byte] and transmission time
     /// [ps] of each packet.
     pub fn take_repeated(&mut self) -> (u64, u64, u64) {
+        if self.has_repeated() {
+            self.part = self.duration.1;
+        }
         (
             std::mem::take(&mut self.repeated),
             u64::from(self.bytes),
@@ -152,7 +156,6 @@ impl Line {
     /// Stores the transmission time of packets of `bytes`.
     #[cold]
     fn measure(&mut self, ready: Time, bytes: u16, rate: Rate) {
-        debug_assert_eq!(self.repeated, 0);
         let per_byte = 8 * PS_PER_SECOND;
         let rest = u64::from(bytes) * (per_byte % rate.0);
         self.duration = (u64::from(bytes) * (per_byte / rate.0) + rest / rate.0, rest % rate.0);
@@ -268,7 +271,9 @@ mod tests {
                     repeating.take_repeated();
                     repeating.send(Time(ready), bytes, Rate(rate))
                 };
-                prop_assert_eq!((departure, repeating.part), (expected, sending.part));
+                let mut repeated = repeating.clone();
+                repeated.take_repeated();
+                prop_assert_eq!((departure, repeated.part), (expected, sending.part));
             }
         }
     }
