@@ -389,13 +389,13 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays
     assert holds("6", json.loads(SHORT.to_json()))
-    assert earlier_names(_core.__engine__)[:3] == ("11", "10", "9")
+    assert earlier_names(_core.__engine__)[:4] == ("12", "11", "10", "9")
 
 
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
-        ({}, True),
+        ({}, False),
         (MARKS, True),
         ({"traces.vc_queue": True, **PACKETS}, False),
         ({"traffic": "adaptive-video", **PACKETS}, False),
@@ -407,5 +407,21 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
         ({"network.conditioners": [{"kind": "duplication", "probability": 0.1}], **PACKETS}, True),
     ],
 )
-def test_engine_11_holds_but_for_shapers_jitter_video_and_vc_queue(changes: dict[str, object], stays: bool) -> None:
+def test_engine_11_holds_but_for_cells_shapers_jitter_video_and_vc_queue(changes: dict[str, object], stays: bool) -> None:
     assert holds("11", json.loads(SHORT.with_(**changes).to_json())) is stays
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, False),
+        (PACKETS, True),
+        ({"tcp.profile": "linux-6", **MARKS}, True),
+        ({"traces.vc_queue": True, **PACKETS}, True),
+        ({"switch.policy": {"kind": "cake", "rate": "5 Mbit/s"}, **PACKETS}, True),
+    ],
+)
+def test_engine_12_holds_but_for_cells(changes: dict[str, object], stays: bool) -> None:
+    """Engine 13 changed the causes of window reductions over cells, which engines before 7 did not record."""
+    assert holds("12", json.loads(SHORT.with_(**changes).to_json())) is stays
+    assert holds("6", json.loads(SHORT.to_json()))

@@ -20,8 +20,9 @@ const RECENT: usize = 64;
 /// Age below which the cause of further reductions may still change. A loss is reported at most one round-trip time
 /// late. More than a few reductions occur within this time only if the maximum RTO is tiny.
 const SETTLED: Span = Span(1_000_000_000_000);
-/// Maximum number of reductions whose cause may still change.
-const MOST_RECENT: usize = 4096;
+/// Maximum number of reductions whose cause may still change. Only a sender whose RTO is shorter than 4 µs, such as
+/// one whose timer has ticks of 1 ps, has more of them within `SETTLED`.
+const MOST_RECENT: usize = 1 << 18;
 
 /// Cause of a segment's loss, as numbered by the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 13: the causes of window reductions over cells.
 # 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
 #     `vc_queue`.
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "12"
+_NOW: Final = "13"
+_TWELFTH: Final = "12"
 _ELEVENTH: Final = "11"
 _TENTH: Final = "10"
 _NINTH: Final = "9"
@@ -40,9 +42,9 @@ _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
-# Engines that record the causes of window reductions, which engine 11 changed over cells. Runs of earlier engines lack
-# these causes, so they are still valid.
-_WITH_CAUSES: Final = (_TENTH, _NINTH, _EIGHTH, _SEVENTH)
+# Engines that record the causes of window reductions, which engines 11 and 13 changed over cells. Runs of earlier
+# engines lack these causes, so they are still valid.
+_WITH_CAUSES: Final = (_TWELFTH, _ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH)
 # Matches scenarios that use ECN.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery algorithm and the congestion controls that engine 3 changed.
@@ -87,8 +89,9 @@ def _traces_queues_of_packets(text: str) -> bool:
 
 
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
-# changed its runs; `holds` also checks the causes that engine 11 changed. Vegas' parameters are in every scenario.
+# changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_TWELFTH, lambda text: False),
     (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
     (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),
     (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None or _traces_queues_of_packets(text)),
@@ -110,7 +113,7 @@ def engine_version() -> str:
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
-        (_ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
+        (_TWELFTH, _ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
         if engine == _NOW
         else ()
     )

@@ -21,8 +21,14 @@ impl SweepPort {
         let frame = self.vcs[run.local as usize].frame;
         match frame {
             FrameState::Admitted if self.enters(input, &run) => self.admit(input, run, sink),
-            FrameState::Refused => self.counters.lost_aqm += cells,
-            FrameState::Lost => self.counters.lost_injected += cells,
+            FrameState::Refused => {
+                self.counters.lost_aqm += cells;
+                self.lose_merged(&run, DropCause::Aqm, sink);
+            }
+            FrameState::Lost => {
+                self.counters.lost_injected += cells;
+                self.lose_merged(&run, DropCause::InjectedLoss, sink);
+            }
             _ => return self.take_singly(input, run, sink),
         }
         if run.left == 0 {
@@ -222,10 +228,17 @@ impl SweepPort {
             vc.frame = FrameState::Between;
         }
         match frame {
-            FrameState::Refused => self.counters.lost_aqm += 1,
-            FrameState::Lost => self.counters.lost_injected += 1,
+            FrameState::Refused => {
+                self.counters.lost_aqm += 1;
+                self.lose_merged(&run, DropCause::Aqm, sink);
+            }
+            FrameState::Lost => {
+                self.counters.lost_injected += 1;
+                self.lose_merged(&run, DropCause::InjectedLoss, sink);
+            }
             FrameState::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
                 self.counters.lost_discarded += 1;
+                self.lose_merged(&run, DropCause::Overflow, sink);
             }
             FrameState::Between | FrameState::Admitted | FrameState::Damaged | FrameState::Discarded => {
                 self.catch_up(run.time);
@@ -242,14 +255,24 @@ impl SweepPort {
 
     /// Reports that a frame has lost a cell.
     #[cold]
-    fn lose(&self, run: &CellRun, cause: DropCause, sink: &mut Sink) {
+    fn lose(&mut self, run: &CellRun, cause: DropCause, sink: &mut Sink) {
+        let vc = &mut self.vcs[run.local as usize];
+        vc.lost = run.frame;
         sink.lost.put(LostCell {
             link: self.link,
-            vc: self.vcs[run.local as usize].vc,
+            vc: vc.vc,
             frame: run.frame,
             time: Time(run.time),
             cause,
         });
+    }
+
+    /// Reports that a frame has lost a cell because the frame before it has: that frame arrived without its last cell,
+    /// so that the port takes the cells of both frames for one frame.
+    fn lose_merged(&mut self, run: &CellRun, cause: DropCause, sink: &mut Sink) {
+        if self.vcs[run.local as usize].lost != run.frame {
+            self.lose(run, cause, sink);
+        }
     }
 
     /// Processes a cell that found the buffer full.

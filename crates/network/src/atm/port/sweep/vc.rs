@@ -22,6 +22,8 @@ pub struct SweepVc {
     pub next_hop: NextHop,
     /// State of the current frame.
     pub frame: FrameState,
+    /// Number of the latest frame of which a lost cell is reported.
+    pub lost: u32,
     /// Admitted cells.
     pub admitted: u64,
     /// Number of frames that the next node receives; if a last cell is lost, two frames merge into one.
@@ -42,6 +44,7 @@ impl SweepVc {
             vc,
             next_hop,
             frame: FrameState::Between,
+            lost: 0,
             admitted: 0,
             frames_out: 0,
             collected: 0,
