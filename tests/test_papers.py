@@ -9,11 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import commands
 import longpipe
-from longpipe import ScenarioError, papers
+from longpipe import Scenario, ScenarioError, papers
 from longpipe.papers import IDS, PAPERS
 from longpipe.papers.paper import published_data
 from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.report.cells import anchor
 from longpipe.store import Store
 from reproduced import PAPER as SHORT
 from reproduced import short_frr_96
@@ -202,6 +204,19 @@ def test_a_table_that_is_not_there_is_rejected(paper: str, table: int, message: 
     with pytest.raises(ScenarioError) as error:
         papers.reproduce(paper, table=table)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("paper", IDS)
+def test_every_paper_writes_the_scenario_of_a_configuration_and_names_one_if_it_is_unknown(paper: str) -> None:
+    cells = PAPERS[paper].cells()
+    name = list(cells)[-1]
+    done = commands.run("init", "--example", f"{paper}: {name}")
+    assert Scenario.from_toml(done.stdout).digest() == cells[name].digest()
+    # Names on a page are reduced to letters and digits.
+    assert len({anchor(paper, name) for name in cells}) == len(cells)
+    refused = commands.run("init", "--example", f"{paper}: none of them")
+    message = f"error: --example: {paper}: 'none of them'; needs one of {len(cells)}, as in {next(iter(cells))!r}\n"
+    assert (refused.returncode, refused.stderr) == (2, message)
 
 
 @pytest.mark.parametrize("paper", [paper for paper in IDS if isinstance(PAPERS[paper], ReplicatedPaper)])

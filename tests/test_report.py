@@ -113,6 +113,10 @@ def test_every_table_has_every_published_and_simulated_number(tree: Element, res
     slopes = numbers["quantity"] == "slope_tn"
     printed = list(numbers.loc[~slopes, "published"])
     assert [float(line[4]) for line in table(tree, "lbd-01-numbers")] == pytest.approx(printed)
+    for name, count in (("lbd-01-numbers", len(printed) - 4), ("lbd-01-table-2", 12)):
+        (figure,) = tree.findall(f".//figure[@id='{name}']")
+        # A difference between two transfers has no scenario of its own.
+        assert len(figure.findall(".//tbody//a")) == count
     shown = table(tree, "lbd-01-table-2")
     assert [float(line[i]) for i in (1, 4) for line in shown] == pytest.approx(list(numbers.loc[slopes, "published"]))
 

@@ -12,6 +12,7 @@ from longpipe.analysis.claims import judge
 from longpipe.cli.reproduce import parts
 from longpipe.papers.rfc_9438 import PAPER, beyond, claims, connections, variants
 from longpipe.papers.rfc_9438.connections import CONTROLS, connection, measure, published
+from longpipe.report.cells import anchor
 from longpipe.report.folder import Part
 from longpipe.report.results import Results
 from longpipe.store import Store
@@ -112,6 +113,9 @@ def test_a_page_has_printed_with_simulated_windows_and_distances(out: Path) -> N
     results = Results(PAPER.id, out)
     tables = PAPER.grids(results)
     assert [len(table.rows) for table in tables] == [35, 35, 15]
+    links = {row[3].link.removeprefix("#") for table in tables for row in table.rows if row[3].value is not None}
+    assert len(links) == 40 + 8
+    assert links <= {anchor(PAPER.id, name) for name in PAPER.cells()}
     found = {distance.table: distance.numbers["values"] for distance in PAPER.distances(results)}
     assert found == {"Table 1": 20, "Table 2": 20, "Table 3": 8}
     _, shown = PAPER.variants_grid(results)

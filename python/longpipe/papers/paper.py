@@ -116,9 +116,9 @@ class Paper(ABC):
         """Returns a replicated scenario per network, by name, for a table of parameters; empty by default."""
         return {}
 
+    @abstractmethod
     def cells(self) -> Mapping[str, Scenario]:
-        """Returns the scenario of each configuration by name, such as "lan 5 1000 vanilla epd"; empty by default."""
-        return {}
+        """Returns the scenario of each configuration by name, such as "lan 5 1000 vanilla epd"."""
 
     def only(self, table: int) -> Self:
         """Returns the paper with only one of its tables. Raises ScenarioError if it has no such table."""

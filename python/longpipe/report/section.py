@@ -107,9 +107,10 @@ def _provenance(paper: Paper, results: Results) -> Section:
         **{name: str(record["machine"][key]) for key, name in MACHINE.items() if key in record["machine"]},
         "again": f"longpipe reproduce {results.document} --seeds {record['seeds']}",
     }
-    shown = (cells(paper),) if paper.cells() else ()
     return Section(
-        f"{results.document}-data", "Provenance and data", parts=(Facts(tuple(facts.items())), *shown, _data(results))
+        f"{results.document}-data",
+        "Provenance and data",
+        parts=(Facts(tuple(facts.items())), cells(paper), _data(results)),
     )
 
 

@@ -54,7 +54,7 @@ class TransferPaper(Paper):
 
     def cells(self) -> Mapping[str, Scenario]:
         """Returns the scenario of each transfer of Table 1, by W*, the buffer in W* and the flavor."""
-        return {f"{t.w_star_packets} {t.buffer_bdp:g} {t.tcp}": t.scenario() for t in transfers()}
+        return {transfer.name: transfer.scenario() for transfer in transfers()}
 
     def networks(self) -> Mapping[str, Scenario]:
         """Returns scenarios with the smallest and the largest bandwidth-delay product, and half of it as buffer."""

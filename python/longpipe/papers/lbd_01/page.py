@@ -5,10 +5,12 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, FLAVORS_BEYOND, ID
+from longpipe.papers.lbd_01.numbers import HALF
+from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, FLAVORS_BEYOND, ID, Transfer
 from longpipe.papers.names import NAMES
 from longpipe.papers.paper import Distance
 from longpipe.papers.tables import Tables
+from longpipe.report.cells import anchor
 from longpipe.report.frames import cell, grid
 from longpipe.report.parts import Cell, Column, Grid, number
 from longpipe.report.results import Results
@@ -102,8 +104,13 @@ def _slopes(numbers: pd.DataFrame) -> Grid:
             one = group[group["tcp"] == tcp].iloc[0]
             off = float(one["simulated"] - one["published"])
             mark = "far" if abs(float(one["error"])) > LARGE_ERROR else ""
-            values = (float(one["published"]), float(one["simulated"]))
-            cells += [Cell(f"{value:.3f}", value) for value in values] + [Cell(f"{off:+z.3f}", off, mark)]
+            published, simulated = float(one["published"]), float(one["simulated"])
+            link = _link(Transfer(int(str(w_star)), HALF, tcp))
+            cells += [
+                Cell(f"{published:.3f}", published),
+                Cell(f"{simulated:.3f}", simulated, link=link),
+                Cell(f"{off:+z.3f}", off, mark),
+            ]
         found.append(tuple(cells))
     note = (
         f"Differences above {100 * LARGE_ERROR:g} % of the published value are highlighted; the limit is longpipe's "
@@ -129,9 +136,13 @@ def _numbers(numbers: pd.DataFrame) -> Grid:
         off = one["simulated"] - one["published"]
         mark = "far" if abs(one["error"]) > LARGE_ERROR else ""
         keys = [Cell(QUANTITIES[one["quantity"]]), *(cell(one[k]) for k in ("w_star_packets", "buffer_bdp"))]
+        # Differences between two transfers name no TCP.
+        single = isinstance(one["tcp"], str)
+        link = _link(Transfer(one["w_star_packets"], one["buffer_bdp"], one["tcp"])) if single else ""
         values = [
             cell(NAMES.get(one["tcp"], one["tcp"])),
-            *(Cell(number(one[k], 5), one[k]) for k in ("published", "simulated")),
+            Cell(number(one["published"], 5), one["published"]),
+            Cell(number(one["simulated"], 5), one["simulated"], link=link),
         ]
         unit = Cell("" if one["unit"] == "1" else one["unit"])
         rows.append((*keys, *values, Cell(number(off, 4), off, mark), unit))
@@ -140,6 +151,11 @@ def _numbers(numbers: pd.DataFrame) -> Grid:
         f"own."
     )
     return Grid(f"{ID}-numbers", "Numbers that the text prints", columns, tuple(rows), note=note)
+
+
+def _link(transfer: Transfer) -> str:
+    """Returns the link to the scenario of a transfer."""
+    return f"#{anchor(ID, transfer.name)}"
 
 
 def _utilization(runs: pd.DataFrame, buffer: float) -> Grid:

@@ -84,6 +84,11 @@ class Transfer:
     tcp: str
 
     @property
+    def name(self) -> str:
+        """Returns the name of the configuration, such as "640 0.25 reno"."""
+        return f"{self.w_star_packets} {self.buffer_bdp:g} {self.tcp}"
+
+    @property
     def buffer_packets(self) -> int:
         """Returns B, the number of packets that may wait behind the one in transmission."""
         return int(self.w_star_packets * self.buffer_bdp)

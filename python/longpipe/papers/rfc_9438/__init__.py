@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError
 from longpipe.papers.paper import Distance, Findings, Paper
 from longpipe.papers.rfc_9438 import page, text
 from longpipe.papers.rfc_9438.beyond import reproduce_beyond
-from longpipe.papers.rfc_9438.connections import ID, SEED
+from longpipe.papers.rfc_9438.connections import ID, SEED, simulated
 from longpipe.papers.rfc_9438.reproduction import reproduce
 from longpipe.papers.rfc_9438.variants import sensitivity
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from longpipe.papers.tables import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
+    from longpipe.scenario import Scenario
     from longpipe.study import Runner
 
 
@@ -44,6 +45,10 @@ class TablePaper(Paper):
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
         """Runs the missing points of the sweep of loss rates; `seeds` has no effect."""
         return text.of_beyond(reproduce_beyond(runner))
+
+    def cells(self) -> Mapping[str, Scenario]:
+        """Returns the scenario of each simulated number, by controller, RTT and loss rate."""
+        return {one.name: one.scenario() for one in simulated()}
 
     def grids(self, results: Results) -> tuple[Grid, ...]:
         """Returns a page's tables: printed and simulated windows."""

@@ -73,6 +73,11 @@ class Connection:
     window: float
 
     @property
+    def name(self) -> str:
+        """Returns the name of the connection's scenario, such as "reno 100 ms p=0.01"."""
+        return f"{self.control} {self.round_trip_ms} ms p={self.loss:g}"
+
+    @property
     def period(self) -> int:
         """Returns the number of segments from one loss to the next."""
         return round(1 / self.loss)
@@ -91,7 +96,7 @@ class Connection:
         seconds = 1.2 * self.losses * self.period / self.window * self.round_trip_ms / 1000
         return BASE.with_(
             **{
-                "name": f"{ID} {self.control} {self.round_trip_ms} ms p={self.loss:g}",
+                "name": f"{ID} {self.name}",
                 "duration": f"{round(seconds, 3)} s",
                 "network.trunk_delay": f"{self.round_trip_ms / 2} ms",
                 "network.trunk_loss": {"kind": "packets", "indices": indices},
@@ -116,6 +121,12 @@ def measure(result: Result, round_trip_ms: int) -> dict[str, float]:
 def published() -> pd.DataFrame:
     """Returns every number of Tables 1 to 3: `table`, `round_trip_ms`, `loss`, `control`, `window` [segment]."""
     return published_data(ID, "published.csv")
+
+
+def simulated() -> list[Connection]:
+    """Returns the connections of Tables 1 to 3 that are simulated, in the order of the tables."""
+    found = map(connection, published().to_dict("records"))
+    return [one for one in found if one.loss >= LEAST_LOSS]
 
 
 def connection(row: dict[Any, Any]) -> Connection:

@@ -6,8 +6,9 @@ from typing import Final
 import pandas as pd
 
 from longpipe.papers.paper import Distance
-from longpipe.papers.rfc_9438.connections import ID, NAMES
+from longpipe.papers.rfc_9438.connections import ID, NAMES, connection
 from longpipe.papers.tables import Tables
+from longpipe.report.cells import anchor
 from longpipe.report.frames import cell, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
 from longpipe.report.results import Results
@@ -62,7 +63,8 @@ def _table(rows: pd.DataFrame, table: str) -> Grid:
         known = one["simulated"] == one["simulated"]
         mark = "far" if abs(one["error"]) > LARGE_ERROR else ""
         error = Cell(f"{number(100 * one['error'], 2)} %", one["error"], mark) if known else Cell(NOTHING)
-        simulated = Cell(f"{one['simulated']:.5g}", one["simulated"]) if known else Cell(NOTHING)
+        scenario = anchor(ID, connection({**one, "window": one["published"]}).name)
+        simulated = Cell(f"{one['simulated']:.5g}", one["simulated"], link=f"#{scenario}") if known else Cell(NOTHING)
         lines.append(
             (
                 Cell(f"{one['loss']:g}", one["loss"]),
