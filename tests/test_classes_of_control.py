@@ -20,8 +20,11 @@ from longpipe import Ack, Control, Event, Grant, Interval, RunError, Scenario, S
 from longpipe.controls import classes, isolation
 from longpipe.controls.compiled import state_type
 from longpipe.controls.identity import identity
+from longpipe.design import Design, Factor
+from longpipe.design.text import from_json, to_json
 from longpipe.executors import Failure, Processes
 from longpipe.store import Store
+from longpipe.study import Study
 
 FILE = Path(__file__).parent / "data" / "classes" / "aimd.py"
 
@@ -304,6 +307,29 @@ def test_a_stored_run_is_found_and_read_when_its_class_is_gone(tmp_path: Path) -
 
 
 # Other processes
+
+
+def test_a_class_is_a_level_of_a_design_that_a_study_stores(tmp_path: Path) -> None:
+    cls = classes.find(f"{FILE}:Aimd").cls
+    assert cls is not None
+    name = f"{cls.__module__}:Aimd"
+    field = "network.group.0.tcp.congestion"
+    base = PATH.with_(**{"network.group": [{"name": "a"}, {"name": "b"}], "duration": "1 s"})
+    plain = Factor.over(field, [cls, {"kind": "python", "class": cls, "parameters": {"beta": 0.7}}, "cubic"], "cc")
+    assert list(plain.levels) == ["Aimd", "python", "cubic"]
+    groups = [{"name": "a", "tcp": {"congestion": {"kind": "python", "class": cls, "parameters": {"beta": 0.6}}}}]
+    factor = Factor("cc", {**plain.levels, "groups": {"network.group": groups}})
+    design = Design.full_factorial(base, [factor], replications=1)
+    read = from_json(to_json(design))
+    assert read == design
+    assert [one.digest() for one in read.scenarios] == [one.digest() for one in design.scenarios]
+    assert f'"kind":"python","class":"{name}","digest"' in to_json(design)
+    with closing(Store(tmp_path / "x.db")) as store:
+        study = Study(design, store, "classes")
+        study.run()
+        assert len(study.frame()) == 4
+    with pytest.raises(ScenarioError, match=r"needs a subclass of longpipe\.Control"):
+        Factor.over(field, [dict])
 
 
 def test_workers_get_the_class_with_the_job(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
 from longpipe.design.pilot import extrapolated, measured_cost
+from longpipe.design.text import from_json, to_json
 from longpipe.executors import Job
 from longpipe.scenario import Red
 from longpipe.store import Store
@@ -315,6 +316,19 @@ def test_the_margin_is_the_longer_side_of_willinks_interval() -> None:
     hall = side + g * side**2 / (3 * math.sqrt(count)) + g**2 * side**3 / (27 * count) + g / (6 * math.sqrt(count))
     assert hall == pytest.approx(-2.3646243)
     assert wanted == pytest.approx(max(8 * half**2, 10 * g**2))
+
+
+def test_levels_may_be_numbers_of_numpy() -> None:
+    whole, real = np.arange(1, 3), np.linspace(0.5, 0.7, 2)
+    factors = [
+        Factor.over("network.sources", whole),
+        Factor.over("tcp.congestion", {x: {"kind": "aimd", "beta": x} for x in real}),
+        Factor("fields", {whole[0]: {"traces.cwnd": np.bool_(True), "tcp.initial_window": f"{whole[1]} segments"}}),
+    ]
+    base = Scenario(framing="ip", network={"kind": "dumbbell"}, switch={"buffer": "10 packets"})
+    design = Design.full_factorial(base, factors, replications=1)
+    assert from_json(to_json(design)) == design
+    assert {type(label) for factor in factors for label in factor.levels} == {int, float}
 
 
 def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:

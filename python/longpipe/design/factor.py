@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -16,7 +17,9 @@ class Factor:
     """A factor: its name (a column of results), and for each level the dotted scenario fields that it sets.
 
     Levels are in the order of tables and figures; in two-level designs the first is -1, the second +1. A factor with a
-    single level names a setting that does not vary. Raises ScenarioError for a factor without a name or a level.
+    single level names a setting that does not vary. Classes among the values become tables that name them, and
+    numbers of NumPy become numbers of Python, so that a store can keep the factor. Raises ScenarioError for a factor
+    without a name or a level.
     """
 
     name: str
@@ -29,20 +32,23 @@ class Factor:
             raise ScenarioError(f"factors: {self.name!r} is a column of every design; needs another name")
         if not self.levels:
             raise ScenarioError(f"{self.name}: no levels; needs at least 1")
+        levels = {_number(label): _plain(changes) for label, changes in self.levels.items()}
+        object.__setattr__(self, "levels", levels)
 
     @classmethod
     def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":
         """Returns a factor over values of one field, or a mapping from labels to values; the field is the default name.
 
-        A value without a label is its own label. The label of a table, as in {"kind": "epd", "threshold": 0.9}, is its
-        kind; tables of equal kind also show the fields in which they differ: "red min=5 max=15".
+        A value without a label is its own label. The label of a class is its name, and the label of a table, as in
+        {"kind": "epd", "threshold": 0.9}, is its kind; tables of equal kind also show the fields in which they differ:
+        "red min=5 max=15".
         """
         if isinstance(levels, str) or not isinstance(levels, Iterable):
             raise ScenarioError(f"{field}: levels {levels!r}; needs a list of them, as in [{levels!r}]")
         if isinstance(levels, Mapping):
             labelled = dict(levels)
         else:
-            labelled, values = {}, list(levels)
+            labelled, values = {}, [value if isinstance(value, type) else _plain(value) for value in levels]
             for value, label in zip(values, _labels(field, values), strict=True):
                 if label in labelled:
                     raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
@@ -73,10 +79,39 @@ def _table(value: object) -> dict[str, object]:
     """Returns the fields of a table other than `kind`; empty for a plain value."""
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields if name in value.model_fields_set}
-    return {str(name): one for name, one in value.items() if name != "kind"} if isinstance(value, Mapping) else {}
+    if not isinstance(value, Mapping):
+        return {}
+    # A digest identifies the class that the table also names.
+    return {str(name): one for name, one in value.items() if name not in ("kind", "digest")}
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+    """Converts a number of NumPy to one of Python."""
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
+    return value.item() if is_scalar else value
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+    """Replaces classes by tables that name them, and numbers of NumPy by numbers of Python, also in tables and lists.
+
+    Raises ScenarioError for a class that is not a congestion control.
+    """
+    if isinstance(value, type):
+        # Imported on demand, because it loads packages that only classes need.
+        from longpipe.controls.classes import find
+
+        found = find(value)
+        return {"kind": "python", "class": found.name, "digest": found.digest}
+    if isinstance(value, Mapping):
+        if isinstance(value.get("class"), type):
+            value = {**value, **_plain(value["class"])}
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else _number(value)
 
 
 def _label(field: str, value: object) -> Level:
+    if isinstance(value, type):
+        return value.__name__
     if isinstance(value, str | int | float | bool):
         return value
     kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
