@@ -98,6 +98,21 @@ def test_a_bitrate_above_the_link_s_rate_stalls_at_each_chunk() -> None:
     assert NamedMeasure.parse("tv.startup")(result) == pytest.approx(first, abs=1e-9)
 
 
+@pytest.mark.parametrize("seconds", range(60, 64))
+def test_a_player_is_limited_by_the_network_if_it_always_waits_for_a_chunk(seconds: int) -> None:
+    # At 2 Mbit/s, a video of 4 Mbit/s needs all of the time; at 20 Mbit/s, about a fifth of it. The chunk that is in
+    # transfer at the end does not matter.
+    ladder = ["4 Mbit/s"]
+    slow, fast = (
+        simulate(video(f"{seconds} s", rate, ladder=ladder, buffer="8 s")) for rate in ("2 Mbit/s", "20 Mbit/s")
+    )
+    assert [one.limited_by for one in (*slow.flow_limits, *fast.flow_limits)] == ["link", "application"]
+    assert slow.videos["downloading_s"].tolist() == pytest.approx([seconds], abs=1e-9)
+    chunks = fast.chunks
+    took = chunks["completed_s"].fillna(seconds) - chunks["requested_s"]
+    assert fast.videos["downloading_s"].tolist() == pytest.approx([took.sum()], abs=1e-9)
+
+
 def test_a_player_that_stops_plays_what_it_has() -> None:
     base = video(ladder=["1 Mbit/s"], buffer="8 s")
     result = simulate(base.with_(stop={"kind": "at", "at": "5 s"}))
@@ -124,7 +139,7 @@ def test_after_a_warm_up_bitrate_and_stalls_are_those_of_the_rest() -> None:
     def row(result: Result) -> dict[str, float]:
         return {str(name): value for name, value in result.videos.to_dict("records")[0].items()}
 
-    for name in ("chunks", "received", "stalls", "stalled_s", "played_s"):
+    for name in ("chunks", "received", "stalls", "stalled_s", "played_s", "downloading_s"):
         assert row(late)[name] == pytest.approx(row(whole)[name] - row(early)[name], abs=1e-9)
     assert row(late)["mean_bitrate_bps"] == pytest.approx(4e6)
     assert (late.chunks["requested_s"] >= 10).all()

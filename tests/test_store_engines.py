@@ -407,7 +407,9 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
         ({"network.conditioners": [{"kind": "duplication", "probability": 0.1}], **PACKETS}, True),
     ],
 )
-def test_engine_11_holds_but_for_cells_shapers_jitter_video_and_vc_queue(changes: dict[str, object], stays: bool) -> None:
+def test_engine_11_holds_but_for_cells_shapers_jitter_video_and_vc_queue(
+    changes: dict[str, object], stays: bool
+) -> None:
     assert holds("11", json.loads(SHORT.with_(**changes).to_json())) is stays
 
 
@@ -419,9 +421,14 @@ def test_engine_11_holds_but_for_cells_shapers_jitter_video_and_vc_queue(changes
         ({"tcp.profile": "linux-6", **MARKS}, True),
         ({"traces.vc_queue": True, **PACKETS}, True),
         ({"switch.policy": {"kind": "cake", "rate": "5 Mbit/s"}, **PACKETS}, True),
+        ({"traffic": {"kind": "stream", "rate": "1 Mbit/s"}, **PACKETS}, False),
+        ({"traffic": "adaptive-video", **PACKETS}, False),
     ],
 )
-def test_engine_12_holds_but_for_cells(changes: dict[str, object], stays: bool) -> None:
-    """Engine 13 changed the causes of window reductions over cells, which engines before 7 did not record."""
+def test_engine_12_holds_but_for_cells_streams_and_video(changes: dict[str, object], stays: bool) -> None:
+    """Engine 13 changed the causes of window reductions over cells, which engines before 7 did not record.
+
+    It records what streams write and how long players wait, which limits and fairness need.
+    """
     assert holds("12", json.loads(SHORT.with_(**changes).to_json())) is stays
     assert holds("6", json.loads(SHORT.to_json()))

@@ -65,9 +65,55 @@ def test_a_stream_that_the_path_carries_is_limited_by_its_application() -> None:
     assert [one.limited_by for one in result.flow_limits] == ["application"] * 2
     # At 2 Mbit/s for half of the run, there are 2442 segments of 512 bytes: write 2441 is at 4.9992 s, and the next one
     # would be at 5.0012 s.
-    assert list(result.demands_bps) == [1e6, 1e6]
+    assert list(result.streams["written_bytes"]) == [2442 * 512] * 2
+    assert list(result.demands_bps) == [2442 * 512 * 8 / 10] * 2
     assert list(result.flows["sent_segments"]) == [2442, 2442]
     assert list(result.flows["completion_s"]) == pytest.approx([5.0, 5.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("times", ["exponential", "pareto"])
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_the_demand_of_random_bursts_is_what_was_written_not_its_expected_value(times: str, seed: int) -> None:
+    bursts = {"on": "1 s", "off": "2 s", "times": times}
+    traffic = {"kind": "stream", "rate": "2 Mbit/s", "bursts": bursts}
+    groups = [{"name": "bulk", "count": 2}, {"name": "bursts", "traffic": traffic}]
+    base = _scenario(duration="60 s", warm_up="10 s", tcp={"profile": "linux-6"}).with_(
+        **{"network.group": groups, "switch.policy": "fq-codel"}
+    )
+    result = simulate(base, seed=seed)
+    limits = {one.flow: one.limited_by for one in result.flow_limits}
+    assert limits["bursts"] == "application"
+    (written,) = result.streams["written_bytes"]
+    (delivered,) = result.flows.loc[result.flows["flow"] == "bursts", "delivered_bytes"]
+    before = dict(zip(result.part("warm_up")["flow"], result.part("warm_up")["delivered_before_bytes"], strict=True))
+    assert written == delivered + before["bursts"]
+    assert result.demands_bps[2] == delivered * 8 / 50
+    # Equal shares of what the bursts leave, and all that the bursts need.
+    assert result.fairness > 0.999
+
+
+def test_bursts_that_began_during_the_run_exceed_the_link_although_their_mean_does_not() -> None:
+    bursts = {"on": "2 s", "off": "8 s", "times": "fixed"}
+    tcp = {"receiver_window": "64 KB"}
+    scenario = _scenario(traffic={"kind": "stream", "rate": "20 Mbit/s", "bursts": bursts}, tcp=tcp, duration="3 s")
+    result = simulate(scenario.with_(**{"network.sources": 1, "switch.buffer": "1 MB"}))
+    (limit,) = result.flow_limits
+    assert limit.limited_by == "link"
+    # The mean over many bursts is less than the rate of the link.
+    assert 20e6 * 2 / 10 < result.total_bps < 10e6
+
+
+def test_data_that_cannot_have_arrived_yet_are_no_sign_of_a_slow_network() -> None:
+    bursts = {"on": "100 ms", "off": "9.9 s", "times": "fixed"}
+    network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "300 ms"}
+    # The fifth burst begins 0.3 s before the end.
+    scenario = _scenario(
+        traffic={"kind": "stream", "rate": "2 Mbit/s", "bursts": bursts}, network=network, duration="40.3 s"
+    )
+    result = simulate(scenario)
+    (written,), (delivered,) = result.streams["written_bytes"], result.flows["delivered_bytes"]
+    assert delivered < 0.9 * written
+    assert [one.limited_by for one in result.flow_limits] == ["application"]
 
 
 def test_a_stream_above_the_rate_of_the_path_is_limited_by_the_link() -> None:

@@ -46,6 +46,7 @@ PARTS: Final = (
     "waiting",
     "arrived",
     "slowdowns",
+    "streams",
     "videos",
     "modules",
     "stacks",
@@ -55,13 +56,26 @@ PARTS: Final = (
 
 # Parts that runs stored by early versions do not have.
 _LATER_PARTS: Final = (
-    "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "videos", "warm_up",
+    "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "streams", "videos",
+    "warm_up",
 )  # fmt: skip
 # Lists that stores do not keep, each with the table of its flows and the summaries that stores keep.
 _LISTS: Final = {
     "files": ("web", ("response_times", "waiting")),
     "completions": ("arrived", ("arrived", "slowdowns")),
     "chunks": ("videos", ("videos",)),
+}
+# Tables that `to_csv` writes only if they have rows, each with the tables that belong to it.
+_WITH_ROWS: Final = {
+    "datagrams": (),
+    "stacks": (),
+    "programs": (),
+    "relays": (),
+    "reductions": (),
+    "web": ("files", "response_times"),
+    "arrived": ("completions", "slowdowns"),
+    "streams": (),
+    "videos": ("chunks",),
 }
 # States of BBR and phases of Careful Resume, and states of recoveries, in the order of the core's numbers.
 STAGES: Final = (
@@ -284,12 +298,21 @@ class Result:
         return _frame(self.part("slowdowns"))
 
     @cached_property
+    def streams(self) -> pd.DataFrame:
+        """A row per flow with `traffic.kind = "stream"`: `written_bytes`, which the application wrote in the whole run.
+
+        The bytes written during a warm-up are included.
+        """
+        return _frame(self.part("streams"))
+
+    @cached_property
     def videos(self) -> pd.DataFrame:
         """A row per flow with adaptive video: chunks requested and received, and the player's times.
 
         `mean_bitrate_bps` is that of the received chunks, `switches` counts changes of the bitrate from one request to
         the next. `played_s` and `stalled_s` are times with and without playback since playback began, `stalls` is the
-        number of interruptions, and `startup_s` the time from the start of the flow to playback.
+        number of interruptions, and `startup_s` the time from the start of the flow to playback. `downloading_s` is the
+        time in which the player waited for a requested chunk.
         """
         return _frame(self.part("videos"))
 
@@ -583,7 +606,7 @@ class Result:
         """Returns whether a summary has a part; some parts exist only if they contain data."""
         if part in ("arrived", "slowdowns"):
             return bool(self.part("arrived").get("flow"))
-        if part in ("videos", "programs"):
+        if part in ("streams", "videos", "programs"):
             return bool(self.part(part).get("flow"))
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 
@@ -602,22 +625,9 @@ class Result:
         check_directory("directory", directory)
         written = []
         frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
-        if len(self.datagrams):
-            frames |= {"datagrams": self.datagrams}
-        if len(self.stacks):
-            frames |= {"stacks": self.stacks}
-        if len(self.programs):
-            frames |= {"programs": self.programs}
-        if len(self.relays):
-            frames |= {"relays": self.relays}
-        if len(self.reductions):
-            frames |= {"reductions": self.reductions}
-        if len(self.web):
-            frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
-        if len(self.arrived):
-            frames |= {"arrived": self.arrived, "completions": self.completions, "slowdowns": self.slowdowns}
-        if len(self.videos):
-            frames |= {"videos": self.videos, "chunks": self.chunks}
+        for name, others in _WITH_ROWS.items():
+            if len(getattr(self, name)):
+                frames |= {one: getattr(self, one) for one in (name, *others)}
         for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))

@@ -1,8 +1,8 @@
 //! One run: its hosts, including the clock, and one medium.
 
 use crate::clock::Actor;
-use crate::hosts::proxy;
 use crate::hosts::Hosts;
+use crate::hosts::{proxy, stream};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
@@ -126,6 +126,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         Ok(Report {
             flows,
             web,
+            streams: stream::reports(&self.hosts),
             videos,
             arrived,
             datagrams,

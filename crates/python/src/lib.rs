@@ -16,6 +16,7 @@ mod records;
 mod reductions;
 #[cfg_attr(not(target_os = "linux"), path = "no_stacks.rs")]
 mod stacks;
+mod streams;
 mod traces;
 mod videos;
 mod web;
@@ -145,6 +146,7 @@ fn columns(
     result.set_item("files", web::files(py, &report)?)?;
     result.set_item("arrived", arrived::flows(py, &scenario, &report)?)?;
     result.set_item("completions", arrived::completions(py, &report)?)?;
+    result.set_item("streams", streams::flows(py, &scenario, &report)?)?;
     result.set_item("videos", videos::flows(py, &scenario, &report)?)?;
     result.set_item("chunks", videos::chunks(py, &scenario, &report)?)?;
     result.set_item("modules", modules::columns(py, &controls)?)?;

@@ -1,7 +1,7 @@
 //! Columns of adaptive video: one table of flows, and one of chunks.
 
 use crate::floats;
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
 use longpipe_network::hosts::files::File;
 use longpipe_network::report::flows::VideoReport;
 use longpipe_network::report::Report;
@@ -34,6 +34,11 @@ pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyRe
     seconds("played_s", |own| own.playback.played.as_seconds())?;
     seconds("stalled_s", |own| own.playback.stalled.as_seconds())?;
     integers("stalls", |own| own.playback.stalls)?;
+    let end = Time(scenario.duration_ps);
+    columns.set_item(
+        "downloading_s",
+        floats(rows.iter().map(|own| downloading(own, end).as_seconds())),
+    )?;
     let startup = rows.iter().map(|own| {
         let start = report.flows[own.flow].start;
         let began = own.playback.began;
@@ -75,6 +80,15 @@ pub fn chunks<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyR
 
 fn received(own: &VideoReport) -> impl Iterator<Item = &File> {
     own.chunks.iter().filter(|chunk| chunk.completed.is_some())
+}
+
+/// Returns the time in which the player waited for a chunk, until `end`; a player requests one chunk at a time.
+fn downloading(own: &VideoReport, end: Time) -> Span {
+    let spans = own
+        .chunks
+        .iter()
+        .map(|chunk| chunk.completed.unwrap_or(end).since(chunk.requested).0);
+    Span(spans.sum())
 }
 
 /// Returns the mean bitrate [bit/s] of the chunks that have been received; NaN if there are none.

@@ -3,6 +3,7 @@
 use js_sys::{Array, Float64Array, Object, Reflect, Uint32Array, Uint8Array};
 use longpipe_events::Time;
 use longpipe_network::ip::report::PacketReport;
+use longpipe_network::report::flows::StreamReport;
 use longpipe_network::report::{ClassReport, FlowReport, PortReport, Report, WebReport};
 use longpipe_network::scenario::{Framing, LinkConfig};
 use longpipe_network::{Recorder, Scenario};
@@ -42,6 +43,7 @@ pub fn of_report(scenario: &Scenario, report: &Report) -> Object {
     put(&result, "ports", &ports);
     put(&result, "classes", &of_classes(scenario, &report.classes));
     put(&result, "web", &of_web(scenario, &report.web));
+    put(&result, "streams", &of_streams(scenario, &report.streams));
     let hash = format!("{:016x}", report.state_hash);
     put(&result, "state_hash", &JsValue::from_str(&hash));
     put(&result, "events", &JsValue::from_f64(report.events as f64));
@@ -155,6 +157,18 @@ fn of_web(scenario: &Scenario, rows: &[WebReport]) -> Object {
         web.files.iter().filter(|file| file.completed.is_some()).count()
     });
     numbers("scheduled_bytes", |web| web.scheduled_bytes as usize);
+    columns
+}
+
+fn of_streams(scenario: &Scenario, rows: &[StreamReport]) -> Object {
+    let columns = Object::new();
+    let names = rows.iter().map(|own| scenario.flows[own.flow].name.as_str());
+    put(&columns, "flow", &texts(names));
+    put(
+        &columns,
+        "written_bytes",
+        &floats(rows.iter().map(|own| own.written_bytes as f64)),
+    );
     columns
 }
 

@@ -66,7 +66,7 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     return {
         throughput: total / 1e6,
         efficiency: sum(forth) / attainable,
-        fairness: fairness(resolved.core, rates, { written: writtenOf(resolved, run), durationS: durationS(resolved), trunkBps: left }),
+        fairness: fairness(resolved.core, rates, { written: writtenOf(run), durationS: durationS(resolved), trunkBps: left }),
         loss: bottleneckLoss(lost.map(ofSwitches), ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
@@ -90,7 +90,7 @@ function varies(core: JsonTable): boolean {
 }
 
 /** A column of numbers. */
-export function numbers(run: Counted, table: "flows" | "ports" | "web", name: string): number[] {
+export function numbers(run: Counted, table: "flows" | "ports" | "streams" | "web", name: string): number[] {
     return Array.from((run[table][name] ?? []) as ArrayLike<number>);
 }
 
@@ -103,24 +103,12 @@ function most(values: number[]): number {
 }
 
 /** Returns the bytes that web servers and applications with a rate wrote, by flow, as in longpipe.analysis.demands. */
-function writtenOf(resolved: Resolved, run: Counted): Map<string, number> {
-    const [served, starts] = [numbers(run, "web", "scheduled_bytes"), numbers(run, "flows", "start_s")];
-    const written = new Map(Array.from((run.web["flow"] ?? []) as string[], (flow, i) => [flow, served[i] as number]));
-    for (const [i, flow] of (resolved.core["flows"] as JsonTable[]).entries()) {
-        const traffic = flow["traffic"] as JsonTable;
-        if (traffic["kind"] !== "stream") continue;
-        const start = starts[i] as number;
-        const active = Math.min(stopS(flow, start), durationS(resolved)) - start;
-        const bursts = (traffic["bursts"] ?? null) as JsonTable | null;
-        const [on, off] = [Number(bursts?.["on_ps"] ?? 1), Number(bursts?.["off_ps"] ?? 0)];
-        written.set(String(flow["name"]), (Number(traffic["rate_bps"]) / 8) * (on / (on + off)) * Math.max(0, active));
-    }
-    return written;
-}
-
-/** Returns the time at which a flow stops writing data [s]. */
-function stopS(flow: JsonTable, startS: number): number {
-    const stop = flow["stop"] as JsonTable | undefined;
-    if (stop === undefined) return Number.POSITIVE_INFINITY;
-    return "at_ps" in stop ? Number(stop["at_ps"]) / 1e12 : startS + Number(stop["after_ps"]) / 1e12;
+function writtenOf(run: Counted): Map<string, number> {
+    const tables = [["web", "scheduled_bytes"], ["streams", "written_bytes"]] as const;
+    return new Map(
+        tables.flatMap(([table, counter]) => {
+            const written = numbers(run, table, counter);
+            return Array.from((run[table]["flow"] ?? []) as string[], (flow, i) => [flow, written[i] as number] as const);
+        }),
+    );
 }

@@ -81,6 +81,7 @@ export interface Counted {
     ports: Columns;
     classes: Columns;
     web: Columns;
+    streams: Columns;
     state_hash: string;
     events: number;
     /** Lines about values of modules that were out of range. */

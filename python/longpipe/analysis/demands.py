@@ -22,7 +22,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
     `columns` are those of the run's `Result`; they are needed because the amount that a web server sends is random. The
     demand of datagrams, which do not respond to congestion, is nan.
     """
-    seconds, written = TIME.parse(scenario.duration) / 1e12 - begin_s(columns), written_bytes(scenario, columns)
+    seconds, written = TIME.parse(scenario.duration) / 1e12 - begin_s(columns), written_bytes(columns)
     before = columns.get("warm_up", {})
     sent = dict(zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True))
     found = []
@@ -33,33 +33,14 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
     return found
 
 
-def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
-    """Returns, for each flow, the data [bytes] that servers, applications with a rate and arriving flows wrote.
-
-    For random bursts, the mean fraction of time in bursts is used.
-    """
-    resolved, web, flows = scenario.resolved, columns["web"], columns["flows"]
-    written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))
+def written_bytes(columns: Mapping[str, Any]) -> dict[str, float]:
+    """Returns, for each flow, the data [bytes] that servers, applications with a rate and arriving flows wrote."""
     arrived, before = columns.get("arrived", {}), columns.get("warm_up", {})
     early = dict(zip(before.get("flow", ()), before.get("arrived_before_bytes", ()), strict=False))
+    written: dict[str, float] = {}
+    for part, counter in (("web", "scheduled_bytes"), ("videos", "scheduled_bytes"), ("streams", "written_bytes")):
+        counted = columns.get(part, {})
+        written |= zip(counted.get("flow", ()), counted.get(counter, ()), strict=True)
     for name, late in zip(arrived.get("flow", ()), arrived.get("arrived_bytes", ()), strict=True):
         written[name] = late + early.get(name, 0)
-    videos = columns.get("videos", {})
-    written |= dict(zip(videos.get("flow", ()), videos.get("scheduled_bytes", ()), strict=True))
-    starts = dict(zip(flows["flow"], flows["start_s"], strict=True))
-    for flow in whole(resolved):
-        if (traffic := flow["traffic"])["kind"] == "stream":
-            start_s = starts[flow["name"]]
-            active_s = min(_stop_s(flow, start_s), resolved["duration_ps"] / 1e12) - start_s
-            bursts = traffic["bursts"]
-            on = bursts["on_ps"] / (bursts["on_ps"] + bursts["off_ps"]) if bursts else 1.0
-            written[flow["name"]] = traffic["rate_bps"] / 8 * on * max(0.0, active_s)
     return written
-
-
-def _stop_s(flow: Mapping[str, Any], start_s: float) -> float:
-    """Returns the time [s] at which a flow stops writing."""
-    stop = flow.get("stop")
-    if stop is None:
-        return math.inf
-    return float(stop["at_ps"] / 1e12 if stop["kind"] == "at" else start_s + stop["after_ps"] / 1e12)

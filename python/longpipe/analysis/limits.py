@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
-from longpipe.analysis.paths import Resolved, paths
+from longpipe.analysis.paths import Path, Resolved, paths
 from longpipe.analysis.shapers import shaped_bps
 from longpipe.analysis.warm_up import begin_s
 from longpipe.garbage import without_collections
@@ -78,7 +78,8 @@ IN_USE: Final = 0.9
 MOSTLY: Final = 0.5
 # Share of lost ACKs, of lost datagrams, or of time, at and above which the share is considered large.
 MUCH: Final = 0.05
-# Share of the written data that arrives. Below this share, the application was faster than the network.
+# Share of the written data that arrives: below it, the application was faster than the network. Also the share of time
+# in which a player waits for chunks, above which the network is slower than the player.
 SERVED: Final = 0.95
 # Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
@@ -121,7 +122,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     duration_s = TIME.parse(scenario.duration) / 1e12 - begin
     links, ports = resolved["links"], _Ports(resolved, columns["ports"], duration_s)
     flows = columns["flows"]
-    served, reductions = _served(scenario, columns), _reductions(columns)
+    demands, reductions = _Demands(scenario, columns), _reductions(columns)
     datagrams = _datagrams(columns)
     known = list(paths(resolved))
     users = Counter([path.bottleneck for path in known])
@@ -184,7 +185,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 timeouts=timeouts,
                 fast_retransmits=fast_retransmits,
                 reduced_by=reduced_by,
-                served=served.get(path.flow, 0.0),
+                is_served=demands.is_served(path, active_s),
                 round_trips=active_s / round_trip_s,
             )
         found.append(
@@ -280,10 +281,10 @@ def _limit(
     timeouts: int,
     fast_retransmits: int,
     reduced_by: Limit | None,
-    served: float,
+    is_served: bool,
     round_trips: float,
 ) -> Limit:
-    if served >= SERVED:
+    if is_served:
         return "application"
     if busy >= BUSY:
         return "link"
@@ -444,16 +445,39 @@ def _sums(ports: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Sequence[
     return list(map(sum, zip(*(ports[name] for name in names), strict=True))) or [0] * len(ports["port"])
 
 
-def _served(scenario: Scenario, columns: Columns) -> dict[str, float]:
-    """Returns, for each flow whose application writes over time, the share of its data that arrived."""
-    flows = columns["flows"]
-    delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
-    # Written data is counted from the start of the run, but delivered data from the end of a warm-up.
-    before = columns.get("warm_up", {})
-    for flow, bytes_ in zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True):
-        delivered[flow] = delivered.get(flow, 0) + bytes_
-    written = written_bytes(scenario, columns)
-    return {flow: delivered[flow] / bytes_ if bytes_ else 1.0 for flow, bytes_ in written.items()}
+class _Demands:
+    """Demands of the applications that write over time, compared with the data that arrived."""
+
+    def __init__(self, scenario: Scenario, columns: Columns) -> None:
+        flows = columns["flows"]
+        self._delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
+        # Written data is counted from the start of the run, but delivered data from the end of a warm-up.
+        before = columns.get("warm_up", {})
+        for flow, bytes_ in zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True):
+            self._delivered[flow] = self._delivered.get(flow, 0) + bytes_
+        self._written = written_bytes(columns)
+        videos = columns.get("videos", {})
+        self._downloading_s = dict(zip(videos.get("flow", ()), videos.get("downloading_s", ()), strict=True))
+        self._streams = {
+            flow["name"]: flow["traffic"]["rate_bps"]
+            for flow in scenario.resolved["flows"]
+            if flow["traffic"]["kind"] == "stream"
+        }
+
+    def is_served(self, path: Path, active_s: float) -> bool:
+        """Returns whether the application, not the network, limited a flow.
+
+        A player requests a chunk only after it has received the one before, so what it requests is always delivered:
+        the network limits the flow if it waited for a chunk nearly all the time.
+        """
+        if path.flow in self._downloading_s:
+            return bool(self._downloading_s[path.flow] <= SERVED * active_s)
+        written = self._written.get(path.flow)
+        if not written:
+            return written is not None
+        # What an application has written within the last round trip cannot have been delivered yet.
+        recent = self._streams.get(path.flow, 0) / 8 * path.round_trip_s
+        return bool(self._delivered[path.flow] + recent >= SERVED * written)
 
 
 def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:

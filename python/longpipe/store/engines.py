@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
-# 13: the causes of window reductions over cells.
+# 13: the causes of window reductions over cells; what streams wrote, and how long players waited for chunks.
 # 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
 #     `vc_queue`.
@@ -73,6 +73,8 @@ _OTHER_IN_10: Final = re.compile(rf': "(rack|cubic|module|python)"|{_ACKS_OF_LIN
 _OTHER_IN_11: Final = re.compile(r': "(bbr|bbr3|module|python)"|"vc_queue": true')
 # Matches a kind that engine 12 changed, or the trace `vc_queue`.
 _OTHER_IN_12: Final = re.compile(r': "(tbf|policer|cake|jitter|adaptive-video|flow-arrivals)"|"vc_queue": true')
+# Matches a kind of traffic for which engine 13 records more.
+_OTHER_IN_13: Final = re.compile(r': "(stream|adaptive-video)"')
 # Matches a kind that engine 7 changed; or VBR, a time-varying path or a proxy, for which engine 7 computes efficiency
 # with another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
@@ -89,9 +91,10 @@ def _traces_queues_of_packets(text: str) -> bool:
 
 
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
-# changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every scenario.
+# changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every
+# scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (_TWELFTH, lambda text: False),
+    (_TWELFTH, lambda text: _OTHER_IN_13.search(text) is not None),
     (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
     (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),
     (_NINTH, lambda text: _OTHER_IN_10.search(text) is not None or _traces_queues_of_packets(text)),
@@ -113,7 +116,22 @@ def engine_version() -> str:
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
-        (_TWELFTH, _ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY)
+        (
+            _TWELFTH,
+            _ELEVENTH,
+            _TENTH,
+            _NINTH,
+            _EIGHTH,
+            _SEVENTH,
+            _SIXTH,
+            _FIFTH,
+            _FOURTH,
+            _THIRD,
+            _SECOND,
+            _FIRST,
+            _SOUND,
+            _HASTY,
+        )
         if engine == _NOW
         else ()
     )

@@ -16,7 +16,7 @@ mod request_response;
 pub mod requests;
 mod saved_paths;
 mod source;
-mod stream;
+pub(crate) mod stream;
 mod timers;
 pub mod web;
 

@@ -6,6 +6,7 @@ use super::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
+use crate::report::flows::StreamReport;
 
 /// State of an application that writes over time.
 #[derive(Clone, Debug)]
@@ -20,6 +21,21 @@ impl Writer {
     pub(super) fn new(source: Source) -> Box<Writer> {
         Box::new(Writer { source, written: 0 })
     }
+}
+
+/// Returns what each application that writes over time has written.
+pub(crate) fn reports<P: Probe>(hosts: &Hosts<P>) -> Vec<StreamReport> {
+    let writers = hosts
+        .flows
+        .iter()
+        .enumerate()
+        .filter_map(|(flow, state)| match &state.application {
+            Application::Stream(writer) => Some((flow, writer.written)),
+            _ => None,
+        });
+    writers
+        .map(|(flow, written_bytes)| StreamReport { flow, written_bytes })
+        .collect()
 }
 
 /// Writes the data that are due now, and schedules the next write.

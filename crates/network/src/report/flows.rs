@@ -46,6 +46,15 @@ pub struct VideoReport {
     pub playback: Playback,
 }
 
+/// Results of an application that writes over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamReport {
+    /// Flow index.
+    pub flow: usize,
+    /// Bytes that the application has written to its socket.
+    pub written_bytes: u64,
+}
+
 /// One of the arriving flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivedFlow {

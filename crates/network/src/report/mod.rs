@@ -8,7 +8,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
 use crate::hosts::files::File;
 use crate::ip::report::PacketReport;
-use flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
+use flows::{ArrivedReport, DatagramReport, ProxyReport, StreamReport, VideoReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 
@@ -122,6 +122,8 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// Results of each flow with web traffic.
     pub web: Vec<WebReport>,
+    /// Results of each application that writes over time.
+    pub streams: Vec<StreamReport>,
     /// Results of each flow with adaptive video.
     pub videos: Vec<VideoReport>,
     /// Results of arriving flows.
