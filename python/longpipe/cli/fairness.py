@@ -20,6 +20,7 @@ from longpipe.cli.storing import (
     typed_command,
 )
 from longpipe.errors import ScenarioError
+from longpipe.fairness import SEEDS
 from longpipe.files import check_directory, write_text
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def fairness(
         str,
         typer.Option(metavar="TIME", help="Simulated time of each run; both flows start within its first second."),
     ] = "60 s",
-    seeds: Annotated[int, typer.Option(min=1, help="Replications of each pair.")] = 5,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Replications of each pair, in which the flows take turns to start first.")
+    ] = SEEDS,
     changes: SetOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for page and tables.")] = Path(
         "results/fairness"
@@ -90,7 +93,8 @@ def fairness(
     scenario = of_pairs.base(duration, fields)
     paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))
     designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
-    _ = [design.scenarios for design in designs]
+    scenarios = of_pairs.scenarios(designs[0])
+    _ = designs[1].scenarios
     check_directory("--out", out)
     warn_of_changes(dict(zip(("pairs", "alone"), designs, strict=True)), fields)
     frames = []
@@ -103,15 +107,16 @@ def fairness(
     tables = {"pairs.csv": of_pairs.table(found), "runs.csv": frames[0], "alone.csv": frames[1]}
     for name, frame in tables.items():
         write_text(out / name, frame.to_csv(index=False))
-    write_text(out / "report.html", page(found, tables, scenario, seeds, command, fields))
+    write_text(out / "report.html", page(found, tables, scenarios, seeds, command, fields))
     console = terminal()
     for path in dict.fromkeys(pair.path for pair in found):
         console.print(f"{path}: share of the row's flow in competition with the column's", style="bold", markup=False)
         show_table(console, _table([pair for pair in found if pair.path == path]))
         console.print()
     if 1 < seeds < FEW:
-        console.print(f"{seeds} seeds make wide intervals; --seeds 5 adds runs", markup=False, style="dim")
-    console.print("Harm, losses and delays are in the page and in pairs.csv.", markup=False)
+        console.print(f"{seeds} seeds make wide intervals; --seeds {SEEDS} adds runs", markup=False, style="dim")
+    console.print("The share of equal controls is that of the flow that starts first.", markup=False)
+    console.print("Harm, losses, delays and the scenarios of the pairs are in the page.", markup=False)
     console.print(f"Page, and tables of pairs and runs: {out}", markup=False, highlight=False, soft_wrap=True)
 
 

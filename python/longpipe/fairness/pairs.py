@@ -12,6 +12,7 @@ import pandas as pd
 
 from longpipe.analysis.intervals import Estimate, estimate
 from longpipe.design import Design, Factor
+from longpipe.design.design import Run
 from longpipe.errors import ScenarioError
 from longpipe.fairness.controls import Sender
 from longpipe.scenario import Scenario
@@ -20,6 +21,10 @@ from longpipe.units import TIME
 
 PORT: Final = "port:switch1->switch2"
 ONE, OTHER = "one", "other"
+# Column of the flow that starts first, and the factor that alternates it.
+FIRST: Final = "first"
+# Maximum length [ps] of the intervals in which the first and the second flow of a pair start.
+_HALF_PS: Final = TIME.parse("500 ms")
 _SHARED: Final = (f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
 # Delay of each access link and of each exit.
 _NEAR: Final = "1 ms"
@@ -56,7 +61,8 @@ class Paths:
 class Pair:
     """Measures of a row's sender in competition with a column's sender on one path, with intervals over the seeds.
 
-    `share` is the row's fraction of the total throughput, `harm` the fraction of its throughput alone that the column's
+    In a pair of equal senders, the row is the one that starts first and the column the one that starts later. `share`
+    is the row's fraction of the total throughput, `harm` the fraction of its throughput alone that the column's
     sender loses in competition with the row's (Ware et al., HotNets 2019), `loss` the share of packets that the
     bottleneck lost and `p95_s` the 95th percentile of its queueing delays [s].
     """
@@ -77,7 +83,7 @@ def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
             "name": "fairness",
             "duration": duration,
             "framing": "ip",
-            "start": {"kind": "random", "over": "1 s"},
+            "start": {"kind": "random", "over": TIME.format(2 * _HALF_PS)},
             "network": {
                 "kind": "dumbbell",
                 "access_rate": "1 Gbit/s",
@@ -92,17 +98,28 @@ def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
 
 
 def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: int) -> tuple[Design, Design]:
-    """Returns the designs of all pairs, each once, and of all senders alone."""
+    """Returns the designs of all pairs, each once, and of all senders alone.
+
+    Unless the scenario has start times of its own, a factor alternates which flow starts first: `planned` omits half of
+    the design's runs.
+    """
     of_paths = paths.factors()
     one, other = (
         Factor(name, {sender.name: _fields(place, sender) for sender in senders})
         for place, name in enumerate((ONE, OTHER))
     )
+    orders = [_order(scenario)] if scenario.start == base(scenario.duration, {}).start else []
     names = [sender.name for sender in senders]
     places = list(product(*(factor.levels for factor in of_paths)))
-    pairs = tuple((a, b, *place) for i, a in enumerate(names) for b in names[i:] for place in places)
+    couples = [(a, b) for i, a in enumerate(names) for b in names[i:]]
+    points = [
+        (*couple, *order, *place)
+        for couple in couples
+        for order in product(*(factor.levels for factor in orders))
+        for place in places
+    ]
     both = Design(
-        scenario, (one, other, *of_paths), pairs, seeds,
+        scenario, (one, other, *orders, *of_paths), tuple(points), seeds,
         measures=("one_bps=flow:one.throughput", "other_bps=flow:other.throughput", *_SHARED),
     )  # fmt: skip
     alone = scenario.with_(**{"network.group": [{"name": ONE}]})
@@ -113,35 +130,89 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
     return both, solo
 
 
+def _order(scenario: Scenario) -> Factor:
+    """Returns the factor that alternates which flow starts first.
+
+    A random order would be far from balanced over a few seeds.
+    """
+    half = TIME.format(min(_HALF_PS, TIME.parse(scenario.duration) // 2))
+    early, late = {"kind": "random", "over": half}, {"kind": "random", "from": half, "over": half}
+    starts = ("network.group.0.start", "network.group.1.start")
+    return Factor(
+        FIRST,
+        {
+            ONE: dict(zip(starts, (early, late), strict=True)),
+            OTHER: dict(zip(starts, (late, early), strict=True)),
+        },
+    )
+
+
+def planned(design: Design) -> list[Run]:
+    """Returns the runs of a design; if the order alternates, ONE starts first with odd seeds, OTHER with even ones."""
+
+    def is_planned(run: Run) -> bool:
+        turn = ONE if run.seed % 2 else OTHER
+        return design.levels(run.point).get(FIRST, turn) == turn
+
+    return [run for run in design.runs() if is_planned(run)]
+
+
 def run(design: Design, runner: Runner) -> pd.DataFrame:
-    """Runs the missing runs of a design; returns a row per run with its factors, seed and measures."""
-    scenarios, planned = design.scenarios, list(design.runs())
-    runner.complete((scenarios[one.point - 1], one.seed) for one in planned)
+    """Runs the missing runs of a design; returns a row per run with its factors, seed and measures.
+
+    The column `first` of a pair names the flow that starts first.
+    """
+    scenarios, runs = design.scenarios, planned(design)
+    runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
     rows = []
-    for one in planned:
+    for one in runs:
         result = runner.require(scenarios[one.point - 1], one.seed)
         measured = {measure.name: measure(result) for measure in design.asked}
-        rows.append({**design.levels(one.point), "seed": one.seed, **measured})
+        starts = result.part("flows")["start_s"]
+        first = {FIRST: ONE if starts[0] <= starts[1] else OTHER} if len(starts) > 1 else {}
+        rows.append({**design.levels(one.point), **first, "seed": one.seed, **measured})
     return pd.DataFrame(rows)
 
 
 def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
-    """Returns the pairs, each in both directions, by path; for a pair of equal senders, both flows count."""
+    """Returns the pairs, each in both directions, by path."""
     columns = [solo[name] for name in (ONE, "rate", "rtt", "buffer", "seed", "one_bps")]
     alone: dict[tuple[object, ...], float] = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
     found = []
     for (rate, rtt, buffer, a, b), rows in both.groupby(["rate", "rtt", "buffer", ONE, OTHER], sort=False):
-        path = f"{rate}, {rtt}, {buffer}"
+        path = path_name(rate, rtt, buffer)
         keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
         of = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
         # Throughputs of ONE and of OTHER in competition, from which shares and harm are computed.
         of_one, of_other = rows["one_bps"], rows["other_bps"]
-        first, second = _parts(of_one, of_other, of[b]), _parts(of_other, of_one, of[a])
         if a == b:
-            found.append(_pair(path, str(a), str(b), rows, (first[0], (first[1] + second[1]) / 2)))
+            is_one = rows[FIRST] == ONE
+            early, late = of_one.where(is_one, of_other), of_other.where(is_one, of_one)
+            found.append(_pair(path, str(a), str(b), rows, _parts(early, late, of[b])))
             continue
-        found.append(_pair(path, str(a), str(b), rows, first))
-        found.append(_pair(path, str(b), str(a), rows, second))
+        found.append(_pair(path, str(a), str(b), rows, _parts(of_one, of_other, of[b])))
+        found.append(_pair(path, str(b), str(a), rows, _parts(of_other, of_one, of[a])))
+    return found
+
+
+def path_name(rate: object, rtt: object, buffer: object) -> str:
+    """Returns the name of a path in tables."""
+    return f"{rate}, {rtt}, {buffer}"
+
+
+def scenarios(both: Design) -> dict[tuple[str, str, str], Scenario]:
+    """Returns the scenarios of pairs by path, the sender that starts first, and the other sender.
+
+    If the scenario has start times of its own, the key contains the senders in the order of the flows.
+    """
+    found: dict[tuple[str, str, str], Scenario] = {}
+    for point, scenario in enumerate(both.scenarios, 1):
+        levels = both.levels(point)
+        names = [str(levels[name]) for name in (ONE, OTHER)]
+        first, second = reversed(names) if levels.get(FIRST) == OTHER else names
+        path = path_name(levels["rate"], levels["rtt"], levels["buffer"])
+        name = f"{first} beside {second}, {path}"
+        found.setdefault((path, first, second), scenario.with_(name=name))
     return found
 
 
