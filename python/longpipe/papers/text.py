@@ -168,17 +168,18 @@ def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> No
 def _summary(name: str, frame: pd.DataFrame) -> Table:
     table = _plain_table(name[:1].upper() + name[1:])
     for column in frame.columns:
-        table.add_column(str(column).replace("_", "\n"), justify="right" if is_numeric_dtype(frame[column]) else "left")
+        head = escape(str(column).replace("_", "\n"))
+        table.add_column(head, justify="right" if is_numeric_dtype(frame[column]) else "left")
     for row in frame.itertuples(index=False):
         table.add_row(
-            *(f"{cell:.3f}".rstrip("0").rstrip(".") if isinstance(cell, float) else str(cell) for cell in row)
+            *(f"{cell:.3f}".rstrip("0").rstrip(".") if isinstance(cell, float) else escape(str(cell)) for cell in row)
         )
     return table
 
 
 def _plain_table(title: str) -> Table:
     return Table(
-        title=title,
+        title=escape(title),
         title_justify="left",
         title_style="bold",
         caption_justify="left",

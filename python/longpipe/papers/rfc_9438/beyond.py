@@ -59,6 +59,14 @@ def reproduce_beyond(runner: Runner) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def spread(runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns the goodput [Mbit/s] as text by loss rate, a column per controller: mean (smallest to largest run)."""
+    found = runs.groupby(["loss", "control"])["goodput_mbps"].agg(["mean", "min", "max"])
+    found["text"] = [f"{mean:.3g} ({low:.3g} to {high:.3g})" for mean, low, high in found.itertuples(index=False)]
+    wide = found.pivot_table("text", index="loss", columns="control", aggfunc="first")
+    return wide[list(CONTROLS)].rename_axis(columns=None).reset_index()
+
+
 def by_loss(runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the mean goodput [Mbit/s] over the seeds by loss rate, a column per controller."""
     wide = runs.pivot_table("goodput_mbps", index="loss", columns="control")
