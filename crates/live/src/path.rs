@@ -53,7 +53,7 @@ impl Counts {
 }
 
 /// A run of a scenario with external flows, at its current time. `P` observes the run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Path<P: Probe = ()> {
     simulation: Simulation<P>,
     now: Time,

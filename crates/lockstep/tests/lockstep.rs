@@ -70,7 +70,7 @@ impl End for Scripted {
 }
 
 fn scenario() -> Scenario {
-    serde_json::from_str(include_str!("dumbbell.json")).expect("a scenario")
+    Scenario::from_json(include_str!("dumbbell.json")).expect("a scenario")
 }
 
 /// Runs the scenario with ends that `script` creates, given their numbers. Returns the events and the hash of the final

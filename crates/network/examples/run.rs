@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = arguments.next().ok_or("needs the file of a resolved scenario")?;
     let seed = arguments.next().map_or(Ok(1), |seed| seed.parse())?;
     let times = arguments.next().map_or(Ok(1), |times| times.parse::<u32>())?;
-    let scenario: Scenario = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    let scenario = Scenario::from_json(&std::fs::read_to_string(file)?)?;
     for _ in 0..times {
         let mut simulation = Simulation::new(&scenario, seed, ())?;
         let began = std::time::Instant::now();

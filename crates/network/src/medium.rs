@@ -11,7 +11,7 @@ use longpipe_events::Time;
 
 /// A medium. Hosts pass packets to it by `send`, and it calls `Hosts::receive`. Shortcuts also access the end points
 /// directly (`ip/shortcut.rs`, `atm/shortcut.rs`).
-pub(crate) trait Medium: Sized {
+pub(crate) trait Medium: Send + Sized {
     /// A packet that was sent and may be forwarded at once, because its order among all packets is known.
     type Proven: Default;
 

@@ -1,11 +1,11 @@
 //! One run: its hosts, including the clock, and one medium.
 
 use crate::clock::Actor;
-use crate::hosts::Hosts;
-use crate::hosts::{proxy, stream};
+use crate::hosts::external::{self, ExternalPacket};
+use crate::hosts::{proxy, stream, Hosts};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::Flow;
+use crate::packets::{Circuit, Flow};
 use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
@@ -21,8 +21,49 @@ type FlowReports = (
     Vec<ProxyReport>,
 );
 
+/// A run with any medium and either engine.
+pub(crate) trait AnyRun<P: Probe>: Send {
+    /// Processes up to `events` events. Returns false once the run has ended.
+    fn advance(&mut self, events: u64) -> bool;
+
+    /// Processes all events up to `time`, and sets the clock to `time`.
+    fn advance_to(&mut self, time: Time);
+
+    /// Processes events up to `time`, but stops after the first time at which an external packet is delivered or
+    /// lost. Sets the clock to the time reached, and returns it.
+    fn advance_until_outcome(&mut self, time: Time) -> Time;
+
+    /// Returns the time of the next event.
+    fn next_due(&mut self) -> Time;
+
+    /// Returns a lower bound on the time at which an external packet reaches its host if no further external packet
+    /// enters; if no better bound is known, this is the time of the next event.
+    fn horizon(&mut self) -> Time;
+
+    /// Injects an external packet at `time`, after all other events of that time.
+    fn enter(&mut self, time: Time, vc: Circuit, packet: ExternalPacket);
+
+    /// Returns the results of a finished run.
+    ///
+    /// # Errors
+    /// Returns the violated invariant if cells or bytes are not accounted for.
+    fn report(&mut self) -> Result<Report, InvariantError>;
+
+    /// Returns, for each flow's sender, the effects of its window reductions until the flow completed, by cause.
+    fn reductions(&self) -> Vec<Totals>;
+
+    /// Returns the hosts, including the clock.
+    fn hosts(&self) -> &Hosts<P>;
+
+    /// Returns the hosts, including the clock.
+    fn hosts_mut(&mut self) -> &mut Hosts<P>;
+
+    /// Returns the probe with all its records.
+    fn into_probe(self: Box<Self>) -> P;
+}
+
 /// A run in progress.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Run<P: Probe, M: Medium> {
     pub hosts: Hosts<P>,
     pub medium: M,
@@ -38,15 +79,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
         run
     }
 
-    /// Processes up to `events` events. Returns false once the run has ended.
-    pub fn advance(&mut self, mut events: u64) -> bool {
+    /// Processes up to `events` events. Returns false if there is no further event up to the current limit.
+    #[inline(never)]
+    fn process(&mut self, mut events: u64) -> bool {
         // A loop that counts down to zero takes the fewest instructions.
         while events > 0 {
             events -= 1;
             if !self.step() {
-                self.hosts.clock.now = self.hosts.clock.end;
-                self.medium.finish(&mut self.hosts);
-                self.hosts.report_last_events();
                 return false;
             }
         }
@@ -73,82 +112,6 @@ impl<P: Probe, M: Medium> Run<P, M> {
             Actor::Port(port) => medium.on_port(hosts, port),
         }
         true
-    }
-
-    /// Processes all events up to `time`, and sets the clock to `time`.
-    pub fn advance_to(&mut self, time: Time) {
-        self.hosts.clock.until = time;
-        while self.step() {}
-        self.hosts.clock.now = time;
-    }
-
-    /// Processes events up to `time`, but stops after the first time at which an external packet is delivered or
-    /// lost. Sets the clock to the time reached, and returns it.
-    pub fn advance_until_outcome(&mut self, time: Time) -> Time {
-        self.hosts.clock.until = time;
-        while self.hosts.outcomes.is_empty() && self.step() {}
-        let reached = if self.hosts.outcomes.is_empty() {
-            time
-        } else {
-            self.hosts.clock.now
-        };
-        self.advance_to(reached);
-        reached
-    }
-
-    /// Returns the time of the next event.
-    pub fn next_due(&mut self) -> Time {
-        let pending = self.hosts.clock.queue.next_time();
-        self.medium.next_due().map_or(pending, |next| next.min(pending))
-    }
-
-    /// Returns a lower bound on the time at which an external packet reaches its host if no further external packet
-    /// enters; if no better bound is known, this is the time of the next event.
-    pub fn horizon(&mut self) -> Time {
-        let known = self.medium.horizon(self.hosts.clock.now);
-        known.unwrap_or_else(|| self.next_due())
-    }
-
-    /// Returns the fraction of the simulated time that has passed.
-    pub fn progress(&self) -> f64 {
-        self.hosts.clock.now.0 as f64 / self.hosts.clock.end.0 as f64
-    }
-
-    /// Returns the results of a finished run.
-    ///
-    /// # Errors
-    /// Returns the violated invariant if cells or bytes are not accounted for.
-    pub fn report(&mut self) -> Result<Report, InvariantError> {
-        let mut hash = StateHash::default();
-        let (mut flows, web, videos, datagrams, proxies) = self.flow_reports(&mut hash)?;
-        let arrived = self.merge_connection_slots(&mut flows, &mut hash)?;
-        let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
-        Ok(Report {
-            flows,
-            web,
-            streams: stream::reports(&self.hosts),
-            videos,
-            arrived,
-            datagrams,
-            proxies,
-            ports: carried.ports,
-            packet_ports: carried.packet_ports,
-            classes: carried.classes,
-            sources: carried.sources,
-            state_hash: hash.value(),
-            events: self.hosts.clock.events,
-        })
-    }
-
-    /// Returns, for each flow's sender, the effects of its window reductions until the flow completed, by cause.
-    pub fn reductions(&self) -> Vec<Totals> {
-        let (flows, now) = (&self.hosts.flows, self.hosts.clock.now);
-        let mut reductions: Vec<Totals> = flows.iter().map(|flow| flow.reductions(now)).collect();
-        for own in &self.hosts.arriving {
-            reductions[own.slots().owner] = own.reductions(flows, now);
-        }
-        reductions.truncate(self.hosts.own_flows());
-        reductions
     }
 
     /// Replaces the reports of the connections of arriving flows by one report for each flow of the scenario.
@@ -232,5 +195,94 @@ impl<P: Probe, M: Medium> Run<P, M> {
             flows.push(report);
         }
         Ok((flows, web, videos, datagrams, proxies))
+    }
+}
+
+impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
+    fn advance(&mut self, events: u64) -> bool {
+        if self.process(events) {
+            return true;
+        }
+        self.hosts.clock.now = self.hosts.clock.end;
+        self.medium.finish(&mut self.hosts);
+        self.hosts.report_last_events();
+        false
+    }
+
+    fn advance_to(&mut self, time: Time) {
+        self.hosts.clock.until = time;
+        while self.process(u64::MAX) {}
+        self.hosts.clock.now = time;
+    }
+
+    fn advance_until_outcome(&mut self, time: Time) -> Time {
+        self.hosts.clock.until = time;
+        while self.hosts.outcomes.is_empty() && self.process(1) {}
+        let reached = if self.hosts.outcomes.is_empty() {
+            time
+        } else {
+            self.hosts.clock.now
+        };
+        self.advance_to(reached);
+        reached
+    }
+
+    fn next_due(&mut self) -> Time {
+        let pending = self.hosts.clock.queue.next_time();
+        self.medium.next_due().map_or(pending, |next| next.min(pending))
+    }
+
+    fn horizon(&mut self) -> Time {
+        let known = self.medium.horizon(self.hosts.clock.now);
+        known.unwrap_or_else(|| self.next_due())
+    }
+
+    fn enter(&mut self, time: Time, vc: Circuit, packet: ExternalPacket) {
+        self.advance_to(time);
+        external::ends::enter(&mut self.hosts, &mut self.medium, vc, packet);
+    }
+
+    fn report(&mut self) -> Result<Report, InvariantError> {
+        let mut hash = StateHash::default();
+        let (mut flows, web, videos, datagrams, proxies) = self.flow_reports(&mut hash)?;
+        let arrived = self.merge_connection_slots(&mut flows, &mut hash)?;
+        let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
+        Ok(Report {
+            flows,
+            web,
+            streams: stream::reports(&self.hosts),
+            videos,
+            arrived,
+            datagrams,
+            proxies,
+            ports: carried.ports,
+            packet_ports: carried.packet_ports,
+            classes: carried.classes,
+            sources: carried.sources,
+            state_hash: hash.value(),
+            events: self.hosts.clock.events,
+        })
+    }
+
+    fn reductions(&self) -> Vec<Totals> {
+        let (flows, now) = (&self.hosts.flows, self.hosts.clock.now);
+        let mut reductions: Vec<Totals> = flows.iter().map(|flow| flow.reductions(now)).collect();
+        for own in &self.hosts.arriving {
+            reductions[own.slots().owner] = own.reductions(flows, now);
+        }
+        reductions.truncate(self.hosts.own_flows());
+        reductions
+    }
+
+    fn hosts(&self) -> &Hosts<P> {
+        &self.hosts
+    }
+
+    fn hosts_mut(&mut self) -> &mut Hosts<P> {
+        &mut self.hosts
+    }
+
+    fn into_probe(self: Box<Self>) -> P {
+        self.hosts.probe
     }
 }

@@ -8,7 +8,7 @@ use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
 use crate::hosts::connection::Connection;
-use crate::hosts::external::{self, ExternalPacket, Outcome};
+use crate::hosts::external::{ExternalPacket, Outcome};
 use crate::hosts::hosts;
 use crate::ip::port::fifo::Router;
 #[cfg(feature = "reference")]
@@ -20,7 +20,7 @@ use crate::lookahead::guarantees::Guarantees;
 use crate::observe::probe::Probe;
 use crate::packets::Circuit;
 use crate::report::{InvariantError, Report};
-use crate::run::Run;
+use crate::run::{AnyRun, Run};
 #[cfg(not(feature = "reference"))]
 use crate::scenario::refusal::refuse;
 use crate::scenario::refusal::ScenarioError;
@@ -28,30 +28,10 @@ use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{connection_slot_bytes, Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
 use longpipe_tcp::reductions::Totals;
+use std::fmt;
 
 /// A run in progress.
-#[derive(Clone, Debug)]
-pub struct Simulation<P: Probe>(Engines<P>);
-
-#[derive(Clone, Debug)]
-enum Engines<P: Probe> {
-    Cells(Box<Run<P, Atm>>),
-    Packets(Box<Run<P, Ip>>),
-    #[cfg(feature = "reference")]
-    PacketsReference(Box<Run<P, Reference>>),
-}
-
-/// Evaluates an expression for a run with either medium.
-macro_rules! of {
-    ($engines:expr, $run:ident => $what:expr) => {
-        match $engines {
-            Engines::Cells($run) => $what,
-            Engines::Packets($run) => $what,
-            #[cfg(feature = "reference")]
-            Engines::PacketsReference($run) => $what,
-        }
-    };
-}
+pub struct Simulation<P: Probe>(Box<dyn AnyRun<P>>);
 
 impl<P: Probe> Simulation<P> {
     /// Returns a run at time zero.
@@ -62,53 +42,12 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
-        let (scenario, slots) = scenario.with_connection_slots()?;
-        let (scenario, slot_memory) = (&*scenario, connection_slot_bytes(&slots));
-        memory::take(fixed_bytes(scenario));
-        let topology = Topology::new(scenario)?;
-        let guarantees = Guarantees::new(scenario, &topology);
-        let early = EarlyHosts::new(scenario, &topology, &guarantees, probe.is_idle());
-        let lookahead = (&guarantees, &early);
-        let engine = match (scenario.framing, scenario.engine) {
-            (Framing::Aal5, _) => {
-                let watched = (!probe.is_idle(), probe.wants_cells());
-                let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
-                let at = (seed, &topology.entries()[..], atm.interval(scenario));
-                let hosts = hosts((scenario, slots), &topology, early, at, probe);
-                let mut run = Run::new(hosts, atm);
-                vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
-                Engines::Cells(Box::new(run))
-            }
-            (Framing::Ip, Engine::Trains) => {
-                let ip = Ip::new(scenario, &topology, lookahead, seed);
-                let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
-                let hosts = hosts((scenario, slots), &topology, early, at, probe);
-                Engines::Packets(Box::new(Run::new(hosts, ip)))
-            }
-            #[cfg(not(feature = "reference"))]
-            (Framing::Ip, Engine::Reference) => {
-                return refuse(
-                    "engine",
-                    "reference",
-                    "needs trains, because this build does not include the reference engine",
-                );
-            }
-            #[cfg(feature = "reference")]
-            (Framing::Ip, Engine::Reference) => {
-                let reference = Reference::new(scenario, &topology, seed);
-                let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
-                let run = Run::new(hosts((scenario, slots), &topology, early, at, probe), reference);
-                Engines::PacketsReference(Box::new(run))
-            }
-        };
-        // The scenario that includes the flows of connection slots is dropped here.
-        memory::give_back(slot_memory);
-        Ok(Simulation(engine))
+        probe.begin(scenario, seed)
     }
 
     /// Processes up to `events` events. Returns false at the end of the run.
     pub fn advance(&mut self, events: u64) -> bool {
-        of!(&mut self.0, run => run.advance(events))
+        self.0.advance(events)
     }
 
     /// Runs to the end.
@@ -119,47 +58,46 @@ impl<P: Probe> Simulation<P> {
     /// Processes all events up to `time` and sets the clock to `time`, which must be neither before the current time
     /// nor after the end.
     pub fn advance_to(&mut self, time: Time) {
-        of!(&mut self.0, run => run.advance_to(time));
+        self.0.advance_to(time);
     }
 
     /// Processes events up to `time`, but stops after the first time at which an external packet is delivered or
     /// lost. Sets the clock to the time reached, and returns it.
     pub fn advance_until_outcome(&mut self, time: Time) -> Time {
-        of!(&mut self.0, run => run.advance_until_outcome(time))
+        self.0.advance_until_outcome(time)
     }
 
     /// Returns the time of the next event.
     pub fn next_due(&mut self) -> Time {
-        of!(&mut self.0, run => run.next_due())
+        self.0.next_due()
     }
 
     /// Returns a lower bound on the time at which an external packet reaches its host if no further packet enters.
     pub fn horizon(&mut self) -> Time {
-        of!(&mut self.0, run => run.horizon())
+        self.0.horizon()
     }
 
     /// Injects an external packet at the start of circuit `vc` of an external flow at `time`, after all other events of
     /// that time.
     pub fn enter(&mut self, time: Time, vc: Circuit, packet: ExternalPacket) {
-        of!(&mut self.0, run => {
-            run.advance_to(time);
-            external::ends::enter(&mut run.hosts, &mut run.medium, vc, packet);
-        });
+        self.0.enter(time, vc, packet);
     }
 
     /// Returns, in order of time, the outcomes of external packets since the caller last emptied the list.
     pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
-        of!(&mut self.0, run => &mut run.hosts.outcomes)
+        &mut self.0.hosts_mut().outcomes
     }
 
     /// Ends the run at the current time instead of the scenario's end time.
     pub fn stop(&mut self) {
-        of!(&mut self.0, run => run.hosts.clock.end = run.hosts.clock.now);
+        let clock = &mut self.0.hosts_mut().clock;
+        clock.end = clock.now;
     }
 
     /// Returns the elapsed fraction of the simulated time.
     pub fn progress(&self) -> f64 {
-        of!(&self.0, run => run.progress())
+        let clock = &self.0.hosts().clock;
+        clock.now.0 as f64 / clock.end.0 as f64
     }
 
     /// Returns the counters of a finished run.
@@ -167,36 +105,90 @@ impl<P: Probe> Simulation<P> {
     /// # Errors
     /// Returns the violated invariant if cells or bytes are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
-        of!(&mut self.0, run => run.report())
+        self.0.report()
     }
 
     /// Returns the effects of the window reductions of each flow's sender, by cause.
     pub fn reductions(&self) -> Vec<Totals> {
-        of!(&self.0, run => run.reductions())
+        self.0.reductions()
     }
 
     /// Returns the start time of each flow's application.
     pub fn starts(&self) -> Vec<Time> {
-        of!(&self.0, run => {
-            let own = run.hosts.own_flows();
-            run.hosts.flows[..own].iter().map(|flow| flow.start).collect()
-        })
+        let hosts = self.0.hosts();
+        hosts.flows[..hosts.own_flows()].iter().map(|flow| flow.start).collect()
     }
 
     /// Returns the probe, so that end points outside the simulation can report to it.
     pub fn probe_mut(&mut self) -> &mut P {
-        of!(&mut self.0, run => &mut run.hosts.probe)
+        &mut self.0.hosts_mut().probe
     }
 
     /// Returns the probe with the records collected so far.
     pub fn probe(&self) -> &P {
-        of!(&self.0, run => &run.hosts.probe)
+        &self.0.hosts().probe
     }
 
     /// Returns the probe with all its records.
     pub fn into_probe(self) -> P {
-        of!(self.0, run => run.hosts.probe)
+        self.0.into_probe()
     }
+}
+
+impl<P: Probe> fmt::Debug for Simulation<P> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let now = self.0.hosts().clock.now;
+        formatter
+            .debug_struct("Simulation")
+            .field("now", &now)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a run at time zero; see [`Simulation::new`].
+pub(crate) fn begin<P: Probe>(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
+    let (scenario, slots) = scenario.with_connection_slots()?;
+    let (scenario, slot_memory) = (&*scenario, connection_slot_bytes(&slots));
+    memory::take(fixed_bytes(scenario));
+    let topology = Topology::new(scenario)?;
+    let guarantees = Guarantees::new(scenario, &topology);
+    let early = EarlyHosts::new(scenario, &topology, &guarantees, probe.is_idle());
+    let lookahead = (&guarantees, &early);
+    let run: Box<dyn AnyRun<P>> = match (scenario.framing, scenario.engine) {
+        (Framing::Aal5, _) => {
+            let watched = (!probe.is_idle(), probe.wants_cells());
+            let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
+            let at = (seed, &topology.entries()[..], atm.interval(scenario));
+            let hosts = hosts((scenario, slots), &topology, early, at, probe);
+            let mut run = Run::new(hosts, atm);
+            vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
+            Box::new(run)
+        }
+        (Framing::Ip, Engine::Trains) => {
+            let ip = Ip::new(scenario, &topology, lookahead, seed);
+            let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
+            let hosts = hosts((scenario, slots), &topology, early, at, probe);
+            Box::new(Run::new(hosts, ip))
+        }
+        #[cfg(not(feature = "reference"))]
+        (Framing::Ip, Engine::Reference) => {
+            return refuse(
+                "engine",
+                "reference",
+                "needs trains, because this build does not include the reference engine",
+            );
+        }
+        #[cfg(feature = "reference")]
+        (Framing::Ip, Engine::Reference) => {
+            let reference = Reference::new(scenario, &topology, seed);
+            let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
+            let hosts = hosts((scenario, slots), &topology, early, at, probe);
+            Box::new(Run::new(hosts, reference))
+        }
+    };
+    // The scenario that includes the flows of connection slots is dropped here.
+    memory::give_back(slot_memory);
+    Ok(Simulation(run))
 }
 
 /// Returns the memory [byte] that every run of the scenario needs, not counting the tables of its ports.

@@ -28,8 +28,8 @@ impl Controls {
 ///
 /// With `interrupts`, an error of a class interrupts the process as Ctrl-C does.
 pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scenario, Controls)> {
-    let mut scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let mut scenario =
+        Scenario::from_json(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
     let classes = own_control::connect(&mut scenario, interrupts);
     let objects = load(&mut scenario).map_err(|error| ScenarioError::new_err(error.0))?;
     Ok((scenario, Controls { objects, classes }))

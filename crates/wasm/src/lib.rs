@@ -125,7 +125,7 @@ fn begin(mut scenario: Scenario, seed: u64, watching: PictureProbe) -> Result<Ru
 }
 
 fn read(scenario_json: &str) -> Result<Scenario, JsError> {
-    let read = serde_json::from_str::<Scenario>(scenario_json);
+    let read = Scenario::from_json(scenario_json);
     let mut scenario = read.map_err(|error| JsError::new(&format!("scenario: {error}")))?;
     if scenario.framing == Framing::Ip {
         // The page does not contain the reference engine, whose results are identical.

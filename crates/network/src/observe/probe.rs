@@ -7,6 +7,9 @@ use crate::observe::capture::StackBytes;
 use crate::observe::stack_packets::StackPacket;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::{Circuit, Flow, Link};
+use crate::scenario::refusal::ScenarioError;
+use crate::scenario::Scenario;
+use crate::simulation::{self, Simulation};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::sender::SenderState;
@@ -24,7 +27,15 @@ pub struct Slot {
 }
 
 /// An observer of a run. It does not influence the results.
-pub trait Probe {
+pub trait Probe: Send + Sized + 'static {
+    /// Returns a run at time zero that this probe observes; see [`Simulation::new`].
+    ///
+    /// # Errors
+    /// Returns the first problem if the scenario is invalid.
+    fn begin(self, scenario: &Scenario, seed: u64) -> Result<Simulation<Self>, ScenarioError> {
+        simulation::begin(scenario, seed, self)
+    }
+
     /// Returns whether the probe observes nothing, which allows hosts to process packets early. The result is constant
     /// during a run.
     #[inline(always)]
@@ -106,6 +117,12 @@ pub trait Probe {
 }
 
 impl Probe for () {
+    // This is the default, but as it is not generic, the engines for `()` are compiled in this crate and not again in
+    // every crate that runs simulations.
+    fn begin(self, scenario: &Scenario, seed: u64) -> Result<Simulation<()>, ScenarioError> {
+        simulation::begin(scenario, seed, self)
+    }
+
     #[inline(always)]
     fn is_idle(&self) -> bool {
         true

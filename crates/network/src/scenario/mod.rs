@@ -410,6 +410,15 @@ pub enum StopConfig {
 }
 
 impl Scenario {
+    /// Parses a resolved scenario. The function is not generic, so the deserialization of all types is compiled only in
+    /// this crate; it takes ten seconds.
+    ///
+    /// # Errors
+    /// Returns the first syntax error, or the first field that is unknown, missing or of a wrong type.
+    pub fn from_json(json: &str) -> Result<Scenario, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
     /// Returns whether the run may take shortcuts, including those of TCP. A shortcut is special code together with a
     /// condition under which its results equal those of the general code. The reference engine takes none.
     pub(crate) fn takes_shortcuts(&self) -> bool {

@@ -20,7 +20,7 @@ fn valid() -> Value {
 fn error(change: impl FnOnce(&mut Value)) -> String {
     let mut scenario = valid();
     change(&mut scenario);
-    serde_json::from_str::<Scenario>(&scenario.to_string())
+    Scenario::from_json(&scenario.to_string())
         .expect_err("an invalid scenario")
         .to_string()
 }
@@ -47,7 +47,7 @@ fn each_flow_has_its_own_tcp_although_equal_ones_are_parsed_once() {
     };
     let flows: Vec<Value> = sizes.map(flow).into();
     scenario["flows"] = json!(flows);
-    let read: Scenario = serde_json::from_str(&scenario.to_string()).expect("a scenario");
+    let read = Scenario::from_json(&scenario.to_string()).expect("a scenario");
     assert_eq!(
         read.flows.iter().map(|flow| flow.tcp.mss_bytes).collect::<Vec<_>>(),
         sizes

@@ -134,8 +134,8 @@ impl Entry {
 
     /// Returns the scenario for an engine.
     pub fn scenario(&self, engine: Engine) -> Scenario {
-        let mut scenario: Scenario =
-            serde_json::from_value(self.scenario.clone()).unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        let mut scenario =
+            Scenario::from_json(&self.scenario.to_string()).unwrap_or_else(|error| panic!("{}: {error}", self.name));
         scenario.engine = engine;
         scenario
     }

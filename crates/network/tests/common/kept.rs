@@ -2,14 +2,23 @@
 
 use longpipe_network::scenario::Scenario;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::path::Path;
 
 /// A resolved scenario and a seed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Kept {
     pub seed: u64,
     pub scenario: Scenario,
+}
+
+/// The JSON of a `Kept`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored<'a> {
+    seed: u64,
+    #[serde(borrow)]
+    scenario: &'a RawValue,
 }
 
 impl Kept {
@@ -19,7 +28,11 @@ impl Kept {
     }
 
     pub fn parse(text: &str) -> Kept {
-        serde_json::from_str(text).expect("a seed and a resolved scenario")
+        let stored: Stored = serde_json::from_str(text).expect("a seed and a scenario");
+        Kept {
+            seed: stored.seed,
+            scenario: Scenario::from_json(stored.scenario.get()).expect("a resolved scenario"),
+        }
     }
 
     pub fn read(path: &Path) -> Kept {

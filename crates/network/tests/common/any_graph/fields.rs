@@ -126,7 +126,7 @@ fn at_end(mut value: Value, field: &str, end: End) -> Option<Scenario> {
             Number::from(bits)
         };
         *value.pointer_mut(field)? = Value::Number(number);
-        let scenario: Scenario = serde_json::from_value(value.clone()).ok()?;
+        let scenario = Scenario::from_json(&value.to_string()).ok()?;
         Topology::new(&scenario).is_ok().then_some(scenario)
     };
     let mut found = accepted(outside);
