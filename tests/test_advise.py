@@ -222,7 +222,7 @@ def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
 
 
 def test_an_eliminated_alternative_states_every_limit_that_its_mean_violates() -> None:
-    found = answered(limits=("datagrams:call.p95 < 30 ms", "datagrams:call.delay < 1 us"))
+    found = answered(limits=("datagrams:call.p95 < 30 ms", "datagrams:call.delay < 1 ms"))
     states = [found.state(one) for one in range(len(found.rows))]
     assert any("datagrams:call.p95 < 30 ms" in text and "; its mean also violates " in text for text in states), states
 

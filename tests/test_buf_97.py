@@ -3,6 +3,7 @@ import math
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,16 @@ from longpipe.study import Runner
 from longpipe.units import TIME
 from reproduced import WRITTEN, drawn_here
 
-EXPERIMENTS = PAPER.experiments()
-POINTS = [e for e in EXPERIMENTS if e.table]
+
+@cache
+def planned() -> list[Experiment]:
+    """Returns the paper's experiments, which are not built on import, because every worker imports all test modules."""
+    return PAPER.experiments()
+
+
+@cache
+def tabulated() -> list[Experiment]:
+    return [e for e in planned() if e.table]
 
 
 def as_concluded(experiment: Experiment, seed: int) -> dict[str, object]:
@@ -44,9 +53,9 @@ def as_concluded(experiment: Experiment, seed: int) -> dict[str, object]:
 
 
 def concluded(*, worse: bool = False) -> pd.DataFrame:
-    rows = [as_concluded(e, seed) for e in EXPERIMENTS for seed in (1, 2, 3)]
+    rows = [as_concluded(e, seed) for e in planned() for seed in (1, 2, 3)]
     [recording] = PAPER.recordings
-    chosen = [e for e in POINTS if recording.chosen(e)]
+    chosen = [e for e in tabulated() if recording.chosen(e)]
     assert [(e.factors["network"], e.factors["sources"]) for e in chosen] == [("multi-leo", 5), ("geo", 5)]
     for experiment in chosen:
         for seed in (1, 2, 3):
@@ -62,17 +71,17 @@ def concluded(*, worse: bool = False) -> pd.DataFrame:
 
 
 def test_points_are_three_links_by_three_numbers_of_sources_by_eight_buffers() -> None:
-    assert len(POINTS) == 72
-    assert len({e.replicated.digest() for e in EXPERIMENTS}) == len(EXPERIMENTS)
+    assert len(tabulated()) == 72
+    assert len({e.replicated.digest() for e in planned()}) == len(planned())
     for network, link in LINKS.items():
-        chosen = [e.factors for e in POINTS if e.factors["network"] == network]
+        chosen = [e.factors for e in tabulated() if e.factors["network"] == network]
         assert len(chosen) == 24
         assert {0.5, 1.0, 2.0} <= {f["buffer_rtt"] for f in chosen}
         assert len(link.buffers_cells) == 8
 
 
 def test_settings_are_the_paper_s() -> None:
-    for e in POINTS:
+    for e in tabulated():
         for scenario in (e.replicated, e.deterministic):
             assert scenario is not None
             network = scenario.network
@@ -86,7 +95,7 @@ def test_settings_are_the_paper_s() -> None:
 
 
 def test_the_single_run_draws_nothing_and_replications_do() -> None:
-    first = POINTS[0]
+    first = tabulated()[0]
     assert first.deterministic is not None
     single, drawn = (scenario.with_(duration="300 ms") for scenario in (first.deterministic, first.replicated))
     assert simulate(single, 1).state_hash == simulate(single, 2).state_hash

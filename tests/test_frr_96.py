@@ -1,15 +1,17 @@
+from functools import cache
+
 import pandas as pd
 import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.papers import frr_96
+from longpipe.papers.experiments import Experiment
 from longpipe.papers.frr_96 import PAPER, measure
 from longpipe.papers.frr_96.claims import PEAK_CELLS
 from longpipe.scenario import Dumbbell
 from longpipe.units import SIZE
 
-EXPERIMENTS = PAPER.experiments()
 # The last row of each published table: plain UBR, EPD, Selective Drop, FBA.
 PRINTED_AVERAGES = {
     ("vanilla", "efficiency"): (0.63, 0.78, 0.87, 0.92),
@@ -17,6 +19,12 @@ PRINTED_AVERAGES = {
     ("reno", "efficiency"): (0.73, 0.92, 0.89, 0.89),
     ("reno", "fairness"): (0.81, 0.97, 0.99, 0.95),
 }
+
+
+@cache
+def planned() -> list[Experiment]:
+    """Returns the paper's experiments, which are not built on import, because every worker imports all test modules."""
+    return PAPER.experiments()
 
 
 @pytest.mark.parametrize(("tcp", "metric"), PRINTED_AVERAGES)
@@ -29,21 +37,21 @@ def test_published_numbers_have_the_printed_column_averages(tcp: str, metric: st
 
 def test_every_published_configuration_is_simulated_once() -> None:
     factors = list(PAPER.factors)
-    simulated = [tuple(e.factors[name] for name in factors) for e in EXPERIMENTS if e.table]
+    simulated = [tuple(e.factors[name] for name in factors) for e in planned() if e.table]
     assert len(simulated) == 64
     assert set(simulated) == set(PAPER.published()[factors].itertuples(index=False, name=None))
-    digests = {e.replicated.digest() for e in EXPERIMENTS}
-    assert len(digests) == len(EXPERIMENTS)
+    digests = {e.replicated.digest() for e in planned()}
+    assert len(digests) == len(planned())
 
 
 def test_the_single_run_draws_nothing() -> None:
-    lan = next(e.deterministic for e in EXPERIMENTS if e.deterministic)
+    lan = next(e.deterministic for e in planned() if e.deterministic)
     short = lan.with_(duration="500 ms")
     assert simulate(short, 1).state_hash == simulate(short, 2).state_hash
 
 
 def test_replications_differ() -> None:
-    lan = next(e.replicated for e in EXPERIMENTS if e.table).with_(duration="500 ms")
+    lan = next(e.replicated for e in planned() if e.table).with_(duration="500 ms")
     assert simulate(lan, 1).state_hash != simulate(lan, 2).state_hash
 
 
@@ -51,7 +59,7 @@ def test_replications_differ() -> None:
 def test_zero_loss_peaks_at_the_windows_less_what_the_pipe_holds(at: tuple[str, int]) -> None:
     double = next(
         e.replicated
-        for e in EXPERIMENTS
+        for e in planned()
         if e.factors.get("part") == "double" and (e.factors["network"], e.factors["sources"]) == at
     )
     measured = measure(simulate(double.with_(duration="2 s")))
@@ -61,7 +69,7 @@ def test_zero_loss_peaks_at_the_windows_less_what_the_pipe_holds(at: tuple[str, 
 
 def test_peaks_follow_from_windows_and_delays() -> None:
     for (network, sources), peak in PEAK_CELLS.items():
-        scenario = next(e.replicated for e in EXPERIMENTS if e.factors["network"] == network)
+        scenario = next(e.replicated for e in planned() if e.factors["network"] == network)
         assert isinstance(scenario.network, Dumbbell)
         round_trip_s = {"lan": 30e-6, "wan": 30e-3}[network]
         segments = SIZE.parse(scenario.tcp.receiver_window) // 512
@@ -74,7 +82,7 @@ def runs(efficiency: dict[tuple[str, str], float], spread: float = 0.0) -> pd.Da
     """
     found = [
         {**e.factors, "table": e.table, "seed": seed, "efficiency": value, "fairness": value}
-        for e in EXPERIMENTS
+        for e in planned()
         if e.table
         for seed in (1, 2, 3)
         for value in [efficiency[str(e.factors["tcp"]), str(e.factors["policy"])] + spread * (seed - 2)]
@@ -125,7 +133,7 @@ def test_a_claim_fails_where_the_numbers_contradict_it(claim: str, change: dict[
 
 
 def test_every_variant_changes_the_experiments_it_applies_to() -> None:
-    small = [e for e in EXPERIMENTS if e.table and (e.factors["sources"], e.factors["buffer_cells"]) in SMALLEST]
+    small = [e for e in planned() if e.table and (e.factors["sources"], e.factors["buffer_cells"]) in SMALLEST]
     for variant in PAPER.variants:
         changed = [e for e in small if variant.apply(e) != e.replicated]
         assert changed, variant.name
@@ -135,6 +143,6 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
 
 
 def test_the_settings_are_the_paper_s() -> None:
-    wan = next(e.deterministic for e in EXPERIMENTS if e.factors["network"] == "wan")
+    wan = next(e.deterministic for e in planned() if e.factors["network"] == "wan")
     assert isinstance(wan, Scenario)
     assert (wan.duration, wan.tcp.receiver_window, wan.switch.ties) == ("20 s", "600000 B", frr_96.DETERMINISTIC_TIES)
