@@ -1,5 +1,7 @@
 """Tests of `longpipe fairness`: the shares and the harm in pairs of congestion controls."""
 
+import re
+from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -7,9 +9,9 @@ import pandas as pd
 import pytest
 
 from commands import run
-from longpipe import ScenarioError
+from longpipe import Scenario, ScenarioError, simulate
 from longpipe.fairness.controls import senders
-from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix, table
+from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix, planned, scenarios, table
 from longpipe.fairness.pairs import run as runs_of
 from longpipe.pictures.pairs import shares
 from longpipe.store import Store
@@ -32,8 +34,44 @@ def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
     assert one.share.mean + other.share.mean == pytest.approx(1)
     # Each of them can fill the link alone, so the harm to Vegas is the share that CUBIC takes from it.
     assert one.harm.mean == pytest.approx(one.share.mean, abs=0.03)
-    # Two flows that each fill the link lose on average half of their throughput to the other.
-    assert pairs["cubic", "cubic"].harm.mean == pytest.approx(0.5, abs=0.03)
+    # Of two equal controls, the flow that starts first harms the later one.
+    both = pairs["cubic", "cubic"]
+    assert both.harm.mean == pytest.approx(both.share.mean, abs=0.03)
+
+
+def test_the_flows_of_a_pair_take_turns_to_start_first() -> None:
+    paths = Paths(("4 Mbit/s",), ("20 ms",), ("4 BDP",))
+    scenario = base("2 s", {})
+    both, solo = designs(scenario, senders("cubic,vegas"), paths, 4)
+    with ThreadPoolExecutor(1) as threads:
+        runner = Runner(Store(), threads)
+        runs, alone = runs_of(both, runner), runs_of(solo, runner)
+    assert runs.groupby(["one", "other"]).agg(list)["seed"].map(sorted).tolist() == [[1, 2, 3, 4]] * 3
+    assert (runs["first"] == runs["seed"].map(lambda seed: "one" if seed % 2 else "other")).all()
+    # The share of equal controls is that of the first flow, whatever its position.
+    (equal,) = [pair for pair in matrix(runs, alone) if pair.row == pair.column == "vegas"]
+    own = runs[(runs["one"] == "vegas") & (runs["other"] == "vegas")]
+    early = own["one_bps"].where(own["first"] == "one", own["other_bps"])
+    assert equal.share.mean == pytest.approx((early / (own["one_bps"] + own["other_bps"])).mean())
+    # The name of a scenario has the flow that starts first in front.
+    starts = {}
+    for (path, first, second), one in scenarios(both).items():
+        assert one.name == f"{first} beside {second}, {path}"
+        starts[first, second] = simulate(one, seed=7).flows.set_index("flow")["start_s"].to_dict()
+        found = [flow["tcp"]["congestion"] for flow in one.resolved["flows"]]
+        controls = [control if isinstance(control, str) else control["kind"] for control in found]
+        order = controls if starts[first, second]["one"] < starts[first, second]["other"] else controls[::-1]
+        assert order == [first, second]
+    assert set(starts) == {("cubic", "cubic"), ("cubic", "vegas"), ("vegas", "cubic"), ("vegas", "vegas")}
+
+
+def test_start_times_that_are_set_are_kept() -> None:
+    paths = Paths(("4 Mbit/s",), ("20 ms",), ("4 BDP",))
+    at_once = base("2 s", {"start": {"kind": "staggered", "interval": "250 ms"}})
+    both, _ = designs(at_once, senders("cubic,vegas"), paths, 2)
+    assert [one.start for one in both.scenarios] == [at_once.start] * 3
+    assert [run.seed for run in planned(both)] == [1, 2] * 3
+    assert len(scenarios(both)) == 3
 
 
 def test_the_table_names_the_flow_that_the_harm_is_done_to(pairs: dict[tuple[str, str], Pair]) -> None:
@@ -104,11 +142,17 @@ def test_the_command_prints_a_matrix_and_writes_page_and_tables(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[1] == ["cubic", "vegas"]
-    assert "2 seeds make wide intervals; --seeds 5 adds runs" in done.stdout
+    assert "2 seeds make wide intervals; --seeds 6 adds runs" in done.stdout
     assert [line[0] for line in lines[2:4]] == ["cubic", "vegas"]
     assert len(pd.read_csv(tmp_path / "out" / "pairs.csv")) == 4
     assert len(pd.read_csv(tmp_path / "out" / "runs.csv")) == 3 * 2
     page = (tmp_path / "out" / "report.html").read_text()
+    links = re.findall(r'href="(data:application/toml;base64,[^"]*)"[^>]*>pair.toml', page)
+    read = [Scenario.from_toml(b64decode(link.partition("base64,")[2]).decode()) for link in links]
+    path = "4 Mbit/s, 20 ms, 4 BDP"
+    couples = [("cubic", "cubic"), ("cubic", "vegas"), ("vegas", "cubic"), ("vegas", "vegas")]
+    assert [one.name for one in read] == [f"{control} beside {other}, {path}" for control, other in couples]
+    assert all('trunk_rate = "4 Mbit/s"' in one.to_toml() for one in read)
     for words in ("Share of the row", "longpipe fairness --controls cubic,vegas", "alone.csv"):
         assert words in page
 

@@ -1,8 +1,11 @@
 """RFC 9438, Tables 1 to 3: mean windows of complete connections at given loss rates."""
 
 import json
+import re
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 import pytest
@@ -18,7 +21,7 @@ from longpipe.report.results import Results
 from longpipe.store import Store
 from longpipe.study import Runner
 from reproduced import drawn_here
-from thorough import one_in
+from thorough import THOROUGH, one_in
 
 # RTT [ms], controller, and the RFC's mean windows [segment] for loss rates of 1/1000, 1/10 000 and 1/100 000.
 TABLES = [
@@ -143,3 +146,91 @@ def test_one_table_is_asked_for_by_its_number() -> None:
     assert PAPER.only(3).tables == ("3",)
     with pytest.raises(ScenarioError, match="--table: 4; rfc-9438 accepts 1, 2, 3"):
         PAPER.only(4)
+
+
+# Numbers on the page of the documentation. `make test` simulates a sample of those that take less than a second.
+
+PAGE = Path(__file__).parent.parent / "docs" / "rfc-9438.md"
+EXPONENTS = {"10⁻²": 1e-2, "10⁻³": 1e-3, "10⁻⁴": 1e-4, "10⁻⁵": 1e-5, "10⁻⁶": 1e-6}
+VARIANT_NAMES = {
+    "longpipe": "none",
+    "fast convergence": "fast convergence",
+    "Linux's arithmetic": "Linux's arithmetic",
+    "Linux's delayed ACKs": "Linux's ACKs, for every second segment",
+    "NewReno's recovery": "NewReno's recovery",
+    "independent random losses": "each loss drawn by itself",
+}
+QUICK = 1e-4
+
+
+def page_table(start: str) -> list[list[str]]:
+    """Returns the cells of the rows of the page's table whose heading starts with a text."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(start)) + 2
+    rows = takewhile(lambda line: line.startswith("|"), lines[first:])
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def is_rounded(value: float, text: str) -> bool:
+    """Returns whether a number of the page is the value, rounded to the digits of the text."""
+    return float(text) == round(value, len(text.partition(".")[2]))
+
+
+def windows_of_the_page() -> list[tuple[connections.Connection, dict[str, object], str]]:
+    """Returns connections, changes to them, and the simulated windows that the page states."""
+    rows = {(row["table"], row["loss"], row["control"]): row for row in published().to_dict("records")}
+    found: list[tuple[connections.Connection, dict[str, object], str]] = []
+    for table, start in (("1", "| RTT 100 ms"), ("2", "| RTT 10 ms")):
+        for loss, *windows in page_table(start):
+            for control, printed, window in zip(CONTROLS, windows[::2], windows[1::2], strict=True):
+                row = rows[table, EXPONENTS[loss], control]
+                assert float(printed) == row["window"]
+                found.append((connection(row), {}, window))
+    of_table_3 = published().query("table == '3'").to_dict("records")
+    for _, printed, *windows in page_table("| throughput [Mbit/s]"):
+        for control, window in zip(("reno", "highspeed", "cubic-0.4"), windows, strict=True):
+            (row,) = [row for row in of_table_3 if (row["window"], row["control"]) == (float(printed), control)]
+            of = connection(row)
+            assert (window == "not run") == (of.loss < connections.LEAST_LOSS)
+            found += [(of, {}, window)] if window != "not run" else []
+    changes = {variant.name: variant.changes for variant in variants.VARIANTS}
+    order = [(control, loss) for loss, control in (*variants.WATCHED[:1], variants.WATCHED[3], *variants.WATCHED[1:3])]
+    watched = [connection(rows["1", loss, control]) for control, loss in (*order, ("cubic-0.4", 1e-4))]
+    for name, *windows in page_table("| | Reno, 10⁻³"):
+        for of, window in zip(watched, windows, strict=True):
+            if name == "RFC":
+                assert float(window) == of.window
+            elif window:
+                found.append((of, dict(changes[VARIANT_NAMES[name]](of)), window))
+    return found
+
+
+WINDOWS = windows_of_the_page()
+CHOSEN = WINDOWS if THOROUGH else [one for one in WINDOWS if one[0].loss >= QUICK][::6]
+
+
+def test_the_page_has_every_window_that_is_simulated() -> None:
+    assert len(WINDOWS) == len(connections.simulated()) + len(variants.WATCHED) * len(variants.VARIANTS) - 3
+
+
+@pytest.mark.parametrize(("of", "changes", "window"), CHOSEN, ids=lambda value: getattr(value, "name", None))
+def test_windows_of_the_page_are_those_of_the_engine(
+    of: connections.Connection, changes: dict[str, object], window: str
+) -> None:
+    found = measure(simulate(of.scenario(**changes), connections.SEED), of.round_trip_ms)["window"]
+    assert is_rounded(found, window), f"{PAGE.name}: {window}; is {found:.5g}"
+
+
+SWEEP = [
+    (control, EXPONENTS.get(loss) or float(loss.removesuffix(" %")) / 100, text)
+    for loss, *texts in page_table("| loss rate | CUBIC | BBR")
+    for control, text in zip(beyond.CONTROLS, texts, strict=True)
+]
+
+
+@pytest.mark.parametrize(("control", "loss", "text"), one_in(11, SWEEP))
+def test_the_sweep_of_the_page_is_that_of_the_engine(control: str, loss: float, text: str) -> None:
+    runs = [simulate(beyond.scenario(control, loss), seed).total_bps / 1e6 for seed in beyond.SEEDS]
+    mean, low, high = re.fullmatch(r"(\S+) \((\S+) to (\S+)\)", text).groups()  # type: ignore[union-attr]
+    for found, printed in ((fmean(runs), mean), (min(runs), low), (max(runs), high)):
+        assert is_rounded(found, printed), f"{PAGE.name}: {text}; is {found:.3g}"
