@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from commands import run
-from longpipe import Flow, Graph, Link, Scenario, simulate
+from longpipe import Flow, Graph, Link, Scenario, _core, simulate
 from longpipe.examples import EXAMPLES
 from longpipe.scenario import Policy
 from longpipe.scenario.base import kinds
@@ -182,6 +182,7 @@ def test_json_on_stdout_is_all_there_is(lan: Path) -> None:
         run("run", lan, "--seed", "2", "--json", "-"),
     )
     assert json.loads(first.stdout)["seed"] == 1
+    assert json.loads(first.stdout)["engine"] == _core.__engine__
     assert first.stdout == again.stdout
     assert json.loads(first.stdout)["state_hash"] != json.loads(other.stdout)["state_hash"]
 

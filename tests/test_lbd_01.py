@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from longpipe import _core
 from longpipe.analysis.claims import Claim, Exact, Verdict, judge
 from longpipe.cli.reproduce import parts
 from longpipe.papers.lbd_01 import PAPER, beyond, figures
@@ -70,7 +71,9 @@ def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
 
 def test_json_rows_carry_factors_and_metrics(found: TransferReproduction) -> None:
     report = json.loads(found.to_json())
-    assert list(report) == ["paper", "version", "engine", "seeds", "seconds", "tables", "numbers", "claims"]
+    heads = ["paper", "version", "engine", "engine_kind", "seeds", "seconds"]
+    assert list(report) == [*heads, "tables", "numbers", "claims"]
+    assert (report["engine"], report["engine_kind"]) == (_core.__engine__, "trains")
     assert [(table["table"], len(table["rows"])) for table in report["tables"]] == [("figure-2", 72), ("beyond", 48)]
     factors, metrics = ["w_star_packets", "buffer_bdp", "tcp"], list(METRICS)
     for row in (row for table in report["tables"] for row in table["rows"]):

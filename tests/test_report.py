@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from commands import run
-from longpipe import Scenario
+from longpipe import Scenario, _core
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.papers import frr_96
@@ -171,6 +171,7 @@ def test_provenance_names_version_seeds_machine_and_every_scenario(tree: Element
     shown = {words(row[0]): words(row[1]) for row in facts}
     record = records(results / "frr-96")[Part.REPRODUCTION]
     assert shown["longpipe"] == record["software"]["longpipe"]
+    assert shown["engine"] == record["engine"] == _core.__engine__
     assert shown["seeds"] == "1 to 2"
     assert shown["processor"] == record["machine"]["processor"]
     cells = frr_96.PAPER.cells()

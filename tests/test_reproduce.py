@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from commands import run
-from longpipe import Scenario
+from longpipe import Scenario, _core
 from longpipe.cli.reproduce import parts
 from longpipe.papers.frr_96 import figures
 from longpipe.papers.reproduction import Reproduction, reproduce
@@ -45,8 +45,9 @@ def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
 
 def test_json_has_the_agreed_shape(found: Reproduction) -> None:
     report = json.loads(found.to_json())
-    assert list(report) == ["paper", "version", "engine", "seeds", "seconds", "tables", "claims"]
-    assert (report["paper"], report["engine"], report["seeds"]) == ("frr-96", Scenario().engine, 2)
+    assert list(report) == ["paper", "version", "engine", "engine_kind", "seeds", "seconds", "tables", "claims"]
+    assert (report["paper"], report["engine"], report["seeds"]) == ("frr-96", _core.__engine__, 2)
+    assert report["engine_kind"] == Scenario().engine
     assert [table["table"] for table in report["tables"]] == ["1+2", "3+4"]
     factors = ["network", "sources", "buffer_cells", "tcp", "policy"]
     numbers = ["published", "deterministic", "mean", "low", "high", "mean_low", "mean_high"]

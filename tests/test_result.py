@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from longpipe import Result, Scenario, simulate
+from longpipe import Result, Scenario, _core, simulate
 from longpipe.aal5 import cell_tax, packet_cells
 from longpipe.analysis import metrics
 from longpipe.errors import ScenarioError
@@ -127,6 +127,7 @@ def test_a_transfer_completes() -> None:
 def test_json_is_strict_and_complete(result: Result) -> None:
     read = json.loads(result.to_json())
     assert (read["scenario"], read["seed"], read["digest"]) == ("lan", 3, result.scenario.digest())
+    assert read["engine"] == _core.__engine__
     assert read["flows"][0]["completion_s"] is None
     assert len(read["ports"]) == len(result.ports)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from longpipe import drops
+from longpipe import _core, drops
 from longpipe.analysis import convergence, delays, demands, metrics, slowdowns, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
@@ -588,11 +588,15 @@ class Result:
 
     @without_collections()
     def summary(self) -> dict[str, Any]:
-        """Returns the run without its traces, ready for JSON: nan becomes None."""
+        """Returns the run without its traces, ready for JSON: nan becomes None.
+
+        `engine` is the engine's number, which identifies the results together with digest and seed.
+        """
         return {
             "scenario": self.scenario.name,
             "digest": self.scenario.digest(),
             "seed": self.seed,
+            "engine": _core.__engine__,
             "duration_s": duration_s(self.scenario),
             "efficiency": _number(self.efficiency),
             "fairness": _number(self.fairness),

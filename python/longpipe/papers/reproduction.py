@@ -80,11 +80,7 @@ class Reproduction:
     def to_json(self) -> str:
         """Returns the reproduction as JSON text; intervals, which do not exist for one seed, are null."""
         report = {
-            "paper": self.paper.id,
-            "version": _core.__version__,
-            "engine": self.engine,
-            "seeds": self.seeds,
-            "seconds": round(self.seconds, 1),
+            **head(self.paper.id, self.engine, self.seeds, self.seconds),
             "tables": [self._table(table) for table in self.tables],
             "claims": [claim.record() for claim in self.claims],
         }
@@ -106,6 +102,22 @@ class Reproduction:
             f"mean_absolute_error_by_{column}": {str(name): _plain_all(row) for name, row in by_column.iterrows()},
             "rows": rows,
         }
+
+
+def head(paper: str, kind: str, seeds: int, seconds: float) -> dict[str, Any]:
+    """Returns the first entries of a reproduction as JSON.
+
+    `engine` is the engine's number, as in stores and studies, and `engine_kind` is the `engine` of the scenarios. The
+    kind does not affect results.
+    """
+    return {
+        "paper": paper,
+        "version": _core.__version__,
+        "engine": _core.__engine__,
+        "engine_kind": kind,
+        "seeds": seeds,
+        "seconds": round(seconds, 1),
+    }
 
 
 def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs import load_json, read_bytes
@@ -43,7 +44,13 @@ class Folder:
     def __init__(self, path: Path, part: Part, document: str, seeds: int, default_seeds: int) -> None:
         self.path = path
         self._part = part
-        self._about = {"document": document, "seeds": seeds, "default_seeds": default_seeds, **_here()}
+        self._about = {
+            "document": document,
+            "engine": _core.__engine__,
+            "seeds": seeds,
+            "default_seeds": default_seeds,
+            **_here(),
+        }
         self._files: list[str] = []
         with in_use(path):
             _tidy(path)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
 from longpipe.papers.lbd_01.claims import Recorded, claims
 from longpipe.papers.lbd_01.courses import Course
@@ -26,7 +25,7 @@ from longpipe.papers.lbd_01.transfers import (
     row,
     transfers,
 )
-from longpipe.papers.reproduction import plain
+from longpipe.papers.reproduction import head, plain
 from longpipe.study.progress import Progress
 
 # For type checking only, because processes that draw figures do not need the database.
@@ -53,11 +52,7 @@ class TransferReproduction:
         """Returns the reproduction as JSON text; intervals, which do not exist for one run, are null."""
         tables = {"figure-2": FLAVORS, "beyond": FLAVORS_BEYOND}
         report = {
-            "paper": ID,
-            "version": _core.__version__,
-            "engine": BASE.engine,
-            "seeds": 1,
-            "seconds": round(self.seconds, 1),
+            **head(ID, BASE.engine, 1, self.seconds),
             "tables": [
                 {"table": name, "rows": [self._row(one) for one in rows.to_dict("records")]}
                 for name, flavors in tables.items()

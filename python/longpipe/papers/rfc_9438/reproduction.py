@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
-from longpipe.papers.reproduction import plain
+from longpipe.papers.reproduction import head, plain
 from longpipe.papers.rfc_9438 import connections
 from longpipe.papers.rfc_9438.claims import CLAIMS
 from longpipe.papers.rfc_9438.connections import BASE, ID, SEED, connection, measure, published
@@ -42,11 +41,7 @@ class TableReproduction:
     def to_json(self) -> str:
         """Returns the reproduction as JSON text; intervals, which do not exist for one run, are null."""
         report = {
-            "paper": ID,
-            "version": _core.__version__,
-            "engine": BASE.engine,
-            "seeds": 1,
-            "seconds": round(self.seconds, 1),
+            **head(ID, BASE.engine, 1, self.seconds),
             "tables": [
                 {"table": str(table), "rows": [_row(one) for one in rows.to_dict("records")]}
                 for table, rows in self.rows.groupby("table")
