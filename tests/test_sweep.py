@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
 
 from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
@@ -37,6 +40,17 @@ def test_means_are_those_of_the_runs_of_a_level() -> None:
         assert (row["mean"], row["low"], row["high"]) == (wanted.mean, wanted.mean_low, wanted.mean_high)
 
 
+def means_of(panel: Axes) -> list[Line2D]:
+    """Returns the lines of means in a picture of a sweep."""
+    return [line for line in panel.get_lines() if line.get_marker() == "o"]
+
+
+def bars_of(panel: Axes, level: float) -> list[float]:
+    """Returns the horizontal places [pixel] of the intervals at a level, by line."""
+    bars = [part for part in panel.collections if isinstance(part, LineCollection)]
+    return [float(bar.get_transform().transform((level, 0.5))[0]) for bar in bars]
+
+
 def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() -> None:
     (panel,) = pictures.sweep(study(), "buffer", "one", "tcp").axes
     assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_xscale()) == (
@@ -44,8 +58,7 @@ def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() ->
         "one [Mbit/s]",
         "log",
     )
-    lines = [np.asarray(container.lines[0].get_xdata()).tolist() for container in panel.containers]  # type: ignore[attr-defined]
-    assert lines == [[500, 1000, 5000]] * 2
+    assert [np.asarray(line.get_xdata()).tolist() for line in means_of(panel)] == [[500, 1000, 5000]] * 2
     (panel,) = pictures.sweep(study(), "tcp", "throughput_bps", "buffer").axes
     assert [text.get_text() for text in panel.get_xticklabels()] == ["reno", "sack"]
     assert panel.get_ylabel() == "throughput [Mbit/s]"
@@ -97,12 +110,16 @@ def test_a_mean_that_some_run_lacks_is_marked(monkeypatch: pytest.MonkeyPatch) -
 
 def test_only_lines_over_levels_without_an_order_are_apart_and_not_joined() -> None:
     (panel,) = pictures.sweep(study(), "tcp", "fairness", "buffer").axes
-    assert {container.lines[0].get_linestyle() for container in panel.containers} == {"None"}  # type: ignore[attr-defined]
-    places = [container.lines[0].get_transform().transform((0, 0.5))[0] for container in panel.containers]  # type: ignore[attr-defined]
+    assert {line.get_linestyle() for line in means_of(panel)} == {"None"}
+    places = [line.get_transform().transform((0, 0.5))[0] for line in means_of(panel)]
     assert np.diff(places).min() > 4
+    assert bars_of(panel, 0) == places
     (panel,) = pictures.sweep(study(), "buffer", "fairness", "tcp", from_zero=False).axes
-    places = [container.lines[0].get_transform().transform((500, 0.5))[0] for container in panel.containers]  # type: ignore[attr-defined]
+    places = [line.get_transform().transform((500, 0.5))[0] for line in means_of(panel)]
     assert places[1] == places[0]
+    # The intervals are apart and stay close to the marks, so that each can be read.
+    asides = [(place - places[0]) * 72 / panel.figure.dpi for place in bars_of(panel, 500)]
+    assert asides == pytest.approx([-1.5, 1.5])
     assert panel.get_ylim()[1] < 1.1
     edges = sweep_means(study(), "buffer", "efficiency", where=["tcp=sack"])["mean"]
     (panel,) = pictures.sweep(study(), "buffer", "efficiency", where=["tcp=sack"], from_zero=False, level=0.01).axes

@@ -30,8 +30,11 @@ _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?"
 _WIDE: Final = 8
 # Measures whose values are between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
-# Horizontal distance [points] between the marks of neighbouring lines, and maximum total distance.
-_ASIDE, _ALL_ASIDE = 5.0, 30.0
+# Horizontal distance [points] between neighbouring lines at named levels, and maximum total distance.
+_ASIDE, _ALL_ASIDE = 10.0, 60.0
+# The same distances between the intervals of neighbouring lines on a numeric axis, whose marks are not offset, because
+# a mark's position has a meaning.
+_BARS, _ALL_BARS = 3.0, 15.0
 
 
 @dataclass(frozen=True)
@@ -176,25 +179,32 @@ def sweep(
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
         error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / shown.scale
-        aside = panel.transData + ScaledTranslation(
-            _aside_points(number, len(lines), axis) / 72, 0, panel.figure.dpi_scale_trans
-        )
         own_colour = colour(number)
+        aside = 0.0 if axis.numeric else _offset(number, len(lines), _ASIDE, _ALL_ASIDE)
+        aside_bars = _offset(number, len(lines), _BARS, _ALL_BARS) if axis.numeric else aside
         panel.errorbar(
             ordered["at"],
             ordered["mean"] / shown.scale,
             yerr=np.nan_to_num(error).clip(min=0),
+            fmt="none",
+            ecolor=own_colour,
+            elinewidth=1.3,
+            capsize=3,
+            transform=panel.transData + _moved(panel, aside_bars),
+        )
+        panel.plot(
+            ordered["at"],
+            ordered["mean"] / shown.scale,
             color=own_colour,
             # Points at levels without an order are not connected.
             ls="-" if axis.numeric else "none",
             marker="o",
             ms=4 if axis.numeric else 6,
             lw=1.3,
-            capsize=3,
             label=str(name),
-            transform=aside,
+            transform=panel.transData + _moved(panel, aside),
         )
-        _cross(panel, ordered[ordered["undefined"] > 0], own_colour, _aside_points(number, len(lines), axis))
+        _cross(panel, ordered[ordered["undefined"] > 0], own_colour, aside)
     _levels_along(panel, axis)
     if log:
         edges = (means[["mean", "low", "high"]] / shown.scale).to_numpy()
@@ -276,17 +286,19 @@ def _within(values: pd.Series, shown: Readable) -> pd.Series:
     return values.clip(0, 1) if shown.unit == "share" or shown.column in _INDEXES else values
 
 
-def _aside_points(number: int, lines: int, axis: _Axis) -> float:
-    """Returns the horizontal offset of a line between named levels, which keeps its intervals apart from others'."""
-    # On a numeric axis, lines are not offset, because a mark's position has a meaning.
-    step = 0.0 if axis.numeric else 2 * min(_ASIDE, _ALL_ASIDE / lines)
-    return step * (number - (lines - 1) / 2)
+def _offset(number: int, lines: int, step: float, total: float) -> float:
+    """Returns the horizontal offset [points] of one of several lines, which keeps its intervals apart from others'."""
+    return min(step, total / lines) * (number - (lines - 1) / 2)
+
+
+def _moved(panel: Axes, points: float) -> ScaledTranslation:
+    """Returns a horizontal translation by a number of points."""
+    return ScaledTranslation(points / 72, 0, panel.figure.dpi_scale_trans)
 
 
 def _cross(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> None:
     """Marks undefined means at the top edge with the number of runs without a value."""
-    moved = ScaledTranslation(aside / 72, 0, panel.figure.dpi_scale_trans)
-    place = panel.get_xaxis_transform() + moved
+    place = panel.get_xaxis_transform() + _moved(panel, aside)
     for row in rows.to_dict("records"):
         panel.plot([row["at"]], [0.97], "x", color=own_colour, mew=1.6, ms=7, transform=place, zorder=5)
         panel.annotate(
