@@ -17,13 +17,14 @@ from longpipe.advise.answer import Answer
 from longpipe.advise.budget import Budget
 from longpipe.advise.quantities import quantity
 from longpipe.advise.question import Question, tolerance
-from longpipe.advise.ranges import Range, Uncertain, situations
+from longpipe.advise.ranges import Uncertain, situations
 from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
 from longpipe.advise.words import confidence, headline
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
+from longpipe.design.ranges import Range
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.advise.budget import Budget
-from longpipe.advise.ranges import Range
 from longpipe.attack.attack import Attack
 from longpipe.attack.defect import MOST_EXCESS, Defect, score
 from longpipe.attack.search import evolve, reductions, roundings
@@ -23,6 +22,7 @@ from longpipe.attack.trials import Trials
 from longpipe.attack.varied import UNCHANGED, Setting, Varied, changes, setting
 from longpipe.attack.words import certainty, effort, fields, headline, is_certain, numbers, table
 from longpipe.cli.attack import _varied as varied_of
+from longpipe.design.ranges import Range
 from longpipe.fairness.controls import Sender
 from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.short_file import short_toml

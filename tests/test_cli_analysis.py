@@ -168,6 +168,9 @@ def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
     plan = " ".join(done.stdout.split())
     assert "4 points, 24 runs, " in plan
     assert "At least these 24 runs (6 per point), at most 24 (6 per point), until efficiency ±50 %." in plan
+    again = run("design", lan, *FACTORS, "--until", "cells_lost ±100000", *options[2:], "--store", tmp_path / "a.db")
+    assert again.returncode == 0, again.stderr
+    assert re.search(r"^tcp +buffer +cells lost +efficiency", again.stdout, re.MULTILINE)
     wide = re.search(
         r"efficiency ±50 %: (\d) of 4 points need more than the 6 replications of --most; about (\d+) suffice: "
         r"repeat with --most (\d+), which reuses these runs, or a larger margin",

@@ -303,7 +303,10 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
     ("arguments", "expected"),
     [
         ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
-        ("run a.toml --set", "--set: no value given; needs a value"),
+        ("run a.toml --set", "--set: no value given; needs FIELD=VALUE"),
+        ("run a.toml --seed", "--seed: no value given; needs a value"),
+        ("design a.toml --run", "--run: no value given; needs STUDY"),
+        ("study export --where", "--where: no value given; needs COLUMN=VALUE"),
         (
             "run a.toml --trace=cwn",
             "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight, "

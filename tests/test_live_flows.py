@@ -83,8 +83,11 @@ def test_the_kernels_counters_are_read_where_they_are() -> None:
         "cwnd_bytes": 144_800, "peer_window_bytes": 65_535, "send_buffer_bytes": 103, "busy_s": 9.0, "window_s": 1.0,
         "buffer_s": 2.0,
     }  # fmt: skip
-    (one,) = real_flows({"a": [{**found, "lasted_s": 10.0}]}, {"10.0.0.7": "b"})
-    assert (one.peer, one.limited_by) == ("b", "send buffer")
+    hosts, names = {"a": [{**found, "lasted_s": 10.0}]}, {"10.0.0.1": "a", "10.0.0.7": "b"}
+    (one,) = real_flows(hosts, names, [])
+    assert (one.peer, one.limited_by, one.acked_bytes, one.lasted_s) == ("b", "send buffer", 5_000_000, 10.0)
+    (one,) = real_flows(hosts, names, [("10.0.0.1", 4000, "10.0.0.7", 80, 5_400_000, 10.2)])
+    assert (one.acked_bytes, one.lasted_s) == (5_400_000, 10.2)
     assert parsed(bytes(content[:100])) is None
 
 
@@ -110,6 +113,42 @@ def test_the_certificate_says_what_limited_a_real_connection(
     (found,) = [one for one in json.loads(report.read_text())["flows"] if one["host"] == "source1"]
     assert (found["peer"], found["peer_port"], found["limited_by"]) == ("sink1", 5000, limit)
     assert f"limited by the {limit}" in done.stderr
+
+
+# A server that sends two megabytes and closes the connection at once, and a client that reads them.
+GIVE = """
+import socket, sys, time
+s = socket.socket()
+s.bind(("", int(sys.argv[1])))
+s.listen()
+c, _ = s.accept()
+c.sendall(bytes(2_000_000))
+c.close()
+time.sleep(60)
+"""
+TAKE = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print(sum(len(part) for part in iter(lambda: s.recv(100_000), b"")))
+"""
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_all_data_of_a_connection_are_counted_that_ends_long_after_its_program_closed_it(
+    idle: str, tmp_path: Path
+) -> None:
+    """The kernel's counters lack the data that were acknowledged after the latest reading."""
+    report = tmp_path / "report.json"
+    for name, code in (("give.py", GIVE), ("take.py", TAKE)):
+        (tmp_path / name).write_text(code)
+    python = f"{sys.executable} {tmp_path}"
+    done = live(
+        idle, "--alone", "--set", "network.trunk_delay=150 ms", "--json", str(report), "--wait-for", "source1:5000",
+        "--at", "sink1", f"{python}/take.py source1 5000", "--at", "source1", f"{python}/give.py 5000",
+    )  # fmt: skip
+    assert done.stdout == "2000000\n"
+    (found,) = [one for one in json.loads(report.read_text())["flows"] if one["host"] == "source1"]
+    assert found["acked_bytes"] == 2_000_000
 
 
 @pytest.mark.usefixtures("namespaces")

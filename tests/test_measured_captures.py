@@ -201,6 +201,10 @@ def test_a_live_capture_counts_entries_and_notes_losses_on_the_path() -> None:
         == f"{lost} TCP packets were lost on the simulated path"
         == "24 TCP packets were lost on the simulated path"
     )
+    dropped = packets[comments.str.startswith("lost at") & (packets["tcp.srcport"] == "57286")]
+    losses = one.of("losses")
+    assert losses is not None
+    assert losses.numbers.sum() == (dropped["tcp.len"].astype(int) > 0).sum() == 24
     # It takes 20 ms from data to ACK, each at the interface that it enters, and 20 ms until the ACK leaves at the sender.
     rtts, flight = one.of("rtt"), one.of("in flight")
     assert rtts is not None

@@ -119,9 +119,9 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ("bulk=flow:bulk.throghput", "'throghput' of a flow; did you mean 'throughput'? accepts throughput, fairness"),
         (
             "bulk=flw:bulk.throughput",
-            "did you mean 'flow'? accepts flow, port, web, datagrams, arriving, video, as in flow:web*.throughput",
+            "did you mean 'flow'? accepts flow, port, queue, web, datagrams, arriving, video, as in flow:web*.throughput",
         ),
-        ("flow.throughput", "accepts flow, port, web, datagrams, arriving, video, as in flow:web*.throughput"),
+        ("flow.throughput", "accepts flow, port, queue, web, datagrams, arriving, video, as in flow:web*.throughput"),
         ("bulk", "'bulk' is not a measure; accepts efficiency, fairness, throughput_bps"),
         ("share=bulk/(bulk+web)", "or a measure of a flow, as in bulk.throughput; see docs/analysis.md"),
         ("flow:bulk", "'flow:bulk' names no quantity; accepts NAME=flow:FLOW.throughput"),

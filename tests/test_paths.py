@@ -10,7 +10,7 @@ from commands import run
 from longpipe import Scenario, pictures, simulate
 from longpipe.errors import ScenarioError
 from longpipe.examples import MOVING
-from longpipe.pictures.path import path_series
+from longpipe.pictures.path import interval_s, path_series
 from longpipe.satellites import Constellation, round_trips, shell, station
 from longpipe.scenario.switch import FOR_PACKETS
 
@@ -293,6 +293,21 @@ def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
     table = path_series(scenario)["switch1->switch2"]
     assert table["time_s"].tolist() == [0.0, 1.0, 1.0, 2.0]
     assert table["delay_s"].tolist() == pytest.approx([0.020, 0.022, 0.030, 0.032])
+
+
+def test_rates_of_a_schedule_are_means_over_stated_intervals_at_whole_numbers(tmp_path: Path) -> None:
+    """A schedule that jumps from 24 to 6 Mbit/s at 2 s has no other rates, in the run and in a part of it."""
+    fast, slow = [t for t in range(1, 2001) for _ in range(2)], range(2002, 4001, 2)
+    (tmp_path / "a.down").write_text("".join(f"{t}\n" for t in (*fast, *slow)))
+    fields = {"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"file": str(tmp_path / "a.down")}}
+    scenario = Scenario(duration="59 s").with_(**fields)
+    for span_s, width_s in (((0.0, 59.0), 0.2), ((1.0, 5.0), 0.01)):
+        rates = path_series(scenario, span_s)["switch1->switch2"].dropna().set_index("time_s")["rate_bps"] / 1e6
+        assert interval_s(span_s) == width_s
+        assert set(rates.round(9)) == {24.064, 6.016}
+        assert rates[rates < 10].index[0] == pytest.approx(2.0)
+    title = pictures.path(scenario).get_suptitle()
+    assert title.endswith("rates of schedules are means over 0.2 s each")
 
 
 def test_equal_directions_of_a_path_are_both_visible_and_below_the_top_of_the_panel() -> None:

@@ -69,7 +69,10 @@ def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
         ((0.0, 0.0), "0.0000 ±0.0000"),
         # The numbers are a loss rate of 10^-5, and a product of a rate and a time; t for 1 degree of freedom is
         # 12.7062.
-        ((1e-5, 1.2e-5), "1.1e-05 ±1.271e-05"),
+        ((1e-5, 1.2e-5), "0.00001100 ±0.00001271"),
+        ((1e-9, 1.2e-9), "1.1e-09 ±1.271e-09"),
+        ((0.0010976, 0.0011004), "0.001099 ±0.000018"),
+        ((0.9868, 0.98680001), "0.9868 ±6.353e-08"),
         ((2e8, 2.2e8), "2.1e+08 ±1.271e+08"),
     ],
 )

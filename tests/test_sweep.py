@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
 from longpipe.analysis.intervals import estimate
-from longpipe.pictures.sweep import sweep_means
+from longpipe.pictures.sweep import _decimals, sweep_means
 
 FACTORS = [
     Factor.over("switch.buffer", ["500 cells", "1000 cells", "5000 cells"], "buffer"),
@@ -38,6 +38,29 @@ def test_means_are_those_of_the_runs_of_a_level() -> None:
         own = runs[(runs["buffer"] == row["buffer"]) & (runs["tcp"] == row["tcp"])]["efficiency"]
         wanted = estimate(own)
         assert (row["mean"], row["low"], row["high"]) == (wanted.mean, wanted.mean_low, wanted.mean_high)
+
+
+def test_a_mean_of_zero_is_marked_below_a_logarithmic_axis() -> None:
+    most = study().frame().groupby(["buffer", "tcp"], observed=True)["cells_lost"].max().median()
+    above = f"max(cells_lost - {most}, 0)"
+    means = sweep_means(study(), "buffer", above, "tcp")
+    zero = means["mean"] == 0
+    assert 0 < zero.sum() < len(means)
+    figure = pictures.sweep(study(), "buffer", above, "tcp", log=True)
+    (panel,) = figure.axes
+    drawn = [np.asarray(line.get_ydata()) for line in means_of(panel)]
+    assert sum(np.isnan(line).sum() for line in drawn) == zero.sum()
+    marks = [line for line in panel.get_lines() if line.get_marker() == "v"]
+    assert sum(len(np.asarray(line.get_xdata())) for line in marks) == zero.sum()
+    assert "mean of 0, which a logarithmic axis cannot show" in figure.get_suptitle()
+    assert "mean of 0" not in pictures.sweep(study(), "buffer", above, "tcp").get_suptitle()
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals"), [([0.976, 1.0], 3), ([5000.0, 7000.0], 0), ([0.5, 0.9], 3), ([1.0, 1.0], 2), ([], 0)]
+)
+def test_values_of_a_map_have_decimals_that_tell_them_apart(values: list[float], decimals: int) -> None:
+    assert _decimals(np.array(values)) == decimals
 
 
 def means_of(panel: Axes) -> list[Line2D]:

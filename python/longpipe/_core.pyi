@@ -30,6 +30,7 @@ __all__ = [
     "live_run",
     "module_calls",
     "module_name",
+    "queue_names",
     "register_class",
     "register_linux",
     "register_module",
@@ -65,6 +66,7 @@ class DelayStatistics:
     def quantile(self, share: float) -> float: ...
 
 def variant_names() -> dict[str, list[str]]: ...
+def queue_names(scenario_json: str) -> list[tuple[str, str]]: ...
 def register_module(digest: str, file: str | PathLike[str], name: str) -> None: ...
 def register_class(
     digest: str,

@@ -38,6 +38,7 @@ PARTS: Final = (
     "relays",
     "reductions",
     "ports",
+    "queues",
     "classes",
     "vbr",
     "datagrams",
@@ -56,8 +57,8 @@ PARTS: Final = (
 
 # Parts that runs stored by early versions do not have.
 _LATER_PARTS: Final = (
-    "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "streams", "videos",
-    "warm_up",
+    "queues", "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "streams",
+    "videos", "warm_up",
 )  # fmt: skip
 # Lists that stores do not keep, each with the table of its flows and the summaries that stores keep.
 _LISTS: Final = {
@@ -67,6 +68,7 @@ _LISTS: Final = {
 }
 # Tables that `to_csv` writes only if they have rows, each with the tables that belong to it.
 _WITH_ROWS: Final = {
+    "queues": (),
     "datagrams": (),
     "stacks": (),
     "programs": (),
@@ -176,6 +178,19 @@ class Result:
         from longpipe.ports import Ports
 
         return Ports(self.part("ports"))
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """A row per queue of each port whose policy assigns packets to queues by their codepoint or class.
+
+        `queue` is "low-latency" or "classic" with `dualpi2`, the tin with `cake`, and "class0" to the last class with
+        `strict-priority` and `weighted-priority`; ports with other policies have no rows. A packet has left its queue
+        when its transmission starts, so the packet in transmission is not held, unlike in `ports`. Packets that the
+        link's losses, a policer or an outage dropped before they reached a queue count only in `ports`.
+        `packets_lost_aqm` includes ACKs that CAKE's filter removed; `mean_delay_s` is the mean time from arrival to the
+        start of transmission [s], nan if no packet left.
+        """
+        return _frame(self.part("queues"))
 
     @cached_property
     def classes(self) -> pd.DataFrame:
@@ -610,6 +625,8 @@ class Result:
         """Returns whether a summary has a part; some parts exist only if they contain data."""
         if part in ("arrived", "slowdowns"):
             return bool(self.part("arrived").get("flow"))
+        if part == "queues":
+            return bool(self.part(part).get("port"))
         if part in ("streams", "videos", "programs"):
             return bool(self.part(part).get("flow"))
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
@@ -621,7 +638,7 @@ class Result:
         return orjson.dumps(self.summary(), option=options).decode()
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, tables of other traffic, traces and scenario.toml.
+        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, tables that have rows, traces and scenario.toml.
 
         Raises ScenarioError if the directory is not writable.
         """

@@ -6,6 +6,7 @@ use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
 use longpipe_network::observe::capture::pcapng::{CaptureInterface, Direction, LinkType, Writer};
 use longpipe_network::{DropCause, Link};
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
@@ -17,6 +18,19 @@ pub struct Capture {
     lost: u32,
     /// Names of the links.
     links: Vec<String>,
+    /// Packets that entered after the time of the latest outcome of the path, in order. They are written later, because
+    /// earlier outcomes may follow.
+    entered: VecDeque<Entered>,
+}
+
+/// A packet that entered the path.
+#[derive(Debug)]
+struct Entered {
+    at: Time,
+    host: u32,
+    packet: Vec<u8>,
+    /// Number of other packets on the path.
+    others: u64,
 }
 
 impl Capture {
@@ -39,23 +53,47 @@ impl Capture {
             writer,
             lost: hosts.len() as u32,
             links,
+            entered: VecDeque::new(),
         })
     }
 
     /// Captures a packet that enters the path, at the host that sends it. `others` is the number of other packets that
     /// are on the path.
     pub fn enters(&mut self, at: Time, host: usize, packet: &[u8], others: u64) {
-        let comment = format!("enters with {others} on the path");
-        self.put(host as u32, at, packet, Direction::Outbound, Some(&comment));
+        self.entered.push_back(Entered {
+            at,
+            host: host as u32,
+            packet: packet.to_vec(),
+            others,
+        });
+    }
+
+    /// Writes the packets that entered by `time`, to which the path has advanced.
+    pub fn advance_to(&mut self, time: Time) {
+        while self.entered.front().is_some_and(|entered| entered.at <= time) {
+            let Some(entered) = self.entered.pop_front() else {
+                return;
+            };
+            let comment = format!("enters with {} on the path", entered.others);
+            self.put(
+                entered.host,
+                entered.at,
+                &entered.packet,
+                Direction::Outbound,
+                Some(&comment),
+            );
+        }
     }
 
     /// Captures a packet that leaves the path, at the host that receives it.
     pub fn leaves(&mut self, at: Time, host: usize, packet: &[u8]) {
+        self.advance_to(at);
         self.put(host as u32, at, packet, Direction::Inbound, None);
     }
 
     /// Captures the loss of a packet.
     pub fn loses(&mut self, at: Time, packet: &[u8], link: Option<Link>, cause: DropCause) {
+        self.advance_to(at);
         let place = link.and_then(|link| self.links.get(link.index()));
         let place = place.map_or("on the path", String::as_str);
         let comment = format!("lost at {place}, {}", CAUSE_NAMES[cause_number(cause)]);
@@ -72,7 +110,8 @@ impl Capture {
     ///
     /// # Errors
     /// Returns an error if the file could not be written.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
+        self.advance_to(Time(u64::MAX));
         match self.writer.finish() {
             (_, Some(error)) => Err(error),
             _ => Ok(()),

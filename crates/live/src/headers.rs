@@ -33,6 +33,8 @@ pub struct Headers {
     pub flow: FlowKey,
     /// Length of the packet according to its header [byte].
     pub bytes: u16,
+    /// Length of the IP header [byte].
+    pub header_bytes: usize,
     /// Whether the packet is ECN-capable.
     pub capable: bool,
     /// Whether the packet has ECT(1).
@@ -80,6 +82,7 @@ fn headers_4(packet: &[u8]) -> Option<Headers> {
             },
         },
         bytes,
+        header_bytes: length,
         capable: header[1] & MARKED != 0,
         scalable: header[1] & MARKED == SCALABLE,
         marked: header[1] & MARKED == MARKED,
@@ -106,6 +109,7 @@ fn headers_6(packet: &[u8]) -> Option<Headers> {
             ports: ports(header[6], packet, IPV6_BYTES),
         },
         bytes,
+        header_bytes: IPV6_BYTES,
         capable: ecn != 0,
         scalable: ecn == SCALABLE,
         marked: ecn == MARKED,

@@ -7,6 +7,7 @@
 //!
 //! `Path` makes all decisions and reads no clock; `Live` reads the clock and makes no decisions.
 
+pub mod acknowledged;
 pub mod capture;
 pub mod clock;
 pub mod device;

@@ -1,5 +1,6 @@
 //! Runs a path in real time: packets from devices enter the path, and leave it when they are due.
 
+use crate::acknowledged::{Acknowledged, Connections};
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
 use crate::device::Device;
@@ -75,6 +76,8 @@ pub struct LiveStatus {
     pub late: u64,
     /// Longest pause [ns] of the loop, not counting sleep.
     pub longest_pause_ns: u64,
+    /// Data of TCP connections that were acknowledged; empty until the end of the run.
+    pub acknowledged: Vec<Acknowledged>,
 }
 
 /// Devices, the path between them, and the packets in flight.
@@ -92,6 +95,7 @@ pub struct Live {
     store: Store,
     recorder: Option<Recorder>,
     capture: Option<Capture>,
+    connections: Connections,
     options: Options,
     status: LiveStatus,
 }
@@ -111,6 +115,7 @@ impl Live {
             store: Store::default(),
             recorder: None,
             capture: None,
+            connections: Connections::default(),
             options,
             status: LiveStatus::default(),
         }
@@ -210,6 +215,7 @@ impl Live {
     fn finish(mut self, clock: &Clock, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
         let now = clock.now();
         self.pass_due_packets(now, clock);
+        self.status.acknowledged = self.connections.with_data();
         self.publish(now, watch);
         if let Some(recorder) = self.recorder {
             recorder.finish(self.path.now(), self.path.decisions())?;
@@ -256,6 +262,9 @@ impl Live {
             }
             self.store.give_back(kept);
         }
+        if let Some(capture) = &mut self.capture {
+            capture.advance_to(until);
+        }
         self.due_queue.flush(&mut self.hosts, &mut self.status, clock);
         left
     }
@@ -289,6 +298,7 @@ impl Live {
                 return Ok(count);
             }
             let packet = &packet[..usize::from(found.bytes)];
+            self.connections.enter(at, found.flow, packet, found.header_bytes);
             if let Some(capture) = &mut self.capture {
                 let Counts { entered, delivered, .. } = self.path.counts();
                 capture.enters(

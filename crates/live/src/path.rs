@@ -39,8 +39,8 @@ pub struct Counts {
 /// Number of causes of loss; causes are numbered from 1.
 pub const CAUSES: usize = 6;
 
-/// Names of the causes.
-pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "policy", "forced", "outage", "bit-errors", "cells"];
+/// Names of the causes, which are those of the counters of ports.
+pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "aqm", "injected", "outage", "errors", "discarded"];
 
 /// Initial value of the hash over decisions.
 const FIRST: u64 = 0x6c6f_6e67_7069_7065;

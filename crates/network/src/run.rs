@@ -257,6 +257,7 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
             proxies,
             ports: carried.ports,
             packet_ports: carried.packet_ports,
+            queues: carried.queues,
             classes: carried.classes,
             sources: carried.sources,
             state_hash: hash.value(),

@@ -136,6 +136,7 @@ fn columns(
         scenario::Framing::Ip => packet_ports::columns(py, &scenario, &report)?,
     };
     result.set_item("ports", ports)?;
+    result.set_item("queues", packet_ports::queues(py, &scenario, &report)?)?;
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
@@ -332,6 +333,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_class::<datagrams::DelayStatistics>()?;
     module.add_class::<records::AckRecord>()?;

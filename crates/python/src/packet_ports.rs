@@ -1,8 +1,9 @@
-//! Columns of the ports of a run of IP packets.
+//! Columns of the ports and queues of a run of IP packets.
 
-use crate::{floats, has_bit_errors, port_name};
+use crate::{floats, has_bit_errors, port_name, ScenarioError};
+use longpipe_events::PS_PER_SECOND;
 use longpipe_network::ip::report::{PacketReport, TimeVaryingReport};
-use longpipe_network::report::Report;
+use longpipe_network::report::{QueueReport, Report};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::Scenario;
 use pyo3::prelude::*;
@@ -65,5 +66,54 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         moving("furthest_overtaking", |motion| motion.overtakings.furthest)?;
     }
     columns.set_item("utilization", floats(ports.iter().map(|port| port.utilization)))?;
+    Ok(columns)
+}
+
+/// Returns the port and the name of each queue that the results of a resolved scenario may count separately.
+#[pyfunction]
+pub fn queue_names(scenario_json: &str) -> PyResult<Vec<(String, String)>> {
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let ports = scenario.links.iter().enumerate();
+    let names = ports.flat_map(|(index, link)| {
+        let port = port_name(&scenario, index);
+        let queues = link.policy.queue_names().into_iter();
+        queues.map(move |queue| (port.clone(), queue))
+    });
+    Ok(names.collect())
+}
+
+/// Returns the columns of the queues into which queue disciplines divide ports.
+pub fn queues<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let rows = &report.queues;
+    let ports: Vec<String> = rows.iter().map(|row| port_name(scenario, row.port)).collect();
+    columns.set_item("port", ports)?;
+    let name = |row: &QueueReport| scenario.links[row.port].policy.queue_names().swap_remove(row.queue);
+    columns.set_item("queue", rows.iter().map(name).collect::<Vec<String>>())?;
+    let integers =
+        |name, column: fn(&QueueReport) -> u64| columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>());
+    integers("packets_in", |row| row.counters.packets_in)?;
+    integers("packets_out", |row| row.counters.packets_out)?;
+    integers("packets_lost_overflow", |row| row.counters.lost_overflow)?;
+    integers("packets_lost_aqm", |row| row.counters.lost_aqm)?;
+    // The column is present only if the run has time-varying links.
+    if report.packet_ports.iter().any(|port| port.motion.is_some()) {
+        integers("packets_lost_outage", |row| row.counters.lost_outage)?;
+    }
+    integers("packets_marked", |row| row.counters.packets_marked)?;
+    integers("packets_held", |row| row.counters.packets_held())?;
+    integers("bytes_in", |row| row.counters.bytes_in)?;
+    integers("bytes_out", |row| row.counters.bytes_out)?;
+    integers("bytes_lost", |row| row.counters.bytes_lost)?;
+    integers("bytes_held", |row| row.counters.bytes_held())?;
+    integers("peak_queue_packets", |row| row.counters.peak_packets)?;
+    columns.set_item("mean_queue_packets", floats(rows.iter().map(|row| row.mean_packets)))?;
+    let seconds = |row: &QueueReport| {
+        row.counters
+            .mean_delay()
+            .map_or(f64::NAN, |delay| delay / PS_PER_SECOND as f64)
+    };
+    columns.set_item("mean_delay_s", floats(rows.iter().map(seconds)))?;
     Ok(columns)
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from longpipe import _core
 from longpipe.analysis.convergence import COLUMN as CONVERGENCE
 from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
@@ -86,6 +87,14 @@ PORT: Final[Mapping[str, Quantity]] = {
     "mean_queue": Quantity("", _mean("mean_queue")),
     "peak_queue": Quantity("", _max("peak_queue")),
 }
+QUEUE: Final[Mapping[str, Quantity]] = {
+    "throughput": Quantity("Mbit/s", _sum("left_bps"), 1e6),
+    "delay": Quantity("ms", _mean("mean_delay_s"), 1e-3),
+    "loss": Quantity("share", _share("lost", "packets_in")),
+    "marked": Quantity("share", _share("packets_marked", "packets_in")),
+    "mean_queue": Quantity("", _mean("mean_queue_packets")),
+    "peak_queue": Quantity("", _max("peak_queue_packets")),
+}
 WEB: Final[Mapping[str, Quantity]] = {
     "median": Quantity("s", _mean("median_s")),
     "p95": Quantity("s", _mean("p95_s")),
@@ -116,10 +125,22 @@ VIDEO: Final[Mapping[str, Quantity]] = {
     "switches": Quantity("", _sum("switches")),
     "startup": Quantity("s", _mean("startup_s")),
 }
-OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS, "arriving": ARRIVING, "video": VIDEO}
+OF: Final = {
+    "flow": FLOW,
+    "port": PORT,
+    "queue": QUEUE,
+    "web": WEB,
+    "datagrams": DATAGRAMS,
+    "arriving": ARRIVING,
+    "video": VIDEO,
+}
 QUANTITIES: Final = tuple(sorted({name for kind in OF.values() for name in kind}))
 # Dimension of a quantity's values, by the unit in which they are shown.
 _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": SECONDS, "ms": SECONDS}
+
+
+# Traffic of the flows that have the quantities of a kind.
+_TRAFFIC: Final[Mapping[str, str]] = {"arriving": "flow-arrivals", "video": "adaptive-video"}
 
 
 @dataclass(frozen=True)
@@ -196,17 +217,24 @@ class NamedMeasure:
                 raise ScenarioError(f"measure: {self.name!r}: no class {self.pattern!r} of files; {accepted}")
             return
         self._check_traces(scenario)
-        known = [flow["name"] for flow in whole(resolved)]
-        if self.kind == "datagrams":
-            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
-        if self.kind == "arriving":
-            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "flow-arrivals"]
-        if self.kind == "video":
-            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "adaptive-video"]
-        if self.kind == "port":
-            known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
+        known = self._known(scenario)
+        if not known and self.kind == "queue":
+            raise ScenarioError(f"measure: {self.name!r}: no port has several queues; needs a policy such as 'dualpi2'")
         if not any(fnmatchcase(name, self.pattern) for name in known):
             raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {self._accepted(known)}")
+
+    def _known(self, scenario: Scenario) -> list[str]:
+        """Returns the names of the flows, ports or queues that have the quantity."""
+        resolved = scenario.resolved
+        if self.kind == "port":
+            return [port_name(resolved, link) for link in range(len(resolved["links"]))]
+        if self.kind == "queue":
+            return [f"{port}:{queue}" for port, queue in _core.queue_names(scenario.resolved_json())]
+        if self.kind == "datagrams":
+            return [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
+        if (traffic := _TRAFFIC.get(self.kind)) is not None:
+            return [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == traffic]
+        return [flow["name"] for flow in whole(resolved)]
 
     def _accepted(self, known: list[str]) -> str:
         """Returns the clause of an error message that lists the known names."""
@@ -294,6 +322,19 @@ def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
     return found
 
 
+def _queue_rows(result: Result, measure: NamedMeasure) -> Rows:
+    columns = result.part("queues")
+    names = [f"{port}:{queue}" for port, queue in zip(columns.get("port", ()), columns.get("queue", ()), strict=True)]
+    return [
+        {
+            **row,
+            "left_bps": 8 * row["bytes_out"] / result.measured_s,
+            "lost": sum(count for name, count in row.items() if name.startswith("packets_lost_")),
+        }
+        for row in measure.rows({**columns, "name": names}, "name")
+    ]
+
+
 def _web_rows(result: Result, measure: NamedMeasure) -> Rows:
     waiting = dict(result.part("waiting"))
     waiting |= {"name": [ALL] * len(next(iter(waiting.values()), ()))}
@@ -317,6 +358,7 @@ def _video_rows(result: Result, measure: NamedMeasure) -> Rows:
 _ROWS: Final[Mapping[str, Callable[[Any, NamedMeasure], Rows]]] = {
     "flow": _flow_rows,
     "port": _port_rows,
+    "queue": _queue_rows,
     "web": _web_rows,
     "datagrams": _datagram_rows,
     "arriving": _arriving_rows,

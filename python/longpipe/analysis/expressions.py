@@ -37,7 +37,7 @@ SYNTAX: Final = (
 # The name of a flow or port, which may be a shell pattern after "flow:" and similar prefixes, ends at the first
 # quantity.
 _NAME: Final = r"[A-Za-z_]\w*(?:[.-]\w+)*?"
-_PATTERN: Final = r"[\w.*?!\[\]>-]"
+_PATTERN: Final = r"[\w.*?!\[\]>:-]"
 _KNOWN: Final = rf"\.(?:{'|'.join(QUANTITIES)})(?![\w.])"
 # Any other word in a quantity's position, to be named in the error message.
 _UNKNOWN: Final = r"\.[a-z]\w*(?![\w.])"

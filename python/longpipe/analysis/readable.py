@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,15 @@ UNITS: Final = {
     "ms": 1e-3,
     "s": 1.0,
 }
+
+
+# Decimals of a value in a table, significant digits of small values, and their bound; number of decimals and value from
+# which a value has significant digits instead of decimals.
+_DECIMALS: Final = 4
+_DIGITS: Final = 4
+_SMALL: Final = 0.01
+_MOST_DECIMALS: Final = 8
+_LARGE: Final = 1e6
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,18 @@ def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None
             raise ScenarioError(f"--unit: {unit!r}; {nearest(unit, UNITS)}")
         return Readable(column, name, unit, UNITS[unit])
     return Readable(column, name, *_ENDINGS[ending]) if ending else Readable(column, name)
+
+
+def written(value: float, margin: float | None = None) -> str:
+    """Returns a value for a table, with "±" and its margin if that is known.
+
+    It has four decimals; small values have four significant digits, and small margins two, so that they are not 0.
+    """
+    decimals = _DECIMALS if not 0 < abs(value) < _SMALL else _DIGITS - 1 - math.floor(math.log10(abs(value)))
+    if margin and margin < 10**-decimals:
+        decimals = max(decimals, 1 - math.floor(math.log10(margin)))
+    form = f".{decimals}f" if decimals <= _MOST_DECIMALS and abs(value) < _LARGE else f".{_DIGITS}g"
+    return f"{value:{form}}" + ("" if margin is None else f" ±{margin:{form}}")
 
 
 def _without_base_unit(column: str, unit: str) -> str:

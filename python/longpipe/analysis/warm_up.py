@@ -26,18 +26,23 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 
 # Columns that keep their values because they are not counters: names, states, and extremes of the whole run.
 _KEPT: Final = (
-    "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
+    "flow", "port", "queue", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
     "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes", "jitter_s", "startup_s",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
 _KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
 # Quantile levels of datagrams' delays, by column.
 _QUANTILES: Final = {"median_delay_s": 0.5, "p95_delay_s": 0.95, "p99_delay_s": 0.99}
-# Counters whose differences are the weights of means that are not time averages.
-_WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received", "videos": "received"}
+# Counters whose differences are the weights of means that are not time averages, by table and column.
+_WEIGHTS: Final = {
+    ("vbr", "mean_delay_s"): "cells_delivered",
+    ("queues", "mean_delay_s"): "packets_out",
+    ("datagrams", "mean_delay_s"): "received",
+    ("videos", "mean_bitrate_bps"): "received",
+}
 # Number of the last stage that is a BBR state; BBR's startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
-_TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "arrived", "videos")
+_TABLES: Final = ("flows", "relays", "ports", "queues", "classes", "vbr", "datagrams", "web", "arrived", "videos")
 
 
 def begin_s(columns: Columns) -> float:
@@ -109,7 +114,7 @@ def _difference(
             links = zip(resolved["links"], column, before[name], strict=True)
             found[name] = [_utilization(*link, instant_ps, duration_ps) for link in links]
         elif name.startswith("mean_"):
-            weight = _WEIGHTS.get(table)
+            weight = _WEIGHTS.get((table, name))
             of_whole, of_before = (
                 [duration] * len(column) if weight is None else columns[weight]
                 for columns, duration in ((whole, duration_ps), (before, instant_ps))

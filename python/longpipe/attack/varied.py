@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from longpipe.advise.ranges import Range
+from longpipe.design.ranges import Range
 
 # Part of the unit interval in which a coordinate leaves its field at the value of the base scenario. At one half, the
 # first candidates change half of the fields, and few of them are bad for the reference, too: with the default ranges,

@@ -269,10 +269,9 @@ def _question(
 ) -> Question:
     """Builds the question from the options; raises ScenarioError if options are missing or contradictory."""
     from longpipe.advise.question import Question
-    from longpipe.advise.ranges import Range, Uncertain
+    from longpipe.advise.ranges import Uncertain
     from longpipe.cli.design.plan import parse_factor
     from longpipe.cli.run import change, scenario_with
-    from longpipe.design import Factor
     from longpipe.scenario import Scenario
 
     if maximise is not None and minimise is not None:
@@ -291,17 +290,9 @@ def _question(
     if not choices:
         raise ScenarioError("--choose: absent; needs FIELD=LEVEL,LEVEL as in switch.policy=tail-drop,fq-codel")
 
-    def factor(text: str) -> Factor:
-        left, _, right = text.partition("=")
-        span = Range.parse(right, "--choose")
-        if span is None:
-            return parse_factor(text, "--choose")
-        name, _, field = left.rpartition(":")
-        return Factor.over(field.strip(), span.levels_of(base, field.strip()), name.strip() or None)
-
     return Question(
-        base, tuple(factor(text) for text in choices), objective, maximise is not None, tuple(limits or ()),
-        tuple(map(Uncertain.parse, uncertain)), over, zone, tolerance, error, first, first_seed,
+        base, tuple(parse_factor(text, base, "--choose") for text in choices), objective, maximise is not None,
+        tuple(limits or ()), tuple(map(Uncertain.parse, uncertain)), over, zone, tolerance, error, first, first_seed,
     )  # fmt: skip
 
 

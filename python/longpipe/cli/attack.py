@@ -217,10 +217,10 @@ def _sender(text: str, option: str) -> Sender:
 
 def _varied(text: str) -> Varied:
     """Parses FIELD=LOW..HIGH, FIELD=LEVEL,LEVEL or FIELD=TABLE."""
-    from longpipe.advise.ranges import Range
     from longpipe.attack.varied import Varied
     from longpipe.cli.design.plan import parse_factor
     from longpipe.cli.naming import check_path
+    from longpipe.design.ranges import Range
     from longpipe.inputs import NoTomlError, parse_toml
 
     field, equals, value = (part.strip() for part in text.partition("="))
@@ -235,7 +235,7 @@ def _varied(text: str) -> Varied:
         except NoTomlError:
             # Several tables, separated by commas.
             pass
-    factor = parse_factor(text, "--may")
+    factor = parse_factor(text, option="--may")
     return Varied(field, levels=tuple(factor.levels.values()))
 
 

@@ -383,7 +383,7 @@ def _runs(
         return {"": _run(scenario, seed, flows, called, busy)}
     from longpipe.cli.design.plan import parse_factor
 
-    factor = parse_factor(compared, "--compare")
+    factor = parse_factor(compared, scenario, "--compare")
     if len(factor.levels) < 2:
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}

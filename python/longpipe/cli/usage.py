@@ -52,7 +52,7 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
         if "No such option" in error.message:
             hint = _as_field(name, error.ctx) or _of_program(name, error.ctx, given)
             return f"{name}: no such option; {hint}`{command} --help` lists the options"
-        return f"{name}: no value given; needs a value"
+        return f"{name}: no value given; needs {_metavar(name, given) or 'a value'}"
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
         said = _lowered(message).replace(". Did", "; did")
@@ -66,6 +66,20 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
         return f"{name}: missing; `{command} --help` describes it"
     value = _given(param, given)
     return f"{name}: {'' if value is None else f'{value!r}; '}{_needs(error.message)}"
+
+
+def _metavar(option: str, arguments: Sequence[str]) -> str:
+    """Returns the metavar of an option of the command on the command line, or "" if it has none."""
+    # Imported here because the module imports this one.
+    from typer.main import get_command
+
+    from longpipe.cli import app
+
+    command: Any = get_command(app)
+    for word in arguments:
+        if word in (commands := getattr(command, "commands", {})):
+            command = commands[word]
+    return next((param.metavar for param in command.params if option in param.opts and param.metavar), "")
 
 
 def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Context

@@ -13,7 +13,7 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.live.awake import Awake
 from longpipe.live.certificate import Certificate
 from longpipe.live.device import overrun
-from longpipe.live.flow_limits import RealFlow
+from longpipe.live.flow_limits import Acknowledged, RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
 from longpipe.live.stolen import stolen_s, stolen_since
@@ -121,9 +121,17 @@ class Carrier:
             "devices": devices,
             "flows": flows,
         }
-        return Certificate(**self._found(), **machine, limit_s=limit_s)
+        self._check()
+        counted = {name: one for name, one in (self._result or {}).items() if name in Certificate.__dataclass_fields__}
+        return Certificate(**counted, **machine, limit_s=limit_s)
 
-    def _found(self) -> dict[str, Any]:
+    def acknowledged(self) -> list[Acknowledged]:
+        """Returns the data of TCP connections that were acknowledged; raises the error that ended the thread."""
+        self._check()
+        found: list[Acknowledged] = (self._result or {})["acknowledged"]
+        return found
+
+    def _check(self) -> None:
         if isinstance(self._error, _core.ScenarioError):
             raise ScenarioError(str(self._error)) from None
         if isinstance(self._error, _core.ControlError):
@@ -132,9 +140,6 @@ class Carrier:
             raise RunError(f"live: {(self._error.strerror or str(self._error)).lower()}") from None
         if self._error is not None or self._result is None:
             raise RunError(f"live: {self._error}; a defect of longpipe")
-        found = dict(self._result)
-        del found["flows_delivered_bytes"]
-        return found
 
     def _carry(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """What limited the TCP connections of real programs, determined from their kernels' counters."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from longpipe.units import RATE, SIZE
@@ -17,6 +17,9 @@ LEAST_BYTES: Final = 10_000
 class RealFlow:
     """A TCP connection of a real program, as seen by the side that sent data; times are in seconds.
 
+    `acked_bytes` counts the ACKs that entered the path by the end of the run, and `lasted_s` is the time until the
+    latest of them that acknowledged new data, or until the connection was last read. The other values were read from
+    the kernel, up to a fifth of a second before the end of the connection.
     `busy_s` is the time in which there was data to send. In a part of it, `window_s`, the receiver's window was the
     limit, and in another part, `buffer_s`, the send buffer was (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`,
     `tcpi_sndbuf_limited`).
@@ -87,13 +90,26 @@ class RealFlow:
         )
 
 
-def real_flows(hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str]) -> tuple[RealFlow, ...]:
+# Sender's address and port, receiver's address and port, acknowledged bytes, and time of the latest ACK of new data [s]
+# since the connection was established.
+Acknowledged = tuple[str, int, str, int, int, float]
+
+
+def real_flows(
+    hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str], acknowledged: Iterable[Acknowledged]
+) -> tuple[RealFlow, ...]:
     """Returns the connections that hosts report, by descending amount of data; `names` maps addresses to hosts."""
+    counted = {
+        (names.get(host, host), port, names.get(peer, peer), peer_port): (bytes_, lasted_s)
+        for host, port, peer, peer_port, bytes_, lasted_s in acknowledged
+    }
     found = []
     for host, connections in hosts.items():
         for one in connections:
             fields = {name: one[name] for name in RealFlow.__dataclass_fields__ if name in one}
-            found.append(RealFlow(**{**fields, "host": host, "peer": names.get(one["peer"], one["peer"])}))
+            flow = RealFlow(**{**fields, "host": host, "peer": names.get(one["peer"], one["peer"])})
+            bytes_, lasted_s = counted.get((host, flow.port, flow.peer, flow.peer_port), (flow.acked_bytes, 0.0))
+            found.append(replace(flow, acked_bytes=bytes_, lasted_s=max(flow.lasted_s, lasted_s)))
     return tuple(sorted(found, key=lambda flow: -flow.acked_bytes))
 
 

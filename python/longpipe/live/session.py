@@ -98,7 +98,8 @@ def run(
                 status = first.status()
         kinds = tuple(f"{end.host.name}: {end.kind}" for end in ends)
         names = {address: end.host.name for end in ends for address in (end.host.address, end.host.address_6)}
-        flows = real_flows({end.host.name: end.connections for end in ends}, names)
+        connections = {end.host.name: end.connections for end in ends}
+        flows = real_flows(connections, names, carrier.acknowledged())
         certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, settings.limit_s, flows)
     return LiveRun(1 if status is None else status, certificate)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from longpipe.errors import ScenarioError
@@ -19,6 +19,8 @@ NAME: Final = "pcap or pcapng"
 # Payload of full segments over Ethernet, with and without timestamps, assumed for captures without the handshake.
 _USUAL_MSS: Final = (1460, 1448)
 _LARGEST_MSS: Final = 9000 - 40
+# Times and lengths [bytes] of the data that longpipe's path lost, by source and target.
+Dropped = dict[tuple[bytes, bytes], list[tuple[int, int]]]
 # Limits, as shares of the RTT, up to which a capture point counts as located at an end.
 _AT_AN_END: Final = 0.05
 
@@ -34,7 +36,8 @@ def read(content: Content) -> Recording:
     others: Counter[str] = Counter()
     clocks = Clocks()
     copies = Copies()
-    connections = _connections(source, others, clocks, copies)
+    dropped: Dropped = {}
+    connections = _connections(source, others, clocks, copies, dropped)
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
     if copies.count:
         flows = _at_senders(source, flows)
@@ -50,7 +53,8 @@ def read(content: Content) -> Recording:
         notes.append(f"{copies.count} packets were captured at several interfaces; each flow is analysed at its sender")
     subjects = []
     for connection, side in flows:
-        subject, said = _flow(connection, side, begin, end)
+        of = connection.directions[side]
+        subject, said = _flow(connection, side, dropped.get((of.source, of.target), ()), begin, end)
         subjects.append(subject)
         notes += said
     subjects.sort(key=lambda one: -one.counters["payload"][0])
@@ -61,7 +65,9 @@ def read(content: Content) -> Recording:
     )
 
 
-def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copies: Copies) -> list[Connection]:
+def _connections(
+    source: CaptureFile, others: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
+) -> list[Connection]:
     latest: dict[frozenset[bytes], Connection] = {}
     found: list[Connection] = []
     for number, packet in enumerate(source.packets(), 1):
@@ -76,6 +82,8 @@ def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copi
             continue
         if packet.is_loss:
             copies.lost += 1
+            if segment.length:
+                dropped.setdefault((segment.source, segment.target), []).append((packet.time_ns, segment.length))
             continue
         ends = frozenset((segment.source, segment.target))
         connection = latest.get(ends)
@@ -173,7 +181,10 @@ def _mss(connection: Connection, side: int) -> tuple[int, bool]:
     return _USUAL_MSS[bool(stamps)], True
 
 
-def _flow(connection: Connection, side: int, begin: int, end: int) -> tuple[Subject, list[str]]:
+def _flow(
+    connection: Connection, side: int, dropped: Sequence[tuple[int, int]], begin: int, end: int
+) -> tuple[Subject, list[str]]:
+    """Returns a flow and notes on it; `dropped` are the times and lengths of its data that longpipe's path lost."""
     one, other = connection.directions[side], connection.directions[1 - side]
     name = f"{name_of(one.source)} > {name_of(one.target)}"
     mss, assumed = _mss(connection, side)
@@ -190,7 +201,7 @@ def _flow(connection: Connection, side: int, begin: int, end: int) -> tuple[Subj
             "retransmissions are unknown"
         )
     return Subject(
-        name, "flow", _series(one, mss, begin, end), _counters(connection, side, mss), _facts(connection, side)
+        name, "flow", _series(one, mss, dropped, begin, end), _counters(connection, side, mss), _facts(connection, side)
     ), notes
 
 
@@ -198,12 +209,13 @@ def _at(points: Iterable[tuple[int, float]], begin: int, scale: float = 1.0) -> 
     return (((now - begin) / 1e9, value * scale) for now, value in points)
 
 
-def _series(one: Direction, mss: int, begin: int, end: int) -> tuple[Series, ...]:
+def _series(one: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[Series, ...]:
     moved, what = one.data, "payload captured"
     if one.delivered:
         moved, what = one.delivered, "payload acknowledged or SACKed"
     again = ((now, -(-length // mss)) for now, length in one.retransmissions)
-    lost = ((now, -(-length // mss)) for now, length in one.lost)
+    lost = ((now, -(-length // mss)) for now, length in dropped or one.lost)
+    missing = "segments missing at the capture point that arrived later, at the time of the gap"
     return kept(
         binned_rate(list(_at(moved, begin)), 0.0, (end - begin) / 1e9, what),
         series("rtt", _at(one.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
@@ -213,7 +225,7 @@ def _series(one: Direction, mss: int, begin: int, end: int) -> tuple[Series, ...
         series(
             "losses",
             _at(lost, begin),
-            "segments missing at the capture point that arrived later, at the time of the gap",
+            "segments that the simulated path lost" if dropped else missing,
         ),
         series(
             "in flight",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
 from longpipe.pictures.route import of_route, read, routes
-from longpipe.pictures.style import DASHES, VERMILION, colour, legend, panels
+from longpipe.pictures.style import DASHES, VERMILION, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.motion import Coded
 from longpipe.scenario.topology import as_graph
@@ -22,20 +23,22 @@ if TYPE_CHECKING:
 
 PS: Final = 1e12
 PARTS_OF_DB: Final = 1e9
-# Number of intervals of a run over each of which the rate of a schedule's opportunities is averaged.
+# Maximum number of intervals over each of which the rate of a schedule's opportunities is averaged.
 PARTS: Final = 400
+# Bound on the rounding errors of times [s].
+_ROUNDED_S: Final = 1e-9
 # Ratio of the top of a panel to its largest value, so that a line at the maximum is drawn in its full width.
 ABOVE: Final = 1.05
 
 
-def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
+def path_series(scenario: Scenario, span_s: tuple[float, float] | None = None) -> dict[str, pd.DataFrame]:
     """Returns the series of each time-varying link by name; for a changing route, the series of the route instead.
 
     There is a row for each time at which a property changes. Columns: `time_s`; `rate_bps` from then on (for a
-    schedule, the mean over an interval of the run); `delay_s` at that time; `loss`, the loss probability from then on;
-    `out`, whether an outage begins or continues; and, for a link with adaptive coding, `esn0_db` at that time. If the
-    delay jumps or a route changes, there are two rows with the same time, the first of which has the previous delay.
-    While there is no route, `delay_s` is absent. No random numbers are drawn.
+    schedule, the mean over an `interval_s` of the time span, by default of the run); `delay_s` at that time; `loss`,
+    the loss probability from then on; `out`, whether an outage begins or continues; and, for a link with adaptive
+    coding, `esn0_db` at that time. If the delay jumps or a route changes, there are two rows with the same time, the
+    first of which has the previous delay. While there is no route, `delay_s` is absent. No random numbers are drawn.
     """
     resolved = scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
@@ -46,17 +49,26 @@ def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     graph = as_graph(scenario.network)
     ways = [way for link in graph.links for way in (link.path, link.return_path or link.path)]
     return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
-        f"{names[link['from']]}->{names[link['to']]}": _of_link(link, ways[k] if k < len(ways) else None, end_s)
+        f"{names[link['from']]}->{names[link['to']]}": _of_link(
+            link, ways[k] if k < len(ways) else None, end_s, span_s or (0.0, end_s)
+        )
         for k, link in enumerate(resolved["links"])
         if "motion" in link and k not in taken
     }
 
 
-def _of_link(link: dict[str, Any], way: object, end_s: float) -> pd.DataFrame:
+def interval_s(span_s: tuple[float, float]) -> float:
+    """Returns the length of the intervals of a time span: the shortest of 1, 2 or 5 times a power of ten."""
+    least = (span_s[1] - span_s[0]) / PARTS
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+
+
+def _of_link(link: dict[str, Any], way: object, end_s: float, span_s: tuple[float, float]) -> pd.DataFrame:
     motion = link["motion"]
     coded = np.array(es_n0("path", way), dtype=float) if isinstance(way, Coded) else np.empty((0, 2))
     esn0_s, esn0_db = coded[:, 0] / PS, coded[:, 1] / PARTS_OF_DB
-    rate = pd.Series(dict(_rates(motion.get("service"), link["rate_bps"], end_s)), name="rate_bps", dtype=float)
+    rate = pd.Series(dict(_rates(motion.get("service"), link["rate_bps"], end_s, span_s)), name="rate_bps", dtype=float)
     gaps = [instant for gap in motion.get("outages", {"intervals_ps": []})["intervals_ps"] for instant in gap]
     out = pd.Series({0.0: False} | {at / PS: number % 2 == 0 for number, at in enumerate(gaps)}, name="out", dtype=bool)
     steps = link["loss"].get("steps_ps", []) if link["loss"]["kind"] == "over-time" else []
@@ -83,7 +95,9 @@ def _of_link(link: dict[str, Any], way: object, end_s: float) -> pd.DataFrame:
     return table.reset_index(names="time_s")[columns]
 
 
-def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
+def _rates(
+    service: dict[str, Any] | None, stands_bps: int, end_s: float, span_s: tuple[float, float]
+) -> Iterator[tuple[float, float]]:
     """Yields times, each with the rate from that time on."""
     if service is None:
         yield 0.0, stands_bps
@@ -93,10 +107,14 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
             yield from ((turn * cycle_s + at / PS, rate) for at, rate in service["steps"])
     else:
         instants_s = np.array(service["instants_ps"], dtype=float) / PS
-        width = end_s / PARTS
+        width = interval_s(span_s)
+        first, last = math.floor(span_s[0] / width + 1e-9), math.ceil(min(span_s[1], end_s) / width - 1e-9)
+        edges = np.minimum(np.arange(first, last + 1) * width, end_s)
         turns = np.arange(int(end_s // instants_s[-1]) + 1) * instants_s[-1]
-        count, edges = np.histogram((turns[:, None] + instants_s).ravel(), bins=PARTS, range=(0, end_s))
-        yield from zip(edges[:-1].tolist(), (8 * service["bytes"] * count / width).tolist(), strict=True)
+        # The opportunity at the end of an interval belongs to it, because schedules begin at 1 ms, not at 0.
+        until = np.searchsorted((turns[:, None] + instants_s).ravel(), edges + _ROUNDED_S, side="right")
+        rates = 8 * service["bytes"] * np.diff(until) / np.diff(edges)
+        yield from zip(edges[:-1].tolist(), rates.tolist(), strict=True)
 
 
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: str | None = None) -> Figure:
@@ -105,13 +123,18 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     Lines have different dashes, so that equal ones, such as both directions of a link, remain visible. `called` is the
     scenario's name in the title, by default its own. Raises ScenarioError if no link varies over time.
     """
-    found = path_series(scenario)
+    found = path_series(scenario, span_s)
     if not found:
         raise ScenarioError("path: no link is time-varying; needs network.path, or path of a link in a graph")
     lossy = any((table["loss"] > 0).any() for table in found.values())
     end_s = max(float(table["time_s"].iloc[-1]) for table in found.values())
     coded = any("esn0_db" in table for table in found.values())
-    figure, axes = panels(2 + lossy + coded, f"{called or scenario.name}: links over time", span_s or (0.0, end_s))
+    shown = span_s or (0.0, end_s)
+    links = scenario.resolved["links"]
+    scheduled = any(link.get("motion", {}).get("service", {}).get("kind") == "opportunities" for link in links)
+    note = f"rates of schedules are means over {interval_s(shown):g} s each" if scheduled else ""
+    title = titled(f"{called or scenario.name}: links over time", note)
+    figure, axes = panels(2 + lossy + coded, title, shown)
     own = axes[coded:]
     for number, (name, table) in enumerate(found.items()):
         look: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 # Ratio of levels at and above which the axis is logarithmic.
+# Largest number of decimals of the values in a map.
+_MOST_DECIMALS: Final = 6
 _WIDE: Final = 8
 # Measures whose values are between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
@@ -168,7 +170,7 @@ def sweep(
 
     Arguments and errors are those of `sweep_means`. Without `from_zero`, the vertical axis covers only the range of the
     data; with `log`, it is logarithmic, which suits delays. An undefined mean is shown as a cross at the top, with the
-    number of runs without a value.
+    number of runs without a value, and a mean of 0 on a logarithmic axis as a triangle at the bottom.
     """
     found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
     means, notes = found.means, list(found.notes)
@@ -182,9 +184,10 @@ def sweep(
         own_colour = colour(number)
         aside = 0.0 if axis.numeric else _offset(number, len(lines), _ASIDE, _ALL_ASIDE)
         aside_bars = _offset(number, len(lines), _BARS, _ALL_BARS) if axis.numeric else aside
+        beyond = ordered["mean"] <= 0 if log else ordered["mean"].isna()
         panel.errorbar(
             ordered["at"],
-            ordered["mean"] / shown.scale,
+            ordered["mean"].mask(beyond) / shown.scale,
             yerr=np.nan_to_num(error).clip(min=0),
             fmt="none",
             ecolor=own_colour,
@@ -194,7 +197,7 @@ def sweep(
         )
         panel.plot(
             ordered["at"],
-            ordered["mean"] / shown.scale,
+            ordered["mean"].mask(beyond) / shown.scale,
             color=own_colour,
             # Points at levels without an order are not connected.
             ls="-" if axis.numeric else "none",
@@ -205,6 +208,8 @@ def sweep(
             transform=panel.transData + _moved(panel, aside),
         )
         _cross(panel, ordered[ordered["undefined"] > 0], own_colour, aside)
+        if log:
+            _below(panel, ordered[beyond], own_colour, aside)
     _levels_along(panel, axis)
     if log:
         edges = (means[["mean", "low", "high"]] / shown.scale).to_numpy()
@@ -221,6 +226,8 @@ def sweep(
     panel.set_ylabel(shown.head)
     if (means["undefined"] > 0).any():
         notes.append("\N{MULTIPLICATION SIGN}: no mean, because this many runs have no value")
+    if log and (means["mean"] <= 0).any():
+        notes.append("\N{BLACK DOWN-POINTING TRIANGLE}: mean of 0, which a logarithmic axis cannot show")
     once = found.replications == 1
     seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
     _titled(figure, ax, "\n".join([f"{study.name}: {shown.name} over {x}, {seeds}", *notes]))
@@ -307,6 +314,12 @@ def _cross(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> No
         )  # fmt: skip
 
 
+def _below(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> None:
+    """Marks means that a logarithmic axis cannot show with a triangle at the bottom edge."""
+    place = panel.get_xaxis_transform() + _moved(panel, aside)
+    panel.plot(rows["at"], [0.02] * len(rows), "v", color=own_colour, ms=6, transform=place, zorder=5)
+
+
 def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
     values = edges.to_numpy()[np.isfinite(edges.to_numpy())]
     if not values.size:
@@ -321,9 +334,10 @@ def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
 
 
 def _decimals(values: np.ndarray) -> int:
-    """Returns the number of decimals with which the largest value has three significant digits."""
-    largest = float(np.abs(values).max()) if values.size else 0.0
-    return max(0, 2 - math.floor(math.log10(largest))) if largest > 0 else 0
+    """Returns the number of decimals with which the largest value has three significant digits, and the range two."""
+    sizes = [(float(np.abs(values).max()), 2), (float(np.ptp(values)), 1)] if values.size else []
+    wanted = [digits - math.floor(math.log10(size)) for size, digits in sizes if size > 0]
+    return min(_MOST_DECIMALS, max(0, *wanted)) if wanted else 0
 
 
 def _panel(ax: Axes | None) -> tuple[Figure, Axes]:

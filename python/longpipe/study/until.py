@@ -50,12 +50,13 @@ _UNTIL: Final = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Sequential:
-    """Result: the final design, its runs (as `Study.frame`), and the estimate for each point.
+    """Result: the column of the metric, the final design, its runs (as `Study.frame`), and the estimate for each point.
 
     `precision` has the columns `point`, the factors, `replications`, `mean`, `margin` (half of the interval, in the
     metric's unit) and `reached`. `wanted` is the estimated number of replications that the widest interval needs.
     """
 
+    metric: str
     design: Design
     runs: pd.DataFrame
     precision: pd.DataFrame
@@ -116,7 +117,7 @@ def run_until(
         precision = _precision(grown, runs, metric, margin, relative, level)
         wanted, reached = float(precision.pop("wanted").max()), bool(precision["reached"].all())
         if (reached and held) or replications == most:
-            return Sequential(grown, runs, precision, wanted)
+            return Sequential(metric, grown, runs, precision, wanted)
         replications, held = following(replications, wanted, most, reached=reached), reached
 
 

@@ -4,7 +4,7 @@ use super::port::line::{End, Line};
 use super::report::{PacketReport, TimeVaryingReport};
 use super::wire::{Port, Wire};
 use super::Ip;
-use crate::report::{check, InvariantError};
+use crate::report::{check, InvariantError, QueueReport};
 use longpipe_events::{Rate, Time};
 
 /// Returns a port's counters, whether they are consistent, and the rate of the port's link.
@@ -45,6 +45,19 @@ fn in_flight(ip: &Ip) -> Vec<(u64, u64)> {
         *bytes += u64::from(next.packet.bytes());
     }
     in_flight
+}
+
+/// Returns the reports of all queues into which disciplines divide ports; `packet_reports` must have been called.
+pub(super) fn queue_reports(ip: &Ip, now: Time) -> Vec<QueueReport> {
+    let queues = ip.wires.iter().enumerate().filter_map(|(index, wire)| {
+        let queue = match &wire.port {
+            Port::ConstantRate(port) => port.queue(),
+            Port::VariableRate(port) => port.queue(),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => return None,
+        };
+        Some(QueueReport::of_port(index, queue.subqueues(), now))
+    });
+    queues.flatten().collect()
 }
 
 /// Returns the reports of all links that carry IP packets.

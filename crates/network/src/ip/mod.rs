@@ -201,6 +201,7 @@ impl Medium for Ip {
         packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(MediumReport {
             packet_ports,
+            queues: account::queue_reports(self, now),
             ..MediumReport::default()
         })
     }

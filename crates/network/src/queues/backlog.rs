@@ -31,6 +31,8 @@ pub trait Queued {
     fn is_capable(&self) -> bool;
     /// Sets CE if the packet is ECN-capable (RFC 3168 section 5), and returns whether it is.
     fn mark(&mut self) -> bool;
+    /// Returns whether `mark` has set CE at this port.
+    fn is_marked(&self) -> bool;
     /// Returns whether this is an ACK that makes the ACK `earlier` redundant (RFC 3449 section 5.2.1).
     fn supersedes(&self, _earlier: &Self) -> bool {
         false

@@ -3,6 +3,7 @@
 //!
 //! The DSCP of a packet determines its tin, and a hash of its flow determines its queue within the tin (`tin.rs`).
 
+use super::subqueues::SubqueueCounters;
 use super::tin::{Keys, LineTime, Tin};
 use super::{PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -197,25 +198,33 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
             if self.config.ingress {
                 self.charge(keys.tin, redundant.bytes(), now, true);
             }
+            self.tins[keys.tin]
+                .counters
+                .lose(port.now, &redundant, DropCause::AckFilter);
             drop(redundant, DropCause::AckFilter);
         }
         self.packets += 1;
         self.bytes += packet.bytes();
         let tin = &mut self.tins[keys.tin];
         tin.packets += 1;
+        tin.counters.enter(port.now, packet.bytes());
         tin.flows[queue].backlog.push(packet);
         tin.list(queue, &mut self.random);
         while self.packets > port.room_packets || self.bytes > port.room_bytes {
             match self.shorten_longest(now) {
-                Some(dropped) => drop(dropped, DropCause::Overflow),
+                Some(dropped) => {
+                    let tin = self.circuits[dropped.flow() as usize].tin;
+                    self.tins[tin].counters.lose(port.now, &dropped, DropCause::Overflow);
+                    drop(dropped, DropCause::Overflow);
+                }
                 None => break,
             }
         }
         false
     }
 
-    fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
-        let now = now.as_nanoseconds();
+    fn dequeue(&mut self, time: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
+        let now = time.as_nanoseconds();
         let mut first = true;
         'tin: while self.packets > 0 && self.shaper.as_ref().is_none_or(|shaper| shaper.release() <= now) {
             self.current = match self.shaper {
@@ -251,9 +260,12 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
                         self.tins[number].flows[queue].deficit -= length;
                         self.tins[number].deficit -= length;
                     }
+                    let counters = &mut self.tins[number].counters;
                     if !dropped {
+                        counters.leave(time, &packet);
                         return Some(packet);
                     }
+                    counters.lose(time, &packet, DropCause::Aqm);
                     drop(packet, DropCause::Aqm);
                     if self.config.ingress {
                         break;
@@ -276,13 +288,23 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
         (self.packets, self.bytes)
     }
 
-    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
+    fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
         // Queues stay in their lists until their next turn, and are removed at that time if they are empty.
         for tin in &mut self.tins {
-            tin.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
+            let Tin { flows, counters, .. } = tin;
+            for flow in flows {
+                flow.backlog.purge(|packet| {
+                    counters.lose(now, &packet, DropCause::Outage);
+                    drop(packet);
+                });
+            }
             tin.packets = 0;
         }
         (self.packets, self.bytes) = (0, 0);
+    }
+
+    fn subqueues(&self) -> Vec<&SubqueueCounters> {
+        self.tins.iter().map(|tin| &tin.counters).collect()
     }
 }
 

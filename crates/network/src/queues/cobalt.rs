@@ -198,6 +198,10 @@ mod tests {
             self.2 = self.1;
             self.1
         }
+
+        fn is_marked(&self) -> bool {
+            self.2
+        }
     }
 
     const MS: i64 = 1_000_000;

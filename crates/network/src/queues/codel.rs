@@ -344,6 +344,10 @@ mod tests {
         fn mark(&mut self) -> bool {
             self.is_capable()
         }
+
+        fn is_marked(&self) -> bool {
+            false
+        }
     }
 
     const MS: u64 = 1_000_000_000;

@@ -1,5 +1,6 @@
 //! The interface between a port and its queue discipline. It does not depend on the transmitter.
 
+use super::subqueues::SubqueueCounters;
 use super::Queued;
 use crate::drops::DropCause;
 use longpipe_events::Time;
@@ -91,6 +92,11 @@ pub trait QueueDisc<T: Queued> {
         now
     }
 
+    /// Returns the counters of the queues that `PolicyConfig::queue_names` names, in their order.
+    fn subqueues(&self) -> Vec<&SubqueueCounters> {
+        Vec::new()
+    }
+
     /// Returns how packets for which the port calls `pass_through` affect later packets.
     fn pass_through_effect(&self) -> PassThroughEffect {
         PassThroughEffect::OfEach
@@ -167,6 +173,12 @@ macro_rules! disciplines {
             fn drops_none_before(&self, now: Time) -> Time {
                 match self {
                     $(AnyDisc::$name(disc) => disc.drops_none_before(now),)+
+                }
+            }
+
+            fn subqueues(&self) -> Vec<&SubqueueCounters> {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.subqueues(),)+
                 }
             }
 

@@ -1,6 +1,7 @@
 //! DualPI2: a low-latency queue for scalable congestion controllers and a classic queue, coupled by one PI controller
 //! (RFC 9332).
 
+use super::subqueues::SubqueueCounters;
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use crate::scenario::{DualPi2Config, TwoQueues};
@@ -12,6 +13,7 @@ struct SubQueue<T> {
     backlog: Backlog<T>,
     /// Accumulated probability: `count` of the RFC's function `recur`.
     count: f64,
+    counters: SubqueueCounters,
 }
 
 impl<T: Queued> SubQueue<T> {
@@ -52,6 +54,7 @@ impl<T: Queued> DualPi2<T> {
         let side = || SubQueue {
             backlog: Backlog::default(),
             count: 0.0,
+            counters: SubqueueCounters::default(),
         };
         DualPi2 {
             config: config.clone(),
@@ -117,15 +120,21 @@ impl<T: Queued> DualPi2<T> {
 impl<T: Queued> QueueDisc<T> for DualPi2<T> {
     /// Enqueues a packet in the low-latency queue if it carries ECT(1) or CE, otherwise in the classic queue.
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
-        if port.is_full(self.backlog(), packet.bytes()) {
-            drop(packet, DropCause::Overflow);
-            return false;
+        let full = port.is_full(self.backlog(), packet.bytes());
+        if !full {
+            self.update_before(port.now);
         }
-        self.update_before(port.now);
-        if packet.is_low_latency() {
-            self.low.backlog.push(packet);
+        let queue = if packet.is_low_latency() {
+            &mut self.low
         } else {
-            self.classic.backlog.push(packet);
+            &mut self.classic
+        };
+        if full {
+            queue.counters.refuse(packet.bytes());
+            drop(packet, DropCause::Overflow);
+        } else {
+            queue.counters.enter(port.now, packet.bytes());
+            queue.backlog.push(packet);
         }
         false
     }
@@ -171,8 +180,10 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
                 (false, overload) => !side.recurs(classic) || (self.config.ecn && !overload && packet.mark()),
             };
             if keeps {
+                side.counters.leave(now, &packet);
                 return Some(packet);
             }
+            side.counters.lose(now, &packet, DropCause::Aqm);
             drop(packet, DropCause::Aqm);
         }
     }
@@ -185,7 +196,15 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
     fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
         // Updates that are due precede the purge, so they still count the packets that it drops.
         self.update_before(now);
-        self.low.backlog.purge(&mut drop);
-        self.classic.backlog.purge(drop);
+        for SubQueue { backlog, counters, .. } in [&mut self.low, &mut self.classic] {
+            backlog.purge(|packet| {
+                counters.lose(now, &packet, DropCause::Outage);
+                drop(packet);
+            });
+        }
+    }
+
+    fn subqueues(&self) -> Vec<&SubqueueCounters> {
+        vec![&self.low.counters, &self.classic.counters]
     }
 }

@@ -69,6 +69,10 @@ mod tests {
         fn mark(&mut self) -> bool {
             false
         }
+
+        fn is_marked(&self) -> bool {
+            false
+        }
     }
 
     #[test]

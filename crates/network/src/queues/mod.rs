@@ -15,6 +15,7 @@ pub mod head_drop;
 pub mod occupancy_fifo;
 pub mod round_robin;
 pub mod strict;
+pub mod subqueues;
 pub mod tin;
 pub mod weighted;
 
@@ -23,6 +24,7 @@ pub use backlog::{Backlog, Queued};
 use disc::disciplines;
 pub use disc::{PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
+use subqueues::SubqueueCounters;
 
 disciplines! {
     /// FIFO with a policy that depends on the occupancy: tail drop, Selective Drop or FBA.
@@ -48,5 +50,5 @@ disciplines! {
     /// CAKE.
     Cake(Box<cake::Cake<T>>);
     /// DualPI2.
-    DualPi2(dualpi2::DualPi2<T>);
+    DualPi2(Box<dualpi2::DualPi2<T>>);
 }

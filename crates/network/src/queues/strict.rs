@@ -1,5 +1,6 @@
 //! Strict priority: transmits from the first class that has a waiting packet.
 
+use super::subqueues::SubqueueCounters;
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use longpipe_events::Time;
@@ -8,6 +9,7 @@ use longpipe_events::Time;
 #[derive(Clone, Debug)]
 pub struct Strict<T> {
     classes: Vec<Backlog<T>>,
+    counters: Vec<SubqueueCounters>,
 }
 
 impl<T: Queued> Strict<T> {
@@ -15,19 +17,33 @@ impl<T: Queued> Strict<T> {
     pub fn new(classes: u32) -> Strict<T> {
         Strict {
             classes: (0..classes).map(|_| Backlog::default()).collect(),
+            counters: (0..classes).map(|_| SubqueueCounters::default()).collect(),
         }
     }
 }
 
 impl<T: Queued> QueueDisc<T> for Strict<T> {
     /// Enqueues a packet in the queue of its class. Each class may fill the port's whole limit.
-    fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
-        self.classes[packet.class() as usize].push_unless_full(port, packet, drop);
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        let (class, bytes) = (packet.class() as usize, packet.bytes());
+        let counters = &mut self.counters[class];
+        if port.is_full(self.classes[class].size(), bytes) {
+            counters.refuse(bytes);
+            drop(packet, DropCause::Overflow);
+        } else {
+            counters.enter(port.now, bytes);
+            self.classes[class].push(packet);
+        }
         false
     }
 
-    fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
-        self.classes.iter_mut().find_map(Backlog::pop)
+    fn dequeue(&mut self, now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
+        let mut classes = self.classes.iter_mut().zip(&mut self.counters);
+        classes.find_map(|(class, counters)| {
+            let packet = class.pop()?;
+            counters.leave(now, &packet);
+            Some(packet)
+        })
     }
 
     fn backlog(&self) -> (u64, u64) {
@@ -35,7 +51,16 @@ impl<T: Queued> QueueDisc<T> for Strict<T> {
         self.classes.iter().fold((0, 0), sums)
     }
 
-    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        self.classes.iter_mut().for_each(|class| class.purge(&mut drop));
+    fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
+        for (class, counters) in self.classes.iter_mut().zip(&mut self.counters) {
+            class.purge(|packet| {
+                counters.lose(now, &packet, DropCause::Outage);
+                drop(packet);
+            });
+        }
+    }
+
+    fn subqueues(&self) -> Vec<&SubqueueCounters> {
+        self.counters.iter().collect()
     }
 }

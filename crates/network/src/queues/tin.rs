@@ -4,6 +4,7 @@
 //! The queues are in three lists: new queues, old queues, and empty queues whose COBALT state has not decayed yet.
 
 use super::cobalt::{Cobalt, CobaltParams};
+use super::subqueues::SubqueueCounters;
 use super::{Backlog, Queued};
 use longpipe_events::Stream;
 use std::cmp::Reverse;
@@ -116,6 +117,8 @@ pub struct Tin<T> {
     lists: [VecDeque<usize>; 3],
     /// Number of packets in all queues.
     pub packets: u64,
+    /// Counters of all queues.
+    pub counters: SubqueueCounters,
     sparse_flows: u32,
     /// Number of flows that have packets and have used up a quantum.
     pub bulk_flows: u32,
@@ -164,6 +167,7 @@ impl<T: Queued> Tin<T> {
             hosts: [Vec::new(), Vec::new()],
             lists: Default::default(),
             packets: 0,
+            counters: SubqueueCounters::default(),
             sparse_flows: 0,
             bulk_flows: 0,
         }

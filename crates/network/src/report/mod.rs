@@ -8,6 +8,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
 use crate::hosts::files::File;
 use crate::ip::report::PacketReport;
+use crate::queues::subqueues::SubqueueCounters;
 use flows::{ArrivedReport, DatagramReport, ProxyReport, StreamReport, VideoReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
@@ -100,6 +101,38 @@ pub struct ClassReport {
     pub mean_queue: Option<f64>,
 }
 
+/// Results of a queue into which a discipline divides a port that carries IP packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueReport {
+    /// Link index.
+    pub port: usize,
+    /// Number of the queue within the port, which `PolicyConfig::queue_names` names.
+    pub queue: usize,
+    /// Counters of the queue.
+    pub counters: SubqueueCounters,
+    /// Time-averaged number of packets that waited.
+    pub mean_packets: f64,
+}
+
+impl QueueReport {
+    /// Returns the reports of all queues of a port at `now`, the end of the run.
+    pub(crate) fn of_port<'a>(
+        port: usize,
+        queues: Vec<&'a SubqueueCounters>,
+        now: Time,
+    ) -> impl Iterator<Item = QueueReport> + 'a {
+        queues
+            .into_iter()
+            .enumerate()
+            .map(move |(queue, counters)| QueueReport {
+                port,
+                queue,
+                counters: counters.clone(),
+                mean_packets: counters.mean_packets(now),
+            })
+    }
+}
+
 /// Results of a VBR source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SourceReport {
@@ -136,6 +169,8 @@ pub struct Report {
     pub ports: Vec<PortReport>,
     /// Results of each link that carries IP packets.
     pub packet_ports: Vec<PacketReport>,
+    /// Results of each queue into which a discipline divides a link's port. They are not part of `state_hash`.
+    pub queues: Vec<QueueReport>,
     /// Results of each class at each switch port, for classes that have circuits at the port.
     pub classes: Vec<ClassReport>,
     /// Results by VBR source.
@@ -151,6 +186,7 @@ pub struct Report {
 pub(crate) struct MediumReport {
     pub ports: Vec<PortReport>,
     pub packet_ports: Vec<PacketReport>,
+    pub queues: Vec<QueueReport>,
     pub classes: Vec<ClassReport>,
     pub sources: Vec<SourceReport>,
 }

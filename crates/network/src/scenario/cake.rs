@@ -144,6 +144,17 @@ impl CakeTins {
         }
     }
 
+    /// Returns the names of the tins, in the order of their indices.
+    pub(crate) fn names(self) -> Vec<String> {
+        let named: &[&str] = match self {
+            CakeTins::Besteffort => &["best-effort"],
+            CakeTins::Diffserv3 => &["best-effort", "bulk", "voice"],
+            CakeTins::Diffserv4 => &["best-effort", "bulk", "video", "voice"],
+            CakeTins::Diffserv8 | CakeTins::Precedence => return (0..8).map(|tin| format!("tin{tin}")).collect(),
+        };
+        named.iter().map(|&name| name.to_owned()).collect()
+    }
+
     /// Returns, for each tin, the rate up to which it has priority if the shaper has the given rate, and its quantum if
     /// there is no shaper.
     pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {

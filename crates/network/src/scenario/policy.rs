@@ -163,6 +163,18 @@ impl PolicyConfig {
         matches!(self, PolicyConfig::Cake(cake) if cake.rate_bps.is_some())
     }
 
+    /// Returns the names of the queues among which the policy divides packets by their class or codepoint, and which the
+    /// results count separately; none for other policies.
+    pub fn queue_names(&self) -> Vec<String> {
+        match self {
+            PolicyConfig::DualPi2(_) => vec!["low-latency".to_owned(), "classic".to_owned()],
+            PolicyConfig::Cake(cake) => cake.tins.names(),
+            _ => (0..self.classes().unwrap_or(0))
+                .map(|class| format!("class{class}"))
+                .collect(),
+        }
+    }
+
     /// Returns the number of classes, or None for a policy without classes.
     pub fn classes(&self) -> Option<u32> {
         match self {

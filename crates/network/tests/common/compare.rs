@@ -194,6 +194,7 @@ fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Fi
         first_difference("web", &one.web, &other.web),
         first_difference("port", &one.ports, &other.ports),
         first_difference("packet port", &one.packet_ports, &other.packet_ports),
+        first_difference("queue", &one.queues, &other.queues),
         first_difference("class", &one.classes, &other.classes),
         first_difference("arriving flows", &one.arrived, &other.arrived),
         first_difference("datagrams", &one.datagrams, &other.datagrams),

@@ -5,7 +5,8 @@ use super::compare::Finding;
 use super::SECOND;
 use longpipe_events::Time;
 use longpipe_network::ip::report::PacketReport;
-use longpipe_network::report::PortReport;
+use longpipe_network::queues::subqueues::SubqueueCounters;
+use longpipe_network::report::{PortReport, QueueReport};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::time_varying::ServiceConfig;
 use longpipe_network::scenario::{LinkConfig, Scenario};
@@ -28,6 +29,12 @@ fn holds(holds: bool, kind: &str, detail: impl FnOnce() -> String) -> Result<(),
 pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     for (index, port) in report.packet_ports.iter().enumerate() {
         check_packet_port(&scenario.links[index], port, scenario.duration_ps)?;
+    }
+    for (index, port) in report.packet_ports.iter().enumerate() {
+        let queues: Vec<&QueueReport> = report.queues.iter().filter(|queue| queue.port == index).collect();
+        if !queues.is_empty() {
+            check_queues(&scenario.links[index], port, &queues)?;
+        }
     }
     for port in &report.ports {
         check_port(port)?;
@@ -76,6 +83,39 @@ fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -
     check_mean(port.mean_packets, port.peak_packets as f64, detail)?;
     let held = port.packets_held <= port.peak_packets && port.bytes_held <= port.peak_bytes;
     holds(held, "more is held than the peak", detail)
+}
+
+/// Checks the counters of the queues of a port against the counters of the port.
+fn check_queues(link: &LinkConfig, port: &PacketReport, queues: &[&QueueReport]) -> Result<(), Finding> {
+    let detail = || format!("{queues:?} of {port:?}");
+    let sum = |count: fn(&SubqueueCounters) -> u64| queues.iter().map(|queue| count(&queue.counters)).sum::<u64>();
+    for queue in queues {
+        check_mean(Some(queue.mean_packets), queue.counters.peak_packets as f64, detail)?;
+        let held = queue.counters.packets_held() <= queue.counters.peak_packets;
+        holds(held, "a queue holds more than its peak", detail)?;
+    }
+    // The port's losses also include packets that an outage, a policer or the link's losses dropped before the queue,
+    // and its marks those of a policer.
+    let possible = sum(|queue| queue.lost_aqm) == port.lost_aqm
+        && sum(|queue| queue.lost_overflow) <= port.lost_overflow
+        && sum(|queue| queue.packets_marked) <= port.packets_marked
+        && sum(|queue| queue.bytes_lost) <= port.bytes_lost
+        && sum(|queue| queue.packets_in) <= port.packets_in + port.packets_duplicated
+        && sum(SubqueueCounters::packets_held) <= port.packets_held
+        && sum(SubqueueCounters::bytes_held) <= port.bytes_held;
+    holds(possible, "queues count more than their port", detail)?;
+    if link.motion.is_some() || !link.conditioners.is_empty() {
+        return Ok(());
+    }
+    // A host's port also holds its packets on the wire.
+    let in_service = port.packets_held - sum(SubqueueCounters::packets_held);
+    let equal = sum(|queue| queue.packets_in) == port.packets_in - port.lost_injected
+        && sum(|queue| queue.packets_out) == port.packets_out + in_service
+        && sum(|queue| queue.lost_overflow) == port.lost_overflow
+        && sum(|queue| queue.lost_outage) == 0
+        && sum(|queue| queue.packets_marked) == port.packets_marked
+        && (port.host || in_service <= 1);
+    holds(equal, "queues and their port count differently", detail)
 }
 
 fn check_port(port: &PortReport) -> Result<(), Finding> {

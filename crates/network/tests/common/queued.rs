@@ -39,6 +39,10 @@ impl Queued for Packet {
         self.marked |= self.capable;
         self.capable
     }
+
+    fn is_marked(&self) -> bool {
+        self.marked
+    }
 }
 
 /// Returns the state at `now` of a port whose buffer holds `room_packets` packets.

@@ -30,8 +30,9 @@ def design(
         typer.Option(
             "--factor",
             metavar="[NAME:]FIELD=LEVEL,...",
-            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'; a table with a name: "
-            "'pep:network.pep=none,split={buffer=\"4 MB\"}'. Repeat for more; without it, only the seeds vary.",
+            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'; a range of levels: "
+            "'switch.buffer=0.1..4 BDP / 5'; a table with a name: 'pep:network.pep=none,split={buffer=\"4 MB\"}'. "
+            "Repeat for more; without it, only the seeds vary.",
             autocompletion=field_and_level,
         ),
     ] = None,

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
 from longpipe.analysis.limits import without_further_paths
-from longpipe.analysis.readable import Readable, readable
+from longpipe.analysis.readable import Readable, readable, written
 from longpipe.design import Design
 from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
@@ -18,20 +18,21 @@ from longpipe.study import Study
 MOST_POINTS: Final = 40
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
-# Range of absolute means that are shown with four decimals.
-LEAST_FIXED: Final = 0.001
-MOST_FIXED: Final = 1e6
 LATE: Final = (
     "throughput may exceed the link's rate, because it includes data that arrived in the warm-up behind a loss and "
     "were delivered after it"
 )
 
 
-def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
-    """Returns the requested measures, otherwise efficiency and fairness, or throughput for graphs."""
+def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) -> list[Readable]:
+    """Returns the requested measures, otherwise efficiency and fairness, or throughput for graphs.
+
+    The column `until`, whose mean has to reach a margin, is always among them.
+    """
     usual = [name for name in ("efficiency", "fairness") if name in runs and runs[name].notna().any()]
     wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
-    return [readable(name, design.asked) for name in [one.name for one in design.asked] or wanted]
+    chosen = [one.name for one in design.asked] or wanted
+    return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *chosen])]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
@@ -46,9 +47,12 @@ def limits_by_point(study: Study) -> dict[int, str]:
     return {point: _most_common(of_point) for point, of_point in counts.items()}
 
 
-def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
-    """Prints the mean of each metric with its 95 % interval at each point, and what limited most flows."""
-    names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
+def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until: str | None = None) -> Table:
+    """Prints the mean of each metric with its 95 % interval at each point, and what limited most flows.
+
+    `until` is the column of `--until`.
+    """
+    names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs, until)
     table = Table(
         title=_title(design.replications), title_style="bold", caption_style="dim",
         box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
@@ -94,7 +98,4 @@ def interval_text(values: pd.Series) -> str:
     if values.isna().any():
         return "-"
     found = estimate(values)
-    margin = (found.mean_high - found.mean_low) / 2
-    # Four decimals would show a loss rate of 10^-5 as 0, and insignificant digits of large values.
-    form = ".4f" if found.mean == 0 or LEAST_FIXED <= abs(found.mean) < MOST_FIXED else ".4g"
-    return f"{found.mean:{form}}" + ("" if len(values) < 2 else f" ±{margin:{form}}")
+    return written(found.mean, None if len(values) < 2 else (found.mean_high - found.mean_low) / 2)

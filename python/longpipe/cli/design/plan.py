@@ -20,9 +20,11 @@ from longpipe.cli.warnings import warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level
 from longpipe.design.pilot import measured_cost
+from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
+from longpipe.scenario import Scenario
 from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
 from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, margin_text, parse_until
@@ -45,7 +47,8 @@ def plan(
 
     Warns on stderr of changes that have no effect.
     """
-    base, chosen = scenario_with(file, changes), [parse_factor(text) for text in factors]
+    base = scenario_with(file, changes)
+    chosen = [parse_factor(text, base) for text in factors]
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
     if one_at_a_time:
@@ -59,14 +62,19 @@ def plan(
     return found
 
 
-def parse_factor(text: str, option: str = "--factor") -> Factor:
-    """Parses a factor "[NAME:]FIELD=LEVEL,..."; levels are TOML values or plain text."""
+def parse_factor(text: str, base: Scenario | None = None, option: str = "--factor") -> Factor:
+    """Parses a factor "[NAME:]FIELD=LEVEL,..."; levels are TOML values or plain text.
+
+    A range such as "0.05..4 BDP" stands for its levels that give different runs of the scenario `base`.
+    """
     left, equals, right = text.partition("=")
     name, _, field = left.rpartition(":")
     if not (field.strip() and equals and right.strip()):
         raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
     field = field.strip()
     check_path(option, field)
+    if base is not None and (span := Range.parse(right, option)) is not None:
+        return Factor.over(field, span.levels_of(base, field), name.strip() or None)
     try:
         levels = parse_toml(f"levels = [{right}]", option)["levels"]
     except NoTomlError:
@@ -190,7 +198,9 @@ def run(
         write_text(csv, runs.to_csv(index=False))
     console = terminal()
     console.print()
-    show_table(console, means(design, runs, limited), len(design.factors))
+    show_table(
+        console, means(design, runs, limited, until=None if found is None else found.metric), len(design.factors)
+    )
     if csv is not None:
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
     if found is not None:

@@ -46,6 +46,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
     of_parts = (
+        ("queues", _queues),
         ("vbr", _vbr),
         ("datagrams", _datagrams),
         ("relays", _relays),
@@ -56,8 +57,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         ("videos", _videos),
     )
     for part, table_of in of_parts:
-        if rows := records(result.part(part)):
-            tables.append(table_of(rows, most_flows))
+        if (rows := records(result.part(part))) and (table := table_of(rows, most_flows)).row_count:
+            tables.append(table)
     if classes := records(result.part("response_times")):
         tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
     for table in tables:
@@ -111,7 +112,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
             f"{resent / sent:.1%}" if sent else "-",
             str(timeouts),
             str(fast),
-            *(["-" if None in ends else f"{max(ends):.3f}"] if complete else []),
+            *(["-" if None in ends else _seconds(max(ends))] if complete else []),
             limit,
         )
 
@@ -171,6 +172,29 @@ def _delays(ports: list[Row], max_rows: float) -> Table:
     for row in used[: _row_limit(max_rows)]:
         table.add_row(row["port"], *(f"{1e3 * row[name]:.3f}" for name in (MEAN, *DELAYS)))
     return _captioned(table, min(max_rows, len(used)), len(used), "ports, those with the longest")
+
+
+def _queues(queues: list[Row], max_rows: float) -> Table:
+    """Returns the queues of ports at which packets waited, those of the port with the most packets first."""
+    table = _table("queue [packets]", "in", "lost", "marked", "mean\nqueue", "peak\nqueue", "delay\n[ms]")
+    arrived: dict[str, int] = {}
+    for row in queues:
+        arrived[row["port"]] = arrived.get(row["port"], 0) + row["packets_in"]
+    waited = {row["port"] for row in queues if row["mean_queue_packets"]}
+    used = [row for row in queues if row["packets_in"] and row["port"] in waited]
+    used.sort(key=lambda row: -arrived[row["port"]])
+    for row in used[: _row_limit(max_rows)]:
+        lost = sum(count for name, count in row.items() if name.startswith("packets_lost_"))
+        table.add_row(
+            f"{row['queue']} of {row['port']}",
+            str(row["packets_in"]),
+            _share(lost, row["packets_in"]),
+            _share(row["packets_marked"], row["packets_in"]),
+            f"{row['mean_queue_packets']:.1f}",
+            str(row["peak_queue_packets"]),
+            "-" if row["mean_delay_s"] is None else f"{1e3 * row['mean_delay_s']:.3f}",
+        )
+    return _captioned(table, min(max_rows, len(used)), len(used), "queues, those of the ports with the most packets")
 
 
 def _vbr(sources: list[Row], max_rows: float) -> Table:
@@ -289,6 +313,12 @@ def _table(first: str, *others: str) -> Table:
     for name in others:
         table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
     return table
+
+
+def _seconds(time_s: float) -> str:
+    """Returns a time [s] with at least five significant digits, up to 1 µs, and at least three decimals."""
+    decimals = 4 - math.floor(math.log10(time_s)) if time_s > 0 else 0
+    return f"{time_s:.{min(6, max(3, decimals))}f}"
 
 
 def _share(part: int, whole: int) -> str:

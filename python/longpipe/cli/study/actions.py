@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from longpipe.analysis.readable import written
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.progress import Bar, Waiting
 from longpipe.cli.storing import opened, resumable
@@ -182,7 +183,7 @@ def _counts(found: Status) -> str:
 
 
 def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.4f}"
+    return "" if math.isnan(value) else written(value)
 
 
 def _table(*heads: str, right: Sequence[str] = ("finished", "runs", "failed")) -> Table:

@@ -52,7 +52,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
             let quanta = weighted.weights.iter().map(|&weight| u64::from(weight) * quantum);
             AnyDisc::Weighted(Weighted::new(quanta))
         }
-        PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(DualPi2::new(dual)),
+        PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(Box::new(DualPi2::new(dual))),
         PolicyConfig::AckFilter {} => AnyDisc::AckFilter(AckFilter::default()),
         PolicyConfig::HeadDrop {} => AnyDisc::HeadDrop(HeadDrop::default()),
         PolicyConfig::Cake(config) => AnyDisc::Cake(Box::new(cake(scenario, config, salt(), salts))),

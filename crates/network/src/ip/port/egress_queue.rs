@@ -11,6 +11,7 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::packets::{Circuit, Flow, Options, Packet};
+use crate::queues::subqueues::SubqueueCounters;
 use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
@@ -118,6 +119,10 @@ impl Queued for QueuedPacket {
             (self.packet, self.marked) = (self.packet.marked(), true);
         }
         capable
+    }
+
+    fn is_marked(&self) -> bool {
+        self.marked
     }
 
     fn supersedes(&self, earlier: &QueuedPacket) -> bool {
@@ -693,6 +698,11 @@ impl EgressQueue {
     #[inline]
     fn count_entry(&mut self, now: Time) {
         self.packet_time = self.packet_time.wrapping_sub(u128::from(now.0));
+    }
+
+    /// Returns the counters of the queues into which the discipline divides the port.
+    pub fn subqueues(&self) -> Vec<&SubqueueCounters> {
+        self.disc.subqueues()
     }
 
     /// Returns the number of packets lost in outages at the port.

@@ -7,6 +7,7 @@ use crate::ip::report::PacketReport;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::{Circuit, Link, Options, Packet};
+use crate::queues::subqueues::SubqueueCounters;
 use crate::time_varying::Service;
 use longpipe_events::{Time, PS_PER_SECOND};
 use std::collections::VecDeque;
@@ -261,6 +262,11 @@ impl DiscPort {
             let arrival = (!self.queue.is_host()).then_some(queued.arrival);
             watch::packet(probe, link, arrival, service.ends, queued.packet, &queued.options());
         }
+    }
+
+    /// Returns the counters of the queues into which the discipline divides the port.
+    pub fn subqueues(&self) -> Vec<&SubqueueCounters> {
+        self.queue.subqueues()
     }
 
     /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire as held.

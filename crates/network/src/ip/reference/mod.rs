@@ -16,13 +16,14 @@ use super::report::PacketReport;
 use crate::clock::{TIMER, UNKNOWN};
 use crate::drops::{report_external, DropCause};
 use crate::hosts::Hosts;
+use crate::lookahead::queueless::queueless;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
-use crate::report::{check, InvariantError, MediumReport};
+use crate::report::{check, InvariantError, MediumReport, QueueReport};
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::{LinkConfig, Scenario};
 use crate::ties::TieRule;
@@ -57,6 +58,8 @@ pub(crate) struct Reference {
     ports: Vec<ReferencePort>,
     /// Queues and transmitters of the ports whose discipline decides at dequeue.
     disc_ports: Vec<Option<DiscPort>>,
+    /// Whether no packet ever waits at the port of a link, so that the report omits the queues of its discipline.
+    queueless: Vec<bool>,
     /// Packets on each link's wire, in the order of their arrivals.
     wires: Vec<VecDeque<(Time, Packet, Options)>>,
     /// Pending arrival event of each wire's first packet.
@@ -76,7 +79,12 @@ impl Reference {
             .flows
             .iter()
             .flat_map(|flow| [false, true].map(|back| CircuitRoutes::new(scenario, flow, back)));
+        let conditioned = scenario.links.iter().map(LinkConfig::is_conditioned);
+        let queueless = queueless(scenario, topology).into_iter().zip(conditioned);
         let mut reference = Reference {
+            queueless: queueless
+                .map(|(queueless, conditioned)| queueless && !conditioned)
+                .collect(),
             ports: (0..scenario.links.len())
                 .map(|link| ReferencePort::new(scenario, link, seed))
                 .collect(),
@@ -300,7 +308,13 @@ impl Medium for Reference {
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
         let packet_ports = self.reports(now)?;
         packet_ports.iter().for_each(|port| port.hash(hash));
+        let disc_ports = self.disc_ports.iter().enumerate();
+        let disc_ports = disc_ports.filter(|&(index, _)| !self.queueless[index]);
+        let queues = disc_ports.filter_map(|(index, port)| Some((index, port.as_ref()?.subqueues())));
         Ok(MediumReport {
+            queues: queues
+                .flat_map(|(index, of)| QueueReport::of_port(index, of, now))
+                .collect(),
             packet_ports,
             ..MediumReport::default()
         })

@@ -38,6 +38,10 @@ impl Queued for Packet {
         self.capable
     }
 
+    fn is_marked(&self) -> bool {
+        self.marked
+    }
+
     fn supersedes(&self, earlier: &Packet) -> bool {
         self.circuit == earlier.circuit && earlier.ack > 0 && earlier.ack < self.ack
     }
