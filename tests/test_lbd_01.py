@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from documented import is_rounded, table_rows
 from longpipe import _core
 from longpipe.analysis.claims import Claim, Exact, Verdict, judge
 from longpipe.cli.reproduce import parts
@@ -174,3 +175,25 @@ def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, 
     runs = pd.read_csv(tmp_path / "beyond.csv")
     assert len(runs) == 15
     assert figures.long_pipes(runs).axes
+
+
+def test_the_numbers_of_the_page_are_those_of_the_engine(found: TransferReproduction) -> None:
+    page = "lbd-01.md"
+    slopes = found.numbers[found.numbers["quantity"] == "slope_tn"]
+    lines = {name: texts for name, *texts in table_rows(page, "| W* |")}
+    for tcp, name in (("reno", "Reno"), ("sack", "SACK")):
+        of_tcp = slopes[slopes["tcp"] == tcp]
+        for column, side in (("published", "published"), ("simulated", "longpipe")):
+            numbers = zip(of_tcp[column], lines[f"{name}, {side}"], strict=True)
+            assert all(is_rounded(value, text) for value, text in numbers), f"{page}: {name}, {side}"
+    others = found.numbers[found.numbers["quantity"] != "slope_tn"]
+    rows = [
+        *table_rows(page, "| number | published | longpipe | difference |"),
+        *table_rows(page, "| number | published | longpipe |"),
+    ]
+    for name, printed, simulated, *_ in rows:
+        for published, text in zip(
+            printed.split(", "), simulated.replace("\N{MINUS SIGN}", "-").split(", "), strict=True
+        ):
+            chosen = others[[is_rounded(value, published) for value in others["published"]]]
+            assert any(is_rounded(value, text) for value in chosen["simulated"]), f"{page}: {name}: {text}"

@@ -3,13 +3,13 @@
 import json
 import re
 from contextlib import closing
-from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
 
 import pandas as pd
 import pytest
 
+from documented import is_rounded, table_rows
 from longpipe import ScenarioError, simulate
 from longpipe.analysis.claims import judge
 from longpipe.cli.reproduce import parts
@@ -150,7 +150,7 @@ def test_one_table_is_asked_for_by_its_number() -> None:
 
 # Numbers on the page of the documentation. `make test` simulates a sample of those that take less than a second.
 
-PAGE = Path(__file__).parent.parent / "docs" / "rfc-9438.md"
+PAGE = "rfc-9438.md"
 EXPONENTS = {"10⁻²": 1e-2, "10⁻³": 1e-3, "10⁻⁴": 1e-4, "10⁻⁵": 1e-5, "10⁻⁶": 1e-6}
 VARIANT_NAMES = {
     "longpipe": "none",
@@ -163,31 +163,18 @@ VARIANT_NAMES = {
 QUICK = 1e-4
 
 
-def page_table(start: str) -> list[list[str]]:
-    """Returns the cells of the rows of the page's table whose heading starts with a text."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith(start)) + 2
-    rows = takewhile(lambda line: line.startswith("|"), lines[first:])
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-
-
-def is_rounded(value: float, text: str) -> bool:
-    """Returns whether a number of the page is the value, rounded to the digits of the text."""
-    return float(text) == round(value, len(text.partition(".")[2]))
-
-
 def windows_of_the_page() -> list[tuple[connections.Connection, dict[str, object], str]]:
     """Returns connections, changes to them, and the simulated windows that the page states."""
     rows = {(row["table"], row["loss"], row["control"]): row for row in published().to_dict("records")}
     found: list[tuple[connections.Connection, dict[str, object], str]] = []
-    for table, start in (("1", "| RTT 100 ms"), ("2", "| RTT 10 ms")):
-        for loss, *windows in page_table(start):
+    for number, start in (("1", "| RTT 100 ms"), ("2", "| RTT 10 ms")):
+        for loss, *windows in table_rows(PAGE, start):
             for control, printed, window in zip(CONTROLS, windows[::2], windows[1::2], strict=True):
-                row = rows[table, EXPONENTS[loss], control]
+                row = rows[number, EXPONENTS[loss], control]
                 assert float(printed) == row["window"]
                 found.append((connection(row), {}, window))
     of_table_3 = published().query("table == '3'").to_dict("records")
-    for _, printed, *windows in page_table("| throughput [Mbit/s]"):
+    for _, printed, *windows in table_rows(PAGE, "| throughput [Mbit/s]"):
         for control, window in zip(("reno", "highspeed", "cubic-0.4"), windows, strict=True):
             (row,) = [row for row in of_table_3 if (row["window"], row["control"]) == (float(printed), control)]
             of = connection(row)
@@ -196,7 +183,7 @@ def windows_of_the_page() -> list[tuple[connections.Connection, dict[str, object
     changes = {variant.name: variant.changes for variant in variants.VARIANTS}
     order = [(control, loss) for loss, control in (*variants.WATCHED[:1], variants.WATCHED[3], *variants.WATCHED[1:3])]
     watched = [connection(rows["1", loss, control]) for control, loss in (*order, ("cubic-0.4", 1e-4))]
-    for name, *windows in page_table("| | Reno, 10⁻³"):
+    for name, *windows in table_rows(PAGE, "| | Reno, 10⁻³"):
         for of, window in zip(watched, windows, strict=True):
             if name == "RFC":
                 assert float(window) == of.window
@@ -218,12 +205,12 @@ def test_windows_of_the_page_are_those_of_the_engine(
     of: connections.Connection, changes: dict[str, object], window: str
 ) -> None:
     found = measure(simulate(of.scenario(**changes), connections.SEED), of.round_trip_ms)["window"]
-    assert is_rounded(found, window), f"{PAGE.name}: {window}; is {found:.5g}"
+    assert is_rounded(found, window), f"{PAGE}: {window}; is {found:.5g}"
 
 
 SWEEP = [
     (control, EXPONENTS.get(loss) or float(loss.removesuffix(" %")) / 100, text)
-    for loss, *texts in page_table("| loss rate | CUBIC | BBR")
+    for loss, *texts in table_rows(PAGE, "| loss rate | CUBIC | BBR")
     for control, text in zip(beyond.CONTROLS, texts, strict=True)
 ]
 
@@ -233,4 +220,4 @@ def test_the_sweep_of_the_page_is_that_of_the_engine(control: str, loss: float, 
     runs = [simulate(beyond.scenario(control, loss), seed).total_bps / 1e6 for seed in beyond.SEEDS]
     mean, low, high = re.fullmatch(r"(\S+) \((\S+) to (\S+)\)", text).groups()  # type: ignore[union-attr]
     for found, printed in ((fmean(runs), mean), (min(runs), low), (max(runs), high)):
-        assert is_rounded(found, printed), f"{PAGE.name}: {text}; is {found:.3g}"
+        assert is_rounded(found, printed), f"{PAGE}: {text}; is {found:.3g}"
