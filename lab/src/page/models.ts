@@ -1,6 +1,6 @@
 /** Contents of the charts: the lines and marks of each, computed from the data of a run. */
 import type { Course, Fall, FlowPicture, Marks, Picture, View } from "./protocol";
-import { byteUnit, growing, line, peak, queueLine, rates, spread } from "./series";
+import { byteUnit, growing, line, peak, queueLine, rates, samples, spread } from "./series";
 
 /** A run to draw, and its progress [0, 1]. */
 export interface Drawn {
@@ -166,10 +166,10 @@ function ports(drawn: Drawn): number[] {
 function roundTrips(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
     const lines: Line[] = [];
     if (pinned !== null && pinned.rtt !== null) {
-        lines.push({ label: pinnedName(pinned, pinned.view.sequence), colour: palette.pinned, values: line(pinned.rtt, 1e3, until(pinned)), width: 2 });
+        lines.push({ label: pinnedName(pinned, pinned.view.sequence), colour: palette.pinned, values: samples(pinned.rtt, 1e3, until(pinned), pinned.view), width: 2 });
     }
     if (now.rtt !== null) {
-        lines.push({ label: nameOf(now, now.view.sequence), colour: palette.lines[0] as string, values: line(now.rtt, 1e3, until(now)) });
+        lines.push({ label: nameOf(now, now.view.sequence), colour: palette.lines[0] as string, values: samples(now.rtt, 1e3, until(now), now.view) });
     }
     return { title: "RTT", unit: "ms", lines };
 }

@@ -26,6 +26,26 @@ export function line(course: Course, scale: number, until: number): (number | nu
     return values;
 }
 
+/** Number of intervals for which an RTT sample is drawn even if it is shorter. */
+const SHORTEST_HOLD = 3;
+
+/**
+ * Returns RTT samples [s] as a line that keeps a sample for twice its value, and then has a gap: a sender that has data
+ * in flight gets a sample in each round trip.
+ */
+export function samples(course: Course, scale: number, until: number, view: View): (number | null)[] {
+    const values = line(course, scale, until);
+    const step = (view.to_s - view.from_s) / view.bins;
+    let [latest, empty] = [course.before, 0];
+    for (let bin = 0; bin < course.low.length; bin++) {
+        if (Number.isNaN(course.low[bin] as number)) {
+            empty++;
+            if (empty > Math.max(SHORTEST_HOLD, (2 * latest) / step)) values[2 * bin] = values[2 * bin + 1] = null;
+        } else [latest, empty] = [course.last[bin] as number, 0];
+    }
+    return values;
+}
+
 /**
  * Returns the values of a queue whose length is sampled only by arrivals, before they join it; between arrivals it
  * drains by `drain` per interval. `most` is the maximum length; arrivals at this length were lost.
