@@ -627,6 +627,32 @@ def test_a_run_is_not_cut_short_where_a_flow_begins_later() -> None:
     assert until(late, 5.0) is late
 
 
+def test_a_picture_ends_after_the_last_transfer_unless_it_is_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spans: list[tuple[float, float]] = []
+
+    def window(*_: object, span_s: tuple[float, float]) -> Figure:
+        spans.append(span_s)
+        return Figure()
+
+    monkeypatch.setattr(pictures, "window", window)
+    base = Scenario(
+        framing="ip", duration="60 s", network={"kind": "dumbbell", "sources": 2}, switch={"buffer": "1 MB"}
+    )
+    transfer = base.with_(traffic={"kind": "transfer", "size": "2 MB"})
+    (tmp_path / "end.toml").write_text(transfer.to_toml())
+    last = max(simulate(transfer).flows["completion_s"])
+    (tmp_path / "on.toml").write_text(base.with_(**{"network.group": [{"name": "bulk"}], "duration": "2 s"}).to_toml())
+    first = command("plot", tmp_path / "end.toml", "window", "-o", tmp_path / "a.svg")
+    assert f"drawn until {spans[0][1]:g} s, because all transfers end before; --to draws more" in first.stdout
+    assert last < spans[0][1] < 1.06 * last
+    for name, more in (("end", ("--to", "50")), ("end", ("--from", "30")), ("on", ())):
+        done = command("plot", tmp_path / f"{name}.toml", "window", *more, "-o", tmp_path / "a.svg")
+        assert "drawn until" not in done.stdout
+    assert spans[1:] == [(0.0, 50.0), (30.0, 60.0), (0.0, 2.0)]
+
+
 def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("wan.toml").write_text(SCENARIO.with_(duration="300 ms").to_toml())

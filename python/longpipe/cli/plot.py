@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
@@ -94,6 +96,20 @@ OF_STUDIES: Final = ("--y", "--by", "--map", "--where", "--y-from-data", "--stor
 
 # The link that was a flow's only bottleneck, by label of the run and flow.
 Busy = dict[tuple[str, str], str]
+# Ratio of the time span that is drawn to the time at which the last transfer ends.
+MARGIN: Final = 1.05
+
+
+@dataclass
+class Seen:
+    """Properties of the results that the pictures do not contain.
+
+    `busy` contains the link that was the only bottleneck of a flow, by label and flow, and `ends_s` the time at which
+    the last transfer of each run ended; infinite if something was still sending at the end.
+    """
+
+    busy: Busy = field(default_factory=dict)
+    ends_s: list[float] = field(default_factory=list)
 
 
 class Unit(StrEnum):
@@ -261,13 +277,16 @@ def plot(
     # Pictures of distributions always draw several runs, and some pictures all flows, as lines on the same axes.
     lines = overlaid and (kind not in DISTRIBUTIONS if compared else kind in ONE_LINE)
     options = _options(kind, unit, port, rto=rto, log=log, overlaid=lines)
-    busy: Busy = {}
+    seen = Seen()
     _check_port(_existing(source), changes or [], port)
-    runs = _runs(Path(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
+    runs = _runs(Path(source), kind, seed, changes or [], compared, flow, seen, (begin, end))
     with Waiting("drawing"):
         if kind is Kind.WINDOW:
-            _print_waiting(runs, flow, busy)
-        options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
+            _print_waiting(runs, flow, seen.busy)
+        scenario = next(iter(runs.values())).scenario
+        if end is None and (end := _end_of_transfers(scenario, seen.ends_s, begin)) is not None:
+            echo(f"drawn until {end:g} s, because all transfers end before; --to draws more")
+        options["span_s"] = _span(scenario, begin, end)
         _save(_draw(runs, kind, flow, options, everything), title, output)
 
 
@@ -361,13 +380,13 @@ def _runs(
     changes: list[str],
     compared: str | None,
     flows: list[str] | None,
-    busy: Busy,
+    seen: Seen,
     between: tuple[float | None, float | None],
 ) -> dict[str, Recorded]:
     """Returns the recorded run, or simulates the scenario once or for each compared level; keys are the levels.
 
-    A run is simulated until the end of the time span to draw, or for its duration. `busy` receives, for each flow, the
-    link that was its only bottleneck.
+    A run is simulated until the end of the time span to draw, or for its duration. `seen` receives what the
+    results show.
     """
     from longpipe.cli.warnings import warn
     from longpipe.pictures.recorded import Recorded
@@ -380,7 +399,7 @@ def _runs(
     scenario = until(scenario, _span(scenario, *between)[1])
     if compared is None:
         warn(scenario)
-        return {"": _run(scenario, seed, flows, called, busy)}
+        return {"": _run(scenario, seed, flows, called, seen)}
     from longpipe.cli.design.plan import parse_factor
 
     factor = parse_factor(compared, scenario, "--compare")
@@ -389,7 +408,7 @@ def _runs(
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
     _check_distinct(scenarios, factor.levels.values())
     warn(*scenarios.values())
-    return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
+    return {label: _run(one, seed, flows, called, seen, label) for label, one in scenarios.items()}
 
 
 def _called(scenario: Scenario, changes: list[str]) -> str:
@@ -434,7 +453,7 @@ def _constant_fields(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Recorded:
+def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, seen: Seen, label: str = "") -> Recorded:
     """Runs a scenario and prints its limits. `called` is its name in titles."""
     from longpipe.analysis.limits import idle_lines, limit_lines, notes
     from longpipe.cli.progress import RunBar
@@ -449,7 +468,9 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
         echo(f"{label}: limited by {line}" if label else f"limited by {line}")
     for head, line in (*(("note", line) for line in notes(found)), *(("ended", line) for line in idle_lines(found))):
         echo(f"{label}: {head}: {line}" if label else f"{head}: {line}")
-    busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
+    seen.busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
+    ends = [math.inf] if result.part("vbr").get("source") else result.part("flows")["completion_s"]
+    seen.ends_s.append(max((math.inf if math.isnan(one) else one for one in ends), default=math.inf))
     return Recorded(result.scenario, result.traces, called, result.completions)
 
 
@@ -526,6 +547,14 @@ def _draw(
         Kind.SHARES: pictures.shares,
     }
     return by_flow[kind](run, flows, **options, **most)
+
+
+def _end_of_transfers(scenario: Scenario, ends_s: list[float], begin: float | None) -> float | None:
+    """Returns the end of the time span to draw if all runs send nothing in most of their time, and None otherwise."""
+    from longpipe.result import duration_s
+
+    last = float(f"{MARGIN * max(ends_s, default=math.inf):.3g}")
+    return last if (begin or 0.0) < last < duration_s(scenario) / 2 else None
 
 
 def _span(scenario: Scenario, begin: float | None, end: float | None) -> tuple[float, float]:

@@ -68,7 +68,9 @@ def reproduce(
             "from results that come with longpipe; with --seeds N simulate them instead.",
         ),
     ] = False,
-    table: Annotated[int | None, typer.Option(min=1, help="Show only this table of the paper, by its number.")] = None,
+    table: Annotated[
+        int | None, typer.Option(min=1, help="Show only this table of the paper, by its number, and write no files.")
+    ] = None,
     executor: ExecutorOption = None,
     workers: WorkersOption = None,
     memory: MemoryOption = None,
