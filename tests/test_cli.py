@@ -194,7 +194,7 @@ def test_files_are_written_whole(lan: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2:] == [f"JSON: {tmp_path / 'out.json'}", f"Tables: {tmp_path / 'csv'}"]
     assert json.loads((tmp_path / "out.json").read_text())["scenario"] == "lan"
-    names = ("flows", "ports", "classes", "vbr", "cwnd", "queue")
+    names = ("run", "flows", "ports", "classes", "vbr", "cwnd", "queue")
     assert {path.name for path in (tmp_path / "csv").iterdir()} == {"scenario.toml", *(f"{name}.csv" for name in names)}
 
 

@@ -134,10 +134,13 @@ def test_json_is_strict_and_complete(result: Result) -> None:
 
 def test_csv_reads_back(result: Result, tmp_path: Path) -> None:
     written = result.to_csv(tmp_path / "new" / "folder")
-    names = ("flows", "ports", "classes", "vbr", "cwnd", "queue", "sequence", "reductions")
+    names = ("run", "flows", "ports", "classes", "vbr", "cwnd", "queue", "sequence", "reductions")
     assert [path.name for path in written] == [*(f"{name}.csv" for name in names), "scenario.toml"]
     assert set(written) == set((tmp_path / "new" / "folder").iterdir())
-    pd.testing.assert_frame_equal(pd.read_csv(written[0]), result.flows, check_dtype=False)
+    run = pd.read_csv(written[0], dtype=str).iloc[0]
+    identity = (result.scenario.digest(), "3", str(_core.__engine__), result.state_hash)
+    assert tuple(run[["digest", "seed", "engine", "state_hash"]]) == identity
+    pd.testing.assert_frame_equal(pd.read_csv(written[1]), result.flows, check_dtype=False)
 
 
 def test_a_graph_has_no_one_trunk() -> None:

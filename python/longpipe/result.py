@@ -608,6 +608,14 @@ class Result:
         `engine` is the engine's number, which identifies the results together with digest and seed.
         """
         return {
+            **self._identity(),
+            **{name: records(self.part(name)) for name in PARTS if self._has_part(name)},
+            "limits": [dict(vars(limit)) for limit in self.flow_limits],
+        }
+
+    def _identity(self) -> dict[str, Any]:
+        """Returns what identifies the run, with its measures of all flows."""
+        return {
             "scenario": self.scenario.name,
             "digest": self.scenario.digest(),
             "seed": self.seed,
@@ -617,8 +625,6 @@ class Result:
             "fairness": _number(self.fairness),
             "events": self.events,
             "state_hash": self.state_hash,
-            **{name: records(self.part(name)) for name in PARTS if self._has_part(name)},
-            "limits": [dict(vars(limit)) for limit in self.flow_limits],
         }
 
     def _has_part(self, part: str) -> bool:
@@ -638,14 +644,18 @@ class Result:
         return orjson.dumps(self.summary(), option=options).decode()
 
     def to_csv(self, directory: str | Path) -> list[Path]:
-        """Writes flows.csv, ports.csv, classes.csv, vbr.csv, tables that have rows, traces and scenario.toml.
+        """Writes run.csv, flows.csv, ports.csv, classes.csv, vbr.csv, tables with rows, traces and scenario.toml.
+
+        run.csv has one row, with the seed, the engine's number and the hash of the final state.
 
         Raises ScenarioError if the directory is not writable.
         """
         directory = Path(directory)
         check_directory("directory", directory)
         written = []
-        frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
+        run = _frame({name: [value] for name, value in self._identity().items()})
+        always = {name: getattr(self, name) for name in ("flows", "ports", "classes", "vbr")}
+        frames = {"run": run, **always, **self.traces}
         for name, others in _WITH_ROWS.items():
             if len(getattr(self, name)):
                 frames |= {one: getattr(self, one) for one in (name, *others)}

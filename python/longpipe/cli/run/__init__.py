@@ -69,7 +69,9 @@ def run(
         ),
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is stdout.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write flows.csv, ports.csv and the traces.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write run.csv, flows.csv, ports.csv and traces.")
+    ] = None,
     trace: Annotated[list[Trace] | None, typer.Option(help="Record this trace; needs --csv.")] = None,
     capture: Annotated[
         list[str] | None,
