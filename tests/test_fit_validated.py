@@ -197,13 +197,11 @@ def test_judge_and_collect_exclude_each_other(tmp_path: Path) -> None:
     assert "--judge: not together with --collect" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("most", "said"), [("abc", "--most: 'abc'; needs a number of seconds"), ("nan", "--most: nan s")]
-)
-def test_a_maximum_that_is_no_time_is_rejected(most: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", ["abc", "nan"])
+def test_a_maximum_that_is_no_time_is_rejected(most: str, tmp_path: Path) -> None:
     done = command("validate", "fit", str(tmp_path), "--most", most)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert said in done.stderr
+    assert f"--most: '{most}'; needs a number of seconds" in done.stderr
 
 
 def with_losses(linux: list[float], **changes: Any) -> dict[str, FitCriterion]:  # noqa: ANN401 - the types vary
