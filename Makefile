@@ -82,9 +82,8 @@ test:
 	$(FASTER_STACKS) cargo test --release --locked --workspace --manifest-path crates/stacks/Cargo.toml --target-dir target/stacks
 	# Files run in the order of tests/conftest.py, because pytest-xdist would run the files with the fewest tests last, and these take
 	# longest.
-	# There are two workers more than processors, because tests spend a fifth of their time waiting, and with one more, a sixth of the
-	# processors' time was idle.
-	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 2)) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
+	# There is one worker more than processors, because tests spend a fifth of their time waiting.
+	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
 
 # One wheel for Python 3.11 and newer on this platform, in dist/; installing it does not need Rust. It is built with the Python
 # of `setup`, because all crates would be compiled again with another one.
