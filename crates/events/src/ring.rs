@@ -264,7 +264,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Removes the oldest entries for which `leaves` holds, up to the first for which it does not hold. Returns the last
     /// entry removed.
     #[inline(always)]
-    pub fn pop_while(&mut self, leaves: impl Fn(&T) -> bool) -> Option<T> {
+    pub fn pop_while(&mut self, mut leaves: impl FnMut(&T) -> bool) -> Option<T> {
         let mut head = self.head;
         while head != self.tail && leaves(&self.slots[self.slot(head)]) {
             head += 1;

@@ -9,6 +9,7 @@ pub(crate) mod order;
 mod outages;
 mod slots;
 mod steps;
+mod undisturbed;
 
 use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::jitter::LinkJitter;

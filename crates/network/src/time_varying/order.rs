@@ -50,9 +50,7 @@ impl Order {
     #[inline]
     pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
         if !self.free {
-            let arrival = arrival.max(self.min);
-            self.min = arrival + 1;
-            return arrival;
+            return self.arrive_in_order(arrival);
         }
         while self.arrivals.first().is_some_and(|&first| first <= leaves) {
             self.arrivals.pop();
@@ -67,6 +65,19 @@ impl Order {
         if places > 0 {
             self.to_come.push(Overtaking { leaves, places });
         }
+        arrival
+    }
+
+    /// Returns whether the link keeps packets in order.
+    pub fn is_kept(&self) -> bool {
+        !self.free
+    }
+
+    /// Like `arrive`, for a link that keeps packets in order.
+    #[inline(always)]
+    pub fn arrive_in_order(&mut self, arrival: u64) -> u64 {
+        let arrival = arrival.max(self.min);
+        self.min = arrival + 1;
         arrival
     }
 

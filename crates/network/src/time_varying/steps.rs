@@ -1,5 +1,6 @@
 //! A rate as a step function of time, integrated exactly in rational numbers.
 
+use crate::scenario::bounds::AFTER_ANY_RUN;
 use longpipe_events::PS_PER_SECOND;
 
 /// A time that includes a fraction of a picosecond.
@@ -93,6 +94,23 @@ impl RateSteps {
             (whole, part) = (until, 0);
             work = self.skip_cycles(&mut whole, work, limit);
         }
+    }
+
+    /// Shortcut of `finish` for work [bit/s · ps] that is done within the step of the latest query and before
+    /// `AFTER_ANY_RUN`. Returns None for other work.
+    #[inline(always)]
+    pub fn finish_within_step(&self, Exact { whole, part }: Exact, work: u64) -> Option<Exact> {
+        let (from, until, rate) = self.current;
+        let (total, until) = (work.checked_add(part)?, until.min(AFTER_ANY_RUN.0));
+        if rate == 0 || !(from..until).contains(&whole) {
+            return None;
+        }
+        let (lasts, part) = (total / rate, total % rate);
+        let is_within = lasts + u64::from(part > 0) <= until - whole;
+        is_within.then_some(Exact {
+            whole: whole + lasts,
+            part,
+        })
     }
 
     /// Advances over whole cycles in one step, and returns the remaining work.
@@ -212,7 +230,9 @@ mod tests {
             }
             let (mut line, mut free, mut bits) = (RateSteps::new(steps.clone(), cycle), Exact::default(), 0);
             for bytes in lengths {
+                let within_step = line.finish_within_step(free, work(bytes) as u64);
                 free = line.finish(free, work(bytes), u64::MAX).expect("a rate");
+                prop_assert!(within_step.is_none_or(|end| end == free));
                 bits += work(bytes);
                 let rate_there = integral(&steps, cycle, free.whole + 1) - integral(&steps, cycle, free.whole);
                 prop_assert_eq!(integral(&steps, cycle, free.whole) + u128::from(free.part), bits);

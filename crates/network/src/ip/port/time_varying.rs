@@ -41,6 +41,9 @@ pub struct TimeVaryingPort {
     policy: Policy,
     /// Whether the policy needs the occupancy of each circuit.
     by_vc: bool,
+    /// Whether only a full buffer drops packets, and none is lost on the wire: tail drop without injected losses, and
+    /// `TimeVaryingLink::is_undisturbed` holds.
+    is_undisturbed: bool,
     max_packets: u64,
     max_bytes: u64,
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
@@ -87,6 +90,7 @@ impl TimeVaryingPort {
         let policy = Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit));
         TimeVaryingPort {
             host,
+            is_undisturbed: motion.is_undisturbed() && loss.is_none() && matches!(policy, Policy::TailDrop),
             motion,
             loss,
             varies: link.motion.is_some(),
@@ -124,8 +128,46 @@ impl TimeVaryingPort {
 
     /// Processes a packet of the port's circuit `local` that may leave at `ready` or later. Returns the packet's
     /// arrival time downstream, unless the packet is lost.
-    #[inline(never)]
+    #[inline]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        if self.is_undisturbed {
+            return self.send_undisturbed(line, ready, bytes, local);
+        }
+        self.send_in_full(line, ready, bytes, local)
+    }
+
+    /// Shortcut of `send` if `is_undisturbed` holds.
+    #[inline(never)]
+    fn send_undisturbed(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        // A host's jitter may delay a packet beyond the end of the run.
+        self.settle_leaving(ready.min(self.end));
+        let (size, report) = (u64::from(bytes), &mut self.report);
+        report.packets_in += 1;
+        report.bytes_in += size;
+        let (packets, room) = (self.held + 1, self.bytes_held + size);
+        if packets > self.max_packets || room > self.max_bytes {
+            report.lost_overflow += 1;
+            report.bytes_lost += size;
+            self.loss_of_last = Some((ready.min(self.end), DropCause::Overflow));
+            return None;
+        }
+        let (service, arrival) = self.motion.transmit_undisturbed(ready, bytes)?;
+        self.packet_time += u128::from((service.ends - ready).0);
+        (self.held, self.bytes_held) = (packets, room);
+        report.peak_packets = report.peak_packets.max(packets);
+        report.peak_bytes = report.peak_bytes.max(room);
+        self.leaving.push(HeldPacket {
+            begins: service.begins,
+            until: service.ends,
+            bytes: u32::from(bytes),
+            local,
+        });
+        line.set_delay(arrival - service.ends);
+        Some(arrival)
+    }
+
+    #[inline(never)]
+    fn send_in_full(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
         // A host's jitter may delay a packet beyond the end of the run.
         self.settle(ready.min(self.end));
         let size = u64::from(bytes);
@@ -252,6 +294,24 @@ impl TimeVaryingPort {
     pub fn held(&mut self, now: Time) -> u64 {
         self.settle(now);
         self.held
+    }
+
+    /// Processes departures up to `now` at a port whose policy does not need the occupancy of each circuit.
+    #[inline(always)]
+    fn settle_leaving(&mut self, now: Time) {
+        let (mut packets, mut bytes) = (0, 0);
+        self.leaving.pop_while(|first| {
+            let leaves = first.until <= now;
+            if leaves {
+                packets += 1;
+                bytes += u64::from(first.bytes);
+            }
+            leaves
+        });
+        self.held -= packets;
+        self.bytes_held -= bytes;
+        self.report.packets_out += packets;
+        self.report.bytes_out += bytes;
     }
 
     /// Processes departures, drops and losses up to `now`.
