@@ -10,7 +10,7 @@ use crate::atm::{vbr, Atm};
 use crate::hosts::connection::Connection;
 use crate::hosts::external::{ExternalPacket, Outcome};
 use crate::hosts::hosts;
-use crate::ip::port::fifo::Router;
+use crate::ip::port::router::Router;
 #[cfg(feature = "reference")]
 use crate::ip::reference::Reference;
 use crate::ip::wire::{PendingArrivals, Wire};

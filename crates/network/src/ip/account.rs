@@ -16,8 +16,8 @@ fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time)
             (report, true, interface.rate)
         }
         Port::Router(router) => {
-            let report = PacketReport::of_router(router, line, now);
-            (report, router.accounts_agree(line, now), router.rate)
+            let report = PacketReport::of_router(&mut router.fifo, line, now);
+            (report, router.accounts_agree(line, now), router.fifo.rate)
         }
         Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),
         Port::VariableRate(port) => (port.report(now, in_flight), true, port.queue().rate()),

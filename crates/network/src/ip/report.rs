@@ -1,7 +1,7 @@
 //! Results of each port for a run with IP packets.
 
 use crate::impairments::bit_errors::BitErrors;
-use crate::ip::port::fifo::Router;
+use crate::ip::port::fifo::Fifo;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
 use crate::report::state_hash::StateHash;
@@ -129,9 +129,9 @@ impl PacketReport {
     }
 
     /// Returns the report of a router's port.
-    pub(crate) fn of_router(router: &mut Router, line: &mut Line, now: Time) -> PacketReport {
-        let counters = router.counters_at(line, now);
-        let (packets_held, bytes_held) = router.held(line, now);
+    pub(crate) fn of_router(fifo: &mut Fifo, line: &mut Line, now: Time) -> PacketReport {
+        let counters = fifo.counters_at(line, now);
+        let (packets_held, bytes_held) = fifo.held(line, now);
         let bytes_out = counters.bytes_admitted - bytes_held;
         PacketReport {
             packets_in: counters.packets_admitted + counters.lost_overflow + counters.lost_aqm + counters.lost_injected,
@@ -148,7 +148,7 @@ impl PacketReport {
             peak_packets: counters.peak_packets,
             peak_bytes: counters.peak_bytes,
             mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
-            utilization: share_used(router.rate, bytes_out, now),
+            utilization: share_used(fifo.rate, bytes_out, now),
             ..PacketReport::default()
         }
     }

@@ -7,9 +7,9 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::constant_rate::{ConstantRatePort, StartedTransmission};
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
-use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line, Repeats};
+use crate::ip::port::router::Router;
 use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
@@ -87,7 +87,9 @@ impl Wire {
         } else {
             match &mut self.port {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) if router.is_only_tail_drop() => router.queue(&mut self.line, ready, bytes)?,
+                Port::Router(router) if router.is_only_tail_drop() => {
+                    router.fifo.queue(&mut self.line, ready, bytes)?
+                }
                 Port::Router(router) => {
                     let circuit_and_ecn = circuit_and_ecn(router.needs_vc_occupancies());
                     router.queue_by_rules(&mut self.line, ready, bytes, circuit_and_ecn)?
@@ -196,7 +198,7 @@ impl Port {
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
-            Port::Router(router) if router.is_only_tail_drop() => router.queue(line, ready, bytes),
+            Port::Router(router) if router.is_only_tail_drop() => router.fifo.queue(line, ready, bytes),
             Port::Router(router) => router.queue_by_rules(line, ready, bytes, circuit_and_ecn),
             Port::Delayed(_) | Port::TimeVarying(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
@@ -207,7 +209,7 @@ impl Port {
     pub fn take_loss(&mut self, now: Time) -> Option<(Time, DropCause)> {
         match self {
             Port::Interface(_) => Some((now, DropCause::InjectedLoss)),
-            Port::Router(router) => Some((now, router.cause_of_loss())),
+            Port::Router(router) => Some((now, router.fifo.cause_of_loss())),
             Port::Delayed(delayed) => delayed.port.take_loss(now),
             Port::TimeVarying(time_varying) => time_varying.take_loss(),
             // Egress queues keep a list of drops, because they may also drop packets that arrived earlier.
@@ -311,8 +313,8 @@ impl Port {
         match self {
             Port::Interface(_) => 0,
             Port::Router(router) => {
-                router.settle(line, now);
-                router.held(line, now).0
+                router.fifo.settle(line, now);
+                router.fifo.held(line, now).0
             }
             Port::Delayed(delayed) => delayed.port.held(line, now),
             Port::TimeVarying(time_varying) => time_varying.held(now),

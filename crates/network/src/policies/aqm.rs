@@ -17,6 +17,85 @@ enum Algorithm {
     Blue(Blue),
 }
 
+/// Interface of algorithms that decide on arrivals, for FIFOs in which the start of each transmission is known when the
+/// packet is admitted.
+pub trait Admission {
+    /// Decides on an arriving packet. If the packet would be marked but is not ECN-capable, it is dropped.
+    fn decide(&mut self, arrival: &Arrival) -> Verdict;
+
+    /// Returns whether packets that arrive at an idle line are certain to be admitted unmarked and to leave the state
+    /// unchanged, provided that the previous packet was transmitted without waiting.
+    fn ignores_idle_arrivals(&self) -> bool;
+
+    /// Records that a packet was admitted; its transmission will start at `begins`.
+    fn admit(&mut self, arrival: &Arrival, begins: Time);
+
+    /// Records that an accepted packet found the buffer full.
+    fn overflow(&mut self, now: Time);
+}
+
+/// A known algorithm of an `Aqm`, whose calls need no dispatch.
+pub struct Known<'a, A> {
+    algorithm: &'a mut A,
+    ecn: bool,
+    stream: &'a mut Stream,
+}
+
+/// One of the most frequent algorithms.
+pub enum Frequent<'a> {
+    /// RED.
+    Red(Known<'a, Red>),
+    /// PIE.
+    Pie(Known<'a, Pie>),
+}
+
+/// Returns the verdict for a packet that is dropped instead of marked, unless it is `capable` and marks are on (`ecn`).
+#[inline(always)]
+fn marked_or_dropped(verdict: Verdict, ecn: bool, capable: bool) -> Verdict {
+    match verdict {
+        Verdict::Mark if !(ecn && capable) => Verdict::Refuse,
+        verdict => verdict,
+    }
+}
+
+impl Admission for Known<'_, Red> {
+    #[inline(always)]
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        let verdict = self.algorithm.decide(arrival, || self.stream.fraction());
+        marked_or_dropped(verdict, self.ecn, arrival.capable)
+    }
+
+    fn ignores_idle_arrivals(&self) -> bool {
+        self.algorithm.ignores_idle_arrivals()
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
+
+    fn overflow(&mut self, _now: Time) {}
+}
+
+impl Admission for Known<'_, Pie> {
+    #[inline(always)]
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        let verdict = self.algorithm.decide(arrival, || self.stream.fraction());
+        marked_or_dropped(verdict, self.ecn, arrival.capable)
+    }
+
+    fn ignores_idle_arrivals(&self) -> bool {
+        self.algorithm.ignores_idle_arrivals()
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        self.algorithm.admit(arrival, begins);
+    }
+
+    fn overflow(&mut self, _now: Time) {
+        self.algorithm.overflow();
+    }
+}
+
 /// Active queue management of one port, which decides on arrivals.
 #[derive(Clone, Debug)]
 pub struct Aqm {
@@ -40,42 +119,14 @@ impl Aqm {
         Some(Box::new(Aqm { kind, ecn, stream }))
     }
 
-    /// Decides on an arriving packet. If the packet would be marked but is not ECN-capable, it is dropped.
+    /// Returns the algorithm if it is one of the most frequent ones.
     #[inline(always)]
-    pub fn decide(&mut self, arrival: &Arrival) -> Verdict {
-        let Aqm { kind, ecn, stream } = self;
-        let draw = || stream.fraction();
-        let verdict = match kind {
-            Algorithm::Red(red) => red.decide(arrival, draw),
-            Algorithm::Pie(pie) => pie.decide(arrival, draw),
-            Algorithm::StepMarking(step) => step.decide(arrival),
-            // This is a copy, so that `arrival` stays in registers for the other algorithms.
-            Algorithm::Blue(blue) => blue.decide(&{ *arrival }, draw),
-        };
-        match verdict {
-            Verdict::Mark if !(*ecn && arrival.capable) => Verdict::Refuse,
-            verdict => verdict,
-        }
-    }
-
-    /// Returns whether packets that arrive at an idle line are certain to be admitted unmarked and to leave the state
-    /// unchanged, provided that the previous packet was transmitted without waiting.
-    pub fn ignores_idle_arrivals(&self) -> bool {
-        match &self.kind {
-            Algorithm::Red(red) => red.ignores_idle_arrivals(),
-            Algorithm::Pie(pie) => pie.ignores_idle_arrivals(),
-            // No packet waits, and the threshold is at least 1.
-            Algorithm::StepMarking(_) => true,
-            // An idle line lowers the probability, and each arrival draws a random number.
-            Algorithm::Blue(_) => false,
-        }
-    }
-
-    /// Records that a packet was admitted; its transmission will start at `begins`.
-    #[inline(always)]
-    pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
-        if let Algorithm::Pie(pie) = &mut self.kind {
-            pie.admit(arrival, begins);
+    pub fn frequent(&mut self) -> Option<Frequent<'_>> {
+        let (ecn, stream) = (self.ecn, &mut self.stream);
+        match &mut self.kind {
+            Algorithm::Red(algorithm) => Some(Frequent::Red(Known { algorithm, ecn, stream })),
+            Algorithm::Pie(algorithm) => Some(Frequent::Pie(Known { algorithm, ecn, stream })),
+            Algorithm::StepMarking(_) | Algorithm::Blue(_) => None,
         }
     }
 
@@ -99,9 +150,40 @@ impl Aqm {
             pie.purge(now);
         }
     }
+}
 
-    /// Records that an accepted packet found the buffer full.
-    pub fn overflow(&mut self, now: Time) {
+impl Admission for Aqm {
+    #[inline]
+    fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        let Aqm { kind, ecn, stream } = self;
+        let draw = || stream.fraction();
+        let verdict = match kind {
+            Algorithm::Red(red) => red.decide(arrival, draw),
+            Algorithm::Pie(pie) => pie.decide(arrival, draw),
+            Algorithm::StepMarking(step) => step.decide(arrival),
+            Algorithm::Blue(blue) => blue.decide(arrival, draw),
+        };
+        marked_or_dropped(verdict, *ecn, arrival.capable)
+    }
+
+    fn ignores_idle_arrivals(&self) -> bool {
+        match &self.kind {
+            Algorithm::Red(red) => red.ignores_idle_arrivals(),
+            Algorithm::Pie(pie) => pie.ignores_idle_arrivals(),
+            // No packet waits, and the threshold is at least 1.
+            Algorithm::StepMarking(_) => true,
+            // An idle line lowers the probability, and each arrival draws a random number.
+            Algorithm::Blue(_) => false,
+        }
+    }
+
+    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        if let Algorithm::Pie(pie) = &mut self.kind {
+            pie.admit(arrival, begins);
+        }
+    }
+
+    fn overflow(&mut self, now: Time) {
         match &mut self.kind {
             Algorithm::Blue(blue) => blue.overflow(now),
             Algorithm::Pie(pie) => pie.overflow(),

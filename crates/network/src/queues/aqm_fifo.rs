@@ -3,7 +3,7 @@
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
-use crate::policies::aqm::Aqm;
+use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Verdict};
 use longpipe_events::Time;
 

@@ -2,7 +2,7 @@
 //! occupancies.
 
 use crate::impairments::loss::Loss;
-use crate::policies::aqm::Aqm;
+use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use longpipe_events::{Ring, Time};
 
@@ -19,11 +19,18 @@ struct ChargedPacket {
 /// Injected losses and a policy.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    loss: Option<Box<Loss>>,
+    pub loss: Option<Box<Loss>>,
+    pub aqm: Option<Box<Aqm>>,
+    /// Policy that applies if there is no active queue management.
+    pub policy: OccupancyRule,
+    /// Departure time of the latest packet if it was admitted and marked, until the caller takes it.
+    pub marked: Option<Time>,
+}
+
+/// A policy that depends on occupancies.
+#[derive(Clone, Debug)]
+pub(super) struct OccupancyRule {
     policy: Policy,
-    aqm: Option<Box<Aqm>>,
-    /// Departure time of the latest packet if it was admitted and marked, until `take_marked` returns it.
-    marked: Option<Time>,
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
     /// Occupancy of each circuit, if the policy needs it.
@@ -59,94 +66,109 @@ impl Rules {
         });
         Rules {
             loss,
-            policy,
             aqm,
+            policy: OccupancyRule {
+                policy,
+                by_bytes,
+                by_vc,
+            },
             marked: None,
+        }
+    }
+
+    /// Returns whether X_i of every circuit and N_a match the packets held at `now`.
+    pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
+        self.policy
+            .by_vc
+            .as_mut()
+            .is_none_or(|by_vc| by_vc.agree(now, held, bytes_held))
+    }
+}
+
+impl OccupancyRule {
+    /// Returns the policy for a packet of the port's circuit `local`.
+    pub fn of_circuit(&mut self, local: u32) -> CircuitRule<'_> {
+        CircuitRule { rule: self, local }
+    }
+}
+
+/// Rule of a FIFO for one arriving packet.
+pub(super) trait ArrivalRule {
+    /// Decides on the packet; `held` are the packets and bytes that it finds, including the packet in transmission.
+    fn decide(&mut self, arrival: &Arrival, held: (u64, u64)) -> Verdict;
+
+    /// Records that the packet was admitted, and the times at which its transmission begins and ends.
+    fn admit(&mut self, arrival: &Arrival, begins: Time, departure: Time);
+
+    /// Records that the packet was accepted, but found the buffer full.
+    fn overflow(&mut self, now: Time);
+
+    /// Returns whether packets that arrive at an idle line are certain to be admitted and to leave this state
+    /// unchanged, provided that the previous packet was transmitted without waiting.
+    fn ignores_idle_arrivals(&self) -> bool;
+}
+
+impl<A: Admission> ArrivalRule for A {
+    #[inline(always)]
+    fn decide(&mut self, arrival: &Arrival, _held: (u64, u64)) -> Verdict {
+        Admission::decide(self, arrival)
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, arrival: &Arrival, begins: Time, _departure: Time) {
+        Admission::admit(self, arrival, begins);
+    }
+
+    #[inline(always)]
+    fn overflow(&mut self, now: Time) {
+        Admission::overflow(self, now);
+    }
+
+    #[inline(always)]
+    fn ignores_idle_arrivals(&self) -> bool {
+        Admission::ignores_idle_arrivals(self)
+    }
+}
+
+/// A policy that depends on occupancies, for one packet of a circuit.
+pub(super) struct CircuitRule<'a> {
+    rule: &'a mut OccupancyRule,
+    local: u32,
+}
+
+impl ArrivalRule for CircuitRule<'_> {
+    fn decide(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64)) -> Verdict {
+        let OccupancyRule {
+            policy,
             by_bytes,
             by_vc,
-        }
-    }
-
-    /// Returns whether an injected loss removes the packet that arrives at `now`.
-    #[inline(always)]
-    pub fn loses(&mut self, now: Time) -> bool {
-        self.loss.as_mut().is_some_and(|loss| loss.loses(now))
-    }
-
-    /// Applies the policy to an arriving packet of circuit `local`; `held` and `bytes_held` are the occupancy that it
-    /// finds.
-    #[inline(always)]
-    pub fn decide(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
-        if let Some(aqm) = &mut self.aqm {
-            return aqm.decide(arrival);
-        }
-        let held = if self.by_bytes { bytes_held } else { held };
-        if self.refuses(arrival.now, held, local) {
+        } = &mut *self.rule;
+        let (vc_held, active_vcs) = by_vc.as_mut().map_or((0, 0), |by_vc| {
+            by_vc.settle(arrival.now);
+            (by_vc.held[self.local as usize], by_vc.active)
+        });
+        let refuses = policy.refuses(Occupancy {
+            held: if *by_bytes { bytes_held } else { held },
+            vc_held,
+            active_vcs,
+        });
+        if refuses {
             Verdict::Refuse
         } else {
             Verdict::Admit
         }
     }
 
-    fn refuses(&mut self, now: Time, held: u64, local: u32) -> bool {
-        let (vc_held, active_vcs) = self.by_vc.as_mut().map_or((0, 0), |by_vc| {
-            by_vc.settle(now);
-            (by_vc.held[local as usize], by_vc.active)
-        });
-        self.policy.refuses(Occupancy {
-            held,
-            vc_held,
-            active_vcs,
-        })
-    }
-
-    /// Records that an accepted packet found the buffer full.
-    pub fn overflow(&mut self, now: Time) {
-        if let Some(aqm) = &mut self.aqm {
-            aqm.overflow(now);
+    fn admit(&mut self, arrival: &Arrival, _begins: Time, departure: Time) {
+        if let Some(by_vc) = &mut self.rule.by_vc {
+            by_vc.hold(departure, arrival.bytes as u32, self.local);
         }
     }
 
-    /// Takes the departure time of the latest packet, if it was admitted and marked.
-    pub fn take_marked(&mut self) -> Option<Time> {
-        self.marked.take()
-    }
+    fn overflow(&mut self, _now: Time) {}
 
-    /// Returns whether packets that arrive at an idle line are certain to be admitted and to leave this state
-    /// unchanged, provided that the previous packet was transmitted without waiting.
-    pub fn ignores_idle_arrivals(&self) -> bool {
-        let aqm = self.aqm.as_ref().filter(|_| self.loss.is_none());
-        aqm.is_some_and(|aqm| aqm.ignores_idle_arrivals())
-    }
-
-    /// Admits a packet whose transmission starts at `begins`, and returns its departure time. Returns None for a marked
-    /// packet; `take_marked` then returns its departure time.
-    #[inline(always)]
-    pub fn admit(
-        &mut self,
-        arrival: &Arrival,
-        begins: Time,
-        departure: Time,
-        local: u32,
-        verdict: Verdict,
-    ) -> Option<Time> {
-        if let Some(aqm) = &mut self.aqm {
-            aqm.admit(arrival, begins);
-        } else if let Some(by_vc) = &mut self.by_vc {
-            by_vc.hold(departure, arrival.bytes as u32, local);
-        }
-        if verdict == Verdict::Mark {
-            self.marked = Some(departure);
-            return None;
-        }
-        Some(departure)
-    }
-
-    /// Returns whether X_i of every circuit and N_a match the packets held at `now`.
-    pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
-        self.by_vc
-            .as_mut()
-            .is_none_or(|by_vc| by_vc.agree(now, held, bytes_held))
+    fn ignores_idle_arrivals(&self) -> bool {
+        false
     }
 }
 

@@ -1,4 +1,4 @@
-//! A router's output port with a FIFO, limited in packets or bytes, and a buffer policy.
+//! The FIFO of a router's output port, limited in packets or bytes.
 //!
 //! Store and forward: a packet arrives with its last bit, and occupies the buffer until its last bit has left. In a
 //! FIFO, this time is known on admission, so departures need no events: they are processed, in order, when the
@@ -6,10 +6,9 @@
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
-use crate::ip::port::accounts::Rules;
+use crate::ip::port::accounts::ArrivalRule;
 use crate::ip::port::line::Line;
-use crate::policies::aqm::Aqm;
-use crate::policies::{Arrival, Policy, Verdict};
+use crate::policies::{Arrival, Verdict};
 use crate::scenario::{BufferConfig, BufferUnit};
 use longpipe_events::{Rate, Ring, Time};
 
@@ -22,7 +21,7 @@ struct QueuedEnd {
     end: u64,
 }
 
-/// Counters of a router's port.
+/// Counters of a router's FIFO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterCounters {
     /// Number of admitted packets.
@@ -49,15 +48,11 @@ pub struct RouterCounters {
     pub packet_time: u128,
 }
 
-/// The output port of a router.
+/// A FIFO in front of a line, with its limits and counters.
 #[derive(Clone, Debug)]
-pub struct Router {
+pub struct Fifo {
     /// Rate of the link.
     pub rate: Rate,
-    /// Rules other than the capacity.
-    rules: Option<Box<Rules>>,
-    /// Whether the policy needs the occupancy of each circuit.
-    by_vc: bool,
     /// Packets that may still be queued, in order, except the latest.
     before: Ring<QueuedEnd>,
     /// Bytes of the packets known to have left.
@@ -71,25 +66,15 @@ pub struct Router {
     cause: DropCause,
 }
 
-impl Router {
-    /// Creates an empty port for `vcs` circuits.
-    pub fn new(
-        rate: Rate,
-        buffer: Option<BufferConfig>,
-        (policy, aqm): (Policy, Option<Box<Aqm>>),
-        loss: Option<Box<Loss>>,
-        vcs: usize,
-    ) -> Router {
+impl Fifo {
+    /// Creates an empty FIFO.
+    pub fn new(rate: Rate, buffer: Option<BufferConfig>) -> Fifo {
         let limit = |unit| match buffer {
             Some(buffer) if buffer.unit == unit => buffer.limit,
             _ => u64::MAX,
         };
-        let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
-        let only_tail_drop = matches!(policy, Policy::TailDrop) && aqm.is_none() && loss.is_none();
-        Router {
+        Fifo {
             rate,
-            by_vc: policy.needs_vc_occupancies(),
-            rules: (!only_tail_drop).then(|| Box::new(Rules::new(loss, (policy, aqm), by_bytes, vcs))),
             before: Ring::default(),
             bytes_out: 0,
             counters: RouterCounters::default(),
@@ -97,18 +82,6 @@ impl Router {
             max_bytes: limit(BufferUnit::Bytes),
             cause: DropCause::Overflow,
         }
-    }
-
-    /// Returns whether callers must pass the number of each packet's circuit.
-    #[inline(always)]
-    pub fn needs_vc_occupancies(&self) -> bool {
-        self.by_vc
-    }
-
-    /// Returns whether capacity is the only rule.
-    #[inline(always)]
-    pub fn is_only_tail_drop(&self) -> bool {
-        self.rules.is_none()
     }
 
     /// Processes an arrival if capacity is the only rule and the line's `repeat` does not apply. Returns the departure
@@ -166,22 +139,22 @@ impl Router {
         ))
     }
 
-    /// Processes the arrival of a packet of the port's circuit `local` under all rules; `capable` packets may be
-    /// marked. Returns the departure time if the packet is admitted unmarked; for a marked packet, `take_marked`
-    /// returns the departure time.
-    #[inline(never)]
-    pub fn queue_by_rules(
+    /// Processes a packet that arrives at `now`, under one rule in addition to injected losses and the capacity;
+    /// `capable` packets may be marked. Returns the departure time if the packet is admitted unmarked; that of a marked
+    /// packet is stored in `marked`.
+    #[inline(always)]
+    pub(super) fn queue_by(
         &mut self,
         line: &mut Line,
-        now: Time,
-        bytes: u16,
-        (local, capable): (u32, bool),
+        (now, bytes, capable): (Time, u16, bool),
+        (loss, marked): (&mut Option<Box<Loss>>, &mut Option<Time>),
+        rule: &mut impl ArrivalRule,
     ) -> Option<Time> {
         // Shortcut: the rules permit `repeat`, so a packet of another length is also admitted without further checks.
         let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
         line.allow_repeat(false);
-        let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
+        let counters = &mut self.counters;
         let mut arrival = Arrival {
             now,
             bytes: u64::from(bytes),
@@ -198,13 +171,13 @@ impl Router {
         }
         let verdict = if repeats {
             Verdict::Admit
-        } else if rules.loses(now) {
+        } else if loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             counters.lost_injected += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::InjectedLoss;
             return None;
         } else {
-            rules.decide(&arrival, held, local)
+            rule.decide(&arrival, held)
         };
         if verdict == Verdict::Refuse {
             counters.lost_aqm += 1;
@@ -218,7 +191,7 @@ impl Router {
             counters.lost_overflow += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::Overflow;
-            rules.overflow(now);
+            rule.overflow(now);
             return None;
         }
         if held.0 >= counters.peak_packets || held.1 + arrival.bytes > counters.peak_bytes {
@@ -231,24 +204,21 @@ impl Router {
             line.allow_repeat(true);
             return Some(departure);
         }
-        let left = rules.admit(&arrival, begins, departure, local, verdict);
+        rule.admit(&arrival, begins, departure);
+        if begins == now {
+            line.allow_repeat(loss.is_none() && rule.ignores_idle_arrivals());
+        }
         if verdict == Verdict::Mark {
             counters.packets_marked += 1;
+            *marked = Some(departure);
+            return None;
         }
-        if begins == now {
-            line.allow_repeat(rules.ignores_idle_arrivals());
-        }
-        left
+        Some(departure)
     }
 
     /// Returns the cause of the latest loss.
     pub fn cause_of_loss(&self) -> DropCause {
         self.cause
-    }
-
-    /// Takes the departure time of the latest packet, if it was admitted and marked.
-    pub fn take_marked(&mut self) -> Option<Time> {
-        self.rules.as_mut()?.take_marked()
     }
 
     /// Returns upper bounds on the numbers of packets and bytes held.
@@ -320,7 +290,7 @@ impl Router {
         before.chain([last]).filter(move |&departure| departure > now)
     }
 
-    /// Returns whether the packets held at `now` are in order, are within all limits, and match X, X_i and N_a.
+    /// Returns whether the packets held at `now` are in order and within all limits.
     pub fn accounts_agree(&mut self, line: &mut Line, now: Time) -> bool {
         self.settle(line, now);
         let (held, bytes_held) = self.held(line, now);
@@ -333,11 +303,7 @@ impl Router {
         let ordered = ends.iter().all(|&end| end > self.bytes_out)
             && ends.windows(2).all(|pair| pair[0] < pair[1])
             && self.departures(line, now).is_sorted();
-        let by_rules = self
-            .rules
-            .as_mut()
-            .is_none_or(|rules| rules.agree(now, held, bytes_held));
-        within && ordered && self.departures(line, now).count() as u64 == held && by_rules
+        within && ordered && self.departures(line, now).count() as u64 == held
     }
 }
 

@@ -8,5 +8,6 @@ pub(crate) mod egress_queue;
 pub mod fifo;
 pub mod interface;
 pub mod line;
+pub mod router;
 pub mod time_varying;
 pub(crate) mod variable_rate;

@@ -12,7 +12,7 @@ use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
-use crate::policies::aqm::Aqm;
+use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::scenario::{BufferUnit, LinkConfig, Scenario};
 use crate::time_varying::{Service, TimeVaryingLink};
