@@ -102,7 +102,8 @@ impl Ip {
             }
             return;
         }
-        if let Some((arrival, packet)) = self.enqueue(hosts, link, ready, packet, options) {
+        let passed = wire.pass_again(ready, packet).map(|arrival| (arrival, packet));
+        if let Some((arrival, packet)) = passed.or_else(|| self.enqueue(hosts, link, ready, packet, options)) {
             let departure = self.wires[link.index()].left(arrival);
             watch::packet(&mut hosts.probe, link, None, departure, packet, options);
             self.set_out(hosts, link, OnWire { arrival, packet }, options);
@@ -304,7 +305,8 @@ impl Ip {
                 };
                 (local, packet.is_capable())
             };
-            let wire = match wire.send(reached, packet.bytes(), circuit_and_ecn) {
+            let sent = wire.send(reached, packet.bytes(), circuit_and_ecn);
+            let wire = match sent.or_else(|| wire.pass_again(reached, packet)) {
                 Some(at) => {
                     arrival = at;
                     &*wire

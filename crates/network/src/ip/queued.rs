@@ -12,7 +12,7 @@ use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet, NO_OPTIONS};
-use longpipe_events::{Span, Time};
+use longpipe_events::{MaybeTime, Span, Time};
 
 impl Ip {
     /// Processes an arrival at a port with an egress queue, after all earlier actions there. Returns the arrival time
@@ -45,11 +45,11 @@ impl Ip {
             departure,
             arrival,
         } = begun?;
-        if arrival.is_none() {
+        if arrival == MaybeTime::NONE {
             let arrived = self.wires[link.index()].port.arrival_of(&queued);
             watch::packet(&mut hosts.probe, link, arrived, departure, queued.packet, options);
         }
-        arrival.map(|arrival| (arrival, queued.packet))
+        Some((arrival.get()?, queued.packet))
     }
 
     /// Returns the number of packets that a port holds when another packet arrives.
@@ -105,7 +105,7 @@ impl Ip {
         let wire = &self.wires[link.index()];
         let arrived = wire.port.arrival_of(&queued);
         watch::packet(&mut hosts.probe, link, arrived, departure, packet, options);
-        let Some(arrival) = arrival else { return };
+        let Some(arrival) = arrival.get() else { return };
         let line = &wire.line;
         let delivering_early = hosts.early_delivery.delivering_early;
         match line.end {

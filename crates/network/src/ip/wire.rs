@@ -106,6 +106,16 @@ impl Wire {
         Some(departure + self.line.delay())
     }
 
+    /// Sends a packet for which `send` has just returned None, if it passes an idle port with a queue discipline without
+    /// a call to the discipline. Returns the packet's arrival time downstream.
+    #[inline(always)]
+    pub fn pass_again(&mut self, now: Time, packet: Packet) -> Option<Time> {
+        match &mut self.port {
+            Port::ConstantRate(port) => port.pass_again(&mut self.line, now, packet),
+            _ => None,
+        }
+    }
+
     /// Returns the departure time of the packet just sent if it is lost on the wire; used only in observed runs.
     #[inline(always)]
     pub fn take_left_if(&mut self, watched: bool) -> Option<Time> {

@@ -17,15 +17,15 @@ use super::line::Line;
 use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
 use crate::queues::PassThroughEffect;
-use longpipe_events::{Span, Time};
+use longpipe_events::{MaybeTime, Span, Time};
 
 /// A packet whose transmission starts.
 pub(crate) struct StartedTransmission {
     pub queued: QueuedPacket,
     /// Departure time of its last bit.
     pub departure: Time,
-    /// Arrival time at the end of the wire; None if the packet is lost on the wire in an outage.
-    pub arrival: Option<Time>,
+    /// Arrival time at the end of the wire, unless the packet is lost on the wire in an outage.
+    pub arrival: MaybeTime,
 }
 
 /// The port.
@@ -114,17 +114,24 @@ impl ConstantRatePort {
         }
     }
 
-    /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream. The state is then
-    /// the same as if all due actions and then `arrive` had been called. Returns None if the caller must call these;
-    /// some of the due actions may already have been performed. The caller keeps the packet's options, which no
-    /// discipline reads.
+    /// Shortcut of `pass_idle` for a packet that passes without a call to the discipline. Returns None, without any
+    /// effect, for other packets.
+    #[inline(always)]
+    pub fn pass_again(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
+        let passes = (line.free() < now) & (self.passing_bytes == packet.bytes());
+        passes.then(|| {
+            self.passed = packet;
+            line.repeat(now) + line.delay()
+        })
+    }
+
+    /// Shortcut for a packet that finds the port empty and idle, after `pass_again`: returns its arrival time
+    /// downstream. The state is then the same as if all due actions and then `arrive` had been called. Returns None if
+    /// the caller must call these; some of the due actions may already have been performed. The caller keeps the
+    /// packet's options, which no discipline reads.
     #[inline(always)]
     pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
         let free = line.free();
-        if (free < now) & (self.passing_bytes == packet.bytes()) {
-            self.passed = packet;
-            return Some(line.repeat(now) + line.delay());
-        }
         if (free > now) | !self.queue.is_empty() {
             return None;
         }
@@ -151,7 +158,7 @@ impl ConstantRatePort {
         StartedTransmission {
             queued,
             departure: self.ends,
-            arrival: Some(self.ends + line.delay()),
+            arrival: (self.ends + line.delay()).into(),
         }
     }
 

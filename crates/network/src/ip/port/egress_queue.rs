@@ -16,6 +16,7 @@ use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 /// A packet at the port.
 #[derive(Clone, Debug)]
@@ -27,17 +28,52 @@ pub(crate) struct QueuedPacket {
     stamp: MaybeTime,
     /// TCP options, if the packet has any.
     options: Option<Box<Options>>,
-    class: u32,
-    /// Whether the queue discipline marked the packet.
-    marked: bool,
-    /// Whether ECN-capable packets of its flow carry ECT(1).
-    scalable: bool,
+    tag: Tag,
+}
+
+/// Properties that few disciplines use, in one word, so that packets are copied word by word. The word is never 0, so
+/// that an optional packet is not larger than a packet.
+#[derive(Clone, Copy, Debug)]
+struct Tag(NonZeroU64);
+
+impl Tag {
+    /// Tag of class 0, without flags.
+    const NONE: Tag = Tag(NonZeroU64::MIN);
+    const MARKED: u64 = 1 << 1;
+    const SCALABLE: u64 = 1 << 2;
+    const CLASS_SHIFT: u32 = 32;
+
+    /// Creates the tag of a packet whose flow has the given class and may be `scalable`.
+    fn new(class: u32, scalable: bool) -> Tag {
+        let flags = if scalable { Tag::SCALABLE } else { 0 };
+        Tag(NonZeroU64::MIN | u64::from(class) << Tag::CLASS_SHIFT | flags)
+    }
+
+    /// Returns the class of the packet's flow.
+    fn class(self) -> u32 {
+        (self.0.get() >> Tag::CLASS_SHIFT) as u32
+    }
+
+    /// Returns whether ECN-capable packets of the flow carry ECT(1).
+    fn is_scalable(self) -> bool {
+        self.0.get() & Tag::SCALABLE != 0
+    }
+
+    /// Returns whether the queue discipline marked the packet.
+    #[inline]
+    fn is_marked(self) -> bool {
+        self.0.get() & Tag::MARKED != 0
+    }
+
+    fn marked(self) -> Tag {
+        Tag(self.0 | Tag::MARKED)
+    }
 }
 
 impl QueuedPacket {
-    /// Creates a packet that arrives at `now`; `class` and `scalable` are those of its flow.
+    /// Creates a packet that arrives at `now`.
     #[inline]
-    fn new(now: Time, packet: Packet, options: &Options, (class, scalable): (u32, bool)) -> QueuedPacket {
+    fn new(now: Time, packet: Packet, options: &Options, tag: Tag) -> QueuedPacket {
         let (stamp, options) = match packet.has_options() {
             false => (MaybeTime::NONE, None),
             true if packet.has_stamp_alone() => (options.stamp(), None),
@@ -48,9 +84,7 @@ impl QueuedPacket {
             packet,
             stamp,
             options,
-            class,
-            marked: false,
-            scalable,
+            tag,
         }
     }
 
@@ -63,9 +97,7 @@ impl QueuedPacket {
             packet,
             stamp: MaybeTime::NONE,
             options: None,
-            class: 0,
-            marked: false,
-            scalable: false,
+            tag: Tag::NONE,
         }
     }
 
@@ -102,11 +134,11 @@ impl Queued for QueuedPacket {
     }
 
     fn class(&self) -> u32 {
-        self.class
+        self.tag.class()
     }
 
     fn is_low_latency(&self) -> bool {
-        self.packet.is_marked() || self.packet.is_scalable() || (self.scalable && self.packet.is_capable())
+        self.packet.is_marked() || self.packet.is_scalable() || (self.tag.is_scalable() && self.packet.is_capable())
     }
 
     fn is_capable(&self) -> bool {
@@ -116,13 +148,13 @@ impl Queued for QueuedPacket {
     fn mark(&mut self) -> bool {
         let capable = self.packet.is_capable();
         if capable {
-            (self.packet, self.marked) = (self.packet.marked(), true);
+            (self.packet, self.tag) = (self.packet.marked(), self.tag.marked());
         }
         capable
     }
 
     fn is_marked(&self) -> bool {
-        self.marked
+        self.tag.is_marked()
     }
 
     fn supersedes(&self, earlier: &QueuedPacket) -> bool {
@@ -378,7 +410,7 @@ impl EgressQueue {
         self.count_in(&packet);
         // Shortcut for packets that find another packet in transmission, as most packets do.
         if self.is_bare && self.is_busy() {
-            self.enqueue(now, QueuedPacket::new(now, packet, options, (0, false)));
+            self.enqueue(now, QueuedPacket::new(now, packet, options, Tag::NONE));
             return None;
         }
         self.arrive_in_full(now, packet, options)
@@ -469,7 +501,7 @@ impl EgressQueue {
     #[inline]
     fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         if self.is_bare {
-            return Some(QueuedPacket::new(now, packet, options, (0, false)));
+            return Some(QueuedPacket::new(now, packet, options, Tag::NONE));
         }
         self.take_conditioned(now, packet, options)
     }
@@ -504,12 +536,12 @@ impl EgressQueue {
             return None;
         }
         let flow = packet.vc().flow().index();
-        let (class, scalable) = match &self.of_flows {
-            OfFlows::Nothing => (0, false),
-            OfFlows::Classes(classes) => (classes[flow], false),
-            OfFlows::Scalable(scalable) => (0, scalable[flow]),
+        let tag = match &self.of_flows {
+            OfFlows::Nothing => Tag::NONE,
+            OfFlows::Classes(classes) => Tag::new(classes[flow], false),
+            OfFlows::Scalable(scalable) => Tag::new(0, scalable[flow]),
         };
-        Some(QueuedPacket::new(now, packet, options, (class, scalable)))
+        Some(QueuedPacket::new(now, packet, options, tag))
     }
 
     #[inline(always)]
@@ -623,7 +655,7 @@ impl EgressQueue {
         let next = next?;
         count_out(&mut self.waiting, &next);
         debug_assert_eq!(self.waiting, self.disc.backlog());
-        if next.marked && !self.disc.marks_on_arrival() {
+        if next.tag.is_marked() && !self.disc.marks_on_arrival() {
             self.count_mark(now, next.packet.vc().flow());
         }
         Some(next)

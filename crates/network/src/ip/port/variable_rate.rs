@@ -27,7 +27,7 @@ use crate::drops::DropCause;
 use crate::ip::report::{PacketReport, TimeVaryingReport};
 use crate::packets::{Circuit, Options, Packet};
 use crate::time_varying::{Passage, Service, TimeVaryingLink};
-use longpipe_events::{Ring, Time};
+use longpipe_events::{MaybeTime, Ring, Time};
 use std::collections::VecDeque;
 
 /// State of the transmitter.
@@ -300,14 +300,14 @@ impl VariableRatePort {
         let arrival = match self.transmitter.pass(now, service) {
             Passage::Arrives(arrival) => {
                 line.set_delay(arrival - service.ends);
-                Some(arrival)
+                arrival.into()
             }
             Passage::Lost(at) => {
                 let bytes = u64::from(queued.packet.bytes());
                 self.queue.drops().note(at, &queued.packet, DropCause::Outage);
                 self.lost_on_wire.push(LostOnWire { at, bytes });
                 self.settle_wire(now);
-                None
+                MaybeTime::NONE
             }
         };
         StartedTransmission {
