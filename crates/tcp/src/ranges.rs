@@ -10,20 +10,26 @@ pub struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
     /// Adds `start..end`, and returns whether any part of it was not covered before.
+    #[inline(always)]
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
-        let ranges = &mut self.0;
         // Usually the last range grows, because data beyond a hole arrive in order.
-        match ranges.back_mut() {
+        match self.0.back_mut() {
             Some(last) if last.0 <= start && start <= last.1 => {
                 let is_new = end > last.1;
                 last.1 = last.1.max(end);
-                return is_new;
+                is_new
             }
-            Some(last) if last.1 < start => {
-                ranges.put((start, end));
-                return true;
-            }
-            _ => {}
+            _ => self.insert_elsewhere(start, end),
+        }
+    }
+
+    /// Part of `insert` for data that do not start within or at the end of the last range.
+    #[inline(never)]
+    fn insert_elsewhere(&mut self, start: u64, end: u64) -> bool {
+        let ranges = &mut self.0;
+        if ranges.back().is_none_or(|last| last.1 < start) {
+            ranges.put((start, end));
+            return true;
         }
         let first = ranges.partition_point(|range| range.1 < start);
         match ranges.get_mut(first) {

@@ -362,17 +362,16 @@ impl Atm {
         let quiet = at <= wire.earliest_event && wire.deliveries.is_empty() && !hosts.early_delivery.delivering_early;
         if quiet || (at > hosts.clock.now && hosts.prepare_for_arrival(self, link, at)) {
             let now = hosts.begin_early(at);
-            if packet.is_ack_without_options() && self.take_ack_frame_on_fast_path(hosts, packet) {
-                hosts.end_early(now);
-                return None;
-            }
-            let fast = match packet.is_data_without_options() {
-                true => self.take_data_frame_on_fast_path(hosts, packet, left_trunk),
-                false => None,
-            };
-            let proven = match fast {
-                Some(proven) => proven,
-                None => self.deliver_early_in_full(hosts, packet, options, left_trunk),
+            let proven = if packet.is_ack_without_options() {
+                if !self.take_ack_frame_on_fast_path(hosts, packet) {
+                    self.deliver_ack(hosts, packet);
+                }
+                None
+            } else if packet.is_data_without_options() {
+                let fast = self.take_data_frame_on_fast_path(hosts, packet, left_trunk);
+                fast.unwrap_or_else(|| self.deliver_data(hosts, packet, left_trunk))
+            } else {
+                hosts.receive_in_full(self, packet, options, left_trunk)
             };
             hosts.end_early(now);
             return proven;
@@ -387,16 +386,21 @@ impl Atm {
         None
     }
 
-    /// Delivers a packet to its host on the slow path.
+    /// Delivers data without options to a receiver whose fast path does not apply.
     #[inline(never)]
-    fn deliver_early_in_full<P: Probe>(
+    fn deliver_data<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         packet: Packet,
-        options: &Options,
         left_trunk: Time,
     ) -> Option<ScheduledFrame> {
-        hosts.receive(self, packet, options, left_trunk)
+        hosts.receive_data(self, packet, left_trunk)
+    }
+
+    /// Delivers an ACK without options to a sender whose fast path does not apply.
+    #[inline(never)]
+    fn deliver_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) {
+        hosts.receive_ack(self, packet);
     }
 
     /// Returns the link that corrupted a frame whose cells have all arrived, if any.

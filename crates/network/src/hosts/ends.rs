@@ -1,6 +1,7 @@
 //! Processing of arriving packets by end points, and sending of data and ACKs.
 
 use super::{arriving, datagrams, external, proxy, request_response, Hosts};
+use crate::clock::UNKNOWN;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
@@ -30,11 +31,32 @@ impl<P: Probe> Hosts<P> {
             if let Some(acknowledgement) = receiver.try_fast_path(segment.sequence, segment.length) {
                 return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, left_trunk);
             }
-            self.on_data(medium, flow, packet.frame(), &segment, left_trunk)
+            self.receive_data(medium, packet, left_trunk)
         } else {
-            self.on_ack(medium, flow, packet.frame(), &packet.ack(&NO_OPTIONS));
+            self.receive_ack(medium, packet);
             M::Proven::default()
         }
+    }
+
+    /// Like `receive`, but for data of a flow without options or flags, for which the receiver's fast path does not
+    /// apply.
+    #[inline(always)]
+    pub fn receive_data<M: Medium>(&mut self, medium: &mut M, packet: Packet, left_trunk: Time) -> M::Proven {
+        if !self.arriving.is_empty() {
+            return self.receive_in_full(medium, packet, &NO_OPTIONS, left_trunk);
+        }
+        let segment = packet.segment(&NO_OPTIONS);
+        self.on_data(medium, packet.vc().flow(), packet.frame(), &segment, left_trunk)
+    }
+
+    /// Like `receive`, but for an ACK of a flow's data without options or flags.
+    #[inline(always)]
+    pub fn receive_ack<M: Medium>(&mut self, medium: &mut M, packet: Packet) {
+        if !self.arriving.is_empty() {
+            self.receive_in_full(medium, packet, &NO_OPTIONS, UNKNOWN);
+            return;
+        }
+        self.on_ack(medium, packet.vc().flow(), packet.frame(), &packet.ack(&NO_OPTIONS));
     }
 
     /// Like `receive`, but for any kind of packet.

@@ -56,15 +56,17 @@ impl Ip {
     ) -> Option<ProvenAck> {
         let ready = hosts.ready(link);
         let wire = &mut self.wires[link.index()];
-        let mut options = NO_OPTIONS;
-        let packet = Packet::new(vc, frame, step, payload, &mut options);
+        let packet = Packet::of(vc, frame, step, payload);
+        // The options are created where they are needed, because copying recently written options would stall the
+        // processor.
+        let options = || payload.options().unwrap_or(NO_OPTIONS);
         let circuit_and_ecn = |_| (self.routes.local(&self.topology, packet), packet.is_capable());
         let Some(arrival) = wire.send(ready, packet.bytes(), circuit_and_ecn) else {
-            self.transmit_by_queue(hosts, (link, ready), packet, &options);
+            self.transmit_by_queue(hosts, (link, ready), packet, &options());
             return None;
         };
         let departure = wire.left(arrival);
-        watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
+        watch::packet(&mut hosts.probe, link, None, departure, packet, &options());
         if vc.is_back()
             && self.is_order_proven(
                 self.wires[link.index()].ack_lookahead,
@@ -73,12 +75,10 @@ impl Ip {
                 hosts.clock.end,
             )
         {
-            // The options are built again rather than copied, because copying recently written options would stall the
-            // processor.
-            let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
+            let (next, options) = (OnWire { arrival, packet }, options());
             return Some(ProvenAck { next, options });
         }
-        self.set_out(hosts, link, OnWire { arrival, packet }, &options);
+        self.set_out(hosts, link, OnWire { arrival, packet }, &options());
         None
     }
 

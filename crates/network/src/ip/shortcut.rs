@@ -39,7 +39,7 @@ impl Ip {
             let next = OnWire { arrival, packet };
             // Like `deliver_early`, but inlined, so that no further call is needed.
             if !(hosts.early_delivery.in_order && self.take_in_order(hosts, next, options, left_trunk)) {
-                self.deliver_early_in_full(hosts, next, options, left_trunk);
+                self.deliver_extras_early(hosts, next, options, left_trunk);
             }
         }
     }
@@ -56,7 +56,7 @@ impl Ip {
         let state = &mut hosts.flows[flow.index()];
         let fast = state.receiver.try_fast_path(packet.sequence(), packet.segment_bytes());
         let Some(acknowledgement) = fast else {
-            return self.deliver_early(hosts, OnWire { arrival, packet }, &NO_OPTIONS, left_trunk);
+            return self.deliver_data_early(hosts, OnWire { arrival, packet }, left_trunk);
         };
         if acknowledgement >= state.awaited {
             state.on_awaited(arrival);
@@ -87,7 +87,7 @@ impl Ip {
         let state = &mut hosts.flows[flow.index()];
         let sender = &mut state.sender;
         if !sender.try_fast_path(arrival, packet.sequence()) {
-            return self.deliver_early(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
+            return self.deliver_ack_early(hosts, OnWire { arrival, packet });
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link.index()];
@@ -107,6 +107,31 @@ impl Ip {
         if !sender.is_spent() | (sender.next_fast_path_timeout() < state.sender_armed) {
             self.send_on_ahead(hosts, flow, arrival);
         }
+    }
+
+    /// Delivers data without options early to a receiver whose fast path does not apply.
+    #[inline(never)]
+    fn deliver_data_early<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, left_trunk: Time) {
+        if hosts.early_delivery.in_order && self.take_in_order(hosts, next, &NO_OPTIONS, left_trunk) {
+            return;
+        }
+        let now = hosts.begin_early(next.arrival);
+        let proven = hosts.receive_data(self, next.packet, left_trunk);
+        hosts.end_early(now);
+        if let Some(ack) = &proven {
+            self.continue_proven(hosts, ack.next, &ack.options);
+        }
+    }
+
+    /// Delivers an ACK without options early to a sender whose fast path does not apply.
+    #[inline(never)]
+    fn deliver_ack_early<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire) {
+        if hosts.early_delivery.in_order && self.take_in_order(hosts, next, &NO_OPTIONS, UNKNOWN) {
+            return;
+        }
+        let now = hosts.begin_early(next.arrival);
+        hosts.receive_ack(self, next.packet);
+        hosts.end_early(now);
     }
 
     /// Delivers a packet early to its end point. An ACK sent in response passes its port at once if this is allowed.
@@ -150,6 +175,24 @@ impl Ip {
     ) {
         let now = hosts.begin_early(next.arrival);
         let proven = hosts.receive(self, next.packet, options, left_trunk);
+        hosts.end_early(now);
+        if let Some(ack) = &proven {
+            self.continue_proven(hosts, ack.next, &ack.options);
+        }
+    }
+
+    /// Delivers a packet that is neither data nor an ACK of a flow, or that has options or flags. `receive` would call
+    /// `receive_in_full` for it.
+    #[inline(never)]
+    fn deliver_extras_early<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        options: &Options,
+        left_trunk: Time,
+    ) {
+        let now = hosts.begin_early(next.arrival);
+        let proven = hosts.receive_in_full(self, next.packet, options, left_trunk);
         hosts.end_early(now);
         if let Some(ack) = &proven {
             self.continue_proven(hosts, ack.next, &ack.options);

@@ -140,6 +140,15 @@ impl Packet {
     /// to `options`.
     #[inline(always)]
     pub fn new(vc: Circuit, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
+        if let Some(own) = payload.options() {
+            *options = own;
+        }
+        Packet::of(vc, frame, step, payload)
+    }
+
+    /// Returns packet number `frame` of circuit `vc`, whose next step is `step`, without its options.
+    #[inline(always)]
+    pub fn of(vc: Circuit, frame: u32, step: u32, payload: &impl Payload) -> Packet {
         let (sequence, retransmission) = payload.sequence();
         let mut rest = u64::from(step) | u64::from(payload.packet_bytes()) << 32 | payload.congestion();
         if retransmission {
@@ -150,7 +159,6 @@ impl Packet {
             if own.is_stamp_alone() {
                 rest |= STAMP_ALONE;
             }
-            *options = own;
         }
         Packet {
             sequence,

@@ -319,7 +319,7 @@ impl Sender {
         advance
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn on_duplicate(&mut self, now: Time, counts: bool) -> Resend {
         self.counters.duplicate_acks += 1;
         if !counts {

@@ -83,11 +83,18 @@ impl Sender {
     }
 
     /// Returns the next segment if a recovery is in progress or the sender may have been idle (slow path).
-    #[inline(never)]
+    #[inline(always)]
     fn poll_slow_path(&mut self, now: Time) -> Option<DataSegment> {
         if self.may_use_fast_path {
-            return self.poll_in_recovery(now);
+            self.poll_in_recovery(now)
+        } else {
+            self.poll_in_full(now)
         }
+    }
+
+    /// Returns the next segment of a sender that has ECN, a handshake, a retransmission queue or pacing.
+    #[inline(never)]
+    fn poll_in_full(&mut self, now: Time) -> Option<DataSegment> {
         if opening::is_on(self) {
             return opening::poll(self, now);
         }
@@ -132,7 +139,7 @@ impl Sender {
     }
 
     /// Selects new data or a retransmission that the recovery requests; does not check for an idle restart.
-    #[inline(always)]
+    #[inline(never)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.shortcuts & !self.resend_first & !self.recovery.is_on() {
             return self.poll_new_data(now);
@@ -143,40 +150,53 @@ impl Sender {
     #[inline(always)]
     fn poll_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.resend_first {
-            self.resend_first = false;
-            let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
-            let sequence = self.flight.una;
-            self.flight.nxt = self.flight.nxt.max(sequence + u64::from(length));
-            return Some(self.emit(now, sequence, length));
+            return Some(self.resend_una(now));
         }
-        let flight = &self.flight;
-        match self.recovery.next(flight) {
-            Next::Window => self.poll_short(now, flight.window()),
-            Next::Beyond => {
-                let segment = self.poll_short(now, flight.rwnd())?;
-                self.recovery.on_sent(&self.flight, segment.length, None);
-                Some(segment)
-            }
+        match self.recovery.next(&self.flight) {
+            Next::Nothing => None,
+            Next::Window => self.poll_short(now, self.flight.window()),
+            Next::Beyond => self.poll_beyond(now),
             Next::Hole { sequence, length } => {
                 Some(self.retransmit_hole(now, sequence, length, EventCause::Scoreboard))
             }
             Next::Lost { sequence, length } => {
                 Some(self.retransmit_untimed(now, sequence, length, EventCause::Scoreboard))
             }
-            Next::Unsent { otherwise } => {
-                // All data from SND.NXT to SND.MAX have arrived.
-                self.flight.nxt = self.flight.max;
-                if let Some(segment) = self.poll_short(now, self.flight.rwnd()) {
-                    self.recovery.on_sent(&self.flight, segment.length, None);
-                    return Some(segment);
-                }
-                otherwise.map(|(sequence, length)| self.retransmit_untimed(now, sequence, length, EventCause::Rescue))
-            }
-            Next::Nothing => None,
+            Next::Unsent { otherwise } => self.poll_unsent(now, otherwise),
         }
     }
 
+    /// Retransmits the segment at SND.UNA.
+    #[inline(never)]
+    fn resend_una(&mut self, now: Time) -> DataSegment {
+        self.resend_first = false;
+        let length = self.flight.outstanding().min(u64::from(self.flight.mss)) as u32;
+        let sequence = self.flight.una;
+        self.flight.nxt = self.flight.nxt.max(sequence + u64::from(length));
+        self.emit(now, sequence, length)
+    }
+
+    /// Sends the segment at SND.NXT for the recovery, if the receiver's window allows it.
+    #[inline(never)]
+    fn poll_beyond(&mut self, now: Time) -> Option<DataSegment> {
+        let segment = self.poll_short(now, self.flight.rwnd())?;
+        self.recovery.on_sent(&self.flight, segment.length, None);
+        Some(segment)
+    }
+
+    /// Sends a segment that has never been sent before, for the recovery, if the receiver's window allows it. Otherwise,
+    /// retransmits the bytes given by `otherwise`.
+    #[inline(never)]
+    fn poll_unsent(&mut self, now: Time, otherwise: Option<(u64, u32)>) -> Option<DataSegment> {
+        // All data from SND.NXT to SND.MAX have arrived.
+        self.flight.nxt = self.flight.max;
+        self.poll_beyond(now).or_else(|| {
+            otherwise.map(|(sequence, length)| self.retransmit_untimed(now, sequence, length, EventCause::Rescue))
+        })
+    }
+
     /// Retransmits a hole.
+    #[inline(never)]
     fn retransmit_hole(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         self.next_cause = Some(cause);
         let end = sequence + u64::from(length);
@@ -186,6 +206,7 @@ impl Sender {
     }
 
     /// Retransmits a hole without measuring its RTT, because its ACK would be ambiguous (Karn and Partridge 1987).
+    #[inline(never)]
     fn retransmit_untimed(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         if (sequence..sequence + u64::from(length)).contains(&self.timed) {
             self.timed = NOTHING;

@@ -262,11 +262,15 @@ fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, slot: Connec
 }
 
 /// Frees the slot of a connection whose data have all been acknowledged.
-#[inline]
+#[inline(always)]
 pub(super) fn on_ack<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
-    if hosts.arriving.is_empty() {
-        return;
+    if !hosts.arriving.is_empty() {
+        free_slot(hosts, flow);
     }
+}
+
+#[inline(never)]
+fn free_slot<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
     let state = &mut hosts.flows[flow.index()];
     let Application::ConnectionSlot(slot) = &mut state.application else {
         return;
