@@ -3,52 +3,76 @@
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// Half-open ranges that neither overlap nor touch. They are stored in a deque, because most ranges are added and
-/// removed at the ends.
-#[derive(Clone, Debug, Default)]
-pub struct Ranges(VecDeque<(u64, u64)>);
+/// Half-open ranges that neither overlap nor touch. Most ranges are added and removed at the ends, and most operations
+/// concern the last range only.
+#[derive(Clone, Debug)]
+pub struct Ranges {
+    /// The last range; `NONE` if there are no ranges.
+    last: (u64, u64),
+    /// The other ranges.
+    earlier: VecDeque<(u64, u64)>,
+}
+
+/// No range: it starts after, and ends before, all bytes.
+const NONE: (u64, u64) = (u64::MAX, 0);
+
+impl Default for Ranges {
+    fn default() -> Ranges {
+        Ranges {
+            last: NONE,
+            earlier: VecDeque::new(),
+        }
+    }
+}
 
 impl Ranges {
     /// Adds `start..end`, and returns whether any part of it was not covered before.
     #[inline(always)]
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
+        let last = &mut self.last;
         // Usually the last range grows, because data beyond a hole arrive in order.
-        match self.0.back_mut() {
-            Some(last) if last.0 <= start && start <= last.1 => {
-                let is_new = end > last.1;
-                last.1 = last.1.max(end);
-                is_new
-            }
-            _ => self.insert_elsewhere(start, end),
+        if last.0 <= start && start <= last.1 {
+            let is_new = end > last.1;
+            last.1 = last.1.max(end);
+            return is_new;
         }
+        self.insert_elsewhere(start, end)
     }
 
     /// Part of `insert` for data that do not start within or at the end of the last range.
     #[inline(never)]
     fn insert_elsewhere(&mut self, start: u64, end: u64) -> bool {
-        let ranges = &mut self.0;
-        if ranges.back().is_none_or(|last| last.1 < start) {
-            ranges.put((start, end));
+        if self.last.1 < start || self.is_empty() {
+            if !self.is_empty() {
+                self.earlier.put(self.last);
+            }
+            self.last = (start, end);
             return true;
         }
-        let first = ranges.partition_point(|range| range.1 < start);
-        match ranges.get_mut(first) {
+        let first = self.earlier.partition_point(|range| range.1 < start);
+        let mut grown = (start, end);
+        if let Some(range) = self.earlier.get(first) {
             // In the usual case, the range is already covered.
-            Some(range) if range.0 <= start && end <= range.1 => return false,
-            Some(range) if range.0 <= end => {
-                range.0 = range.0.min(start);
-                range.1 = range.1.max(end);
+            if range.0 <= start && end <= range.1 {
+                return false;
             }
-            _ => {
-                ranges.make_room();
-                ranges.insert(first, (start, end));
-                return true;
-            }
+            grown.0 = start.min(range.0);
         }
-        let reached = ranges.range(first + 1..).take_while(|range| range.0 <= end).count();
+        let reached = self.earlier.range(first..).take_while(|range| range.0 <= end).count();
         if reached > 0 {
-            ranges[first].1 = end.max(ranges[first + reached].1);
-            ranges.drain(first + 1..=first + reached);
+            grown.1 = end.max(self.earlier[first + reached - 1].1);
+        } else {
+            grown.0 = start;
+        }
+        if self.last.0 <= end {
+            self.last = (grown.0, grown.1.max(self.last.1));
+            self.earlier.truncate(first);
+        } else if reached > 0 {
+            self.earlier[first] = grown;
+            self.earlier.drain(first + 1..first + reached);
+        } else {
+            self.earlier.make_room();
+            self.earlier.insert(first, grown);
         }
         true
     }
@@ -56,82 +80,102 @@ impl Ranges {
     /// Removes all ranges that start at or before `limit`, and returns the end of the last one removed.
     #[inline(always)]
     pub fn absorb(&mut self, limit: u64) -> Option<u64> {
-        if self.0.front().is_none_or(|first| first.0 > limit) {
+        if self.last.0 > limit && self.earlier.front().is_none_or(|first| first.0 > limit) {
             return None;
         }
         self.absorb_some(limit)
     }
 
     fn absorb_some(&mut self, limit: u64) -> Option<u64> {
-        let reached = self.0.partition_point(|range| range.0 <= limit);
-        let end = self.0.get(reached.checked_sub(1)?)?.1;
-        self.0.drain(..reached);
+        if self.last.0 <= limit {
+            let end = self.last.1;
+            self.clear();
+            return Some(end);
+        }
+        let reached = self.earlier.partition_point(|range| range.0 <= limit);
+        let end = self.earlier.get(reached.checked_sub(1)?)?.1;
+        self.earlier.drain(..reached);
         Some(end)
     }
 
     /// Returns the range that contains `sequence`, if any.
     pub fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
-        let last = self.0.back()?;
-        if last.0 <= sequence {
-            return (sequence < last.1).then_some(*last);
+        if self.last.0 <= sequence {
+            return (sequence < self.last.1).then_some(self.last);
         }
-        let index = self.0.partition_point(|range| range.1 <= sequence);
-        self.0.get(index).copied().filter(|range| range.0 <= sequence)
+        let index = self.earlier.partition_point(|range| range.1 <= sequence);
+        self.earlier.get(index).copied().filter(|range| range.0 <= sequence)
     }
 
     /// Returns the only range; None if there are no ranges or several.
+    #[inline]
     pub fn only(&self) -> Option<(u64, u64)> {
-        (self.0.len() == 1).then(|| self.0[0])
+        (self.earlier.is_empty() && !self.is_empty()).then_some(self.last)
+    }
+
+    /// Returns the index of the first range that ends after `sequence`.
+    fn first_after(&self, sequence: u64) -> usize {
+        if self.last.0 <= sequence {
+            return self.earlier.len() + usize::from(self.last.1 <= sequence);
+        }
+        self.earlier.partition_point(|range| range.1 <= sequence)
+    }
+
+    /// Returns a range by its index.
+    fn get(&self, index: usize) -> Option<(u64, u64)> {
+        match self.earlier.get(index) {
+            Some(range) => Some(*range),
+            None => (index == self.earlier.len() && !self.is_empty()).then_some(self.last),
+        }
     }
 
     /// Returns the first gap at or after `sequence` that is followed by a range.
     pub fn gap_from(&self, sequence: u64) -> Option<(u64, u64)> {
-        let mut index = self.0.partition_point(|range| range.1 <= sequence);
+        let mut index = self.first_after(sequence);
         let mut start = sequence;
-        if let Some(range) = self.0.get(index).filter(|range| range.0 <= start) {
+        if let Some(range) = self.get(index).filter(|range| range.0 <= start) {
             start = range.1;
             index += 1;
         }
-        self.0.get(index).map(|range| (start, range.0))
+        self.get(index).map(|range| (start, range.0))
     }
 
     /// Returns the first part of `from..end` that no range covers.
     pub fn missing(&self, from: u64, end: u64) -> Option<(u64, u64)> {
-        let last = self.0.back().filter(|last| last.0 <= from);
-        let index = match last {
-            Some(_) => self.0.len() - 1,
-            None => self.0.partition_point(|range| range.1 <= from),
-        };
-        let (mut start, mut next) = (from, index);
-        if let Some(range) = self.0.get(index).filter(|range| range.0 <= from) {
-            start = from.max(range.1);
+        let mut start = from;
+        let mut next = self.first_after(from);
+        if let Some(range) = self.get(next).filter(|range| range.0 <= from) {
+            start = range.1;
             next += 1;
         }
-        let until = self.0.get(next).map_or(end, |range| range.0.min(end));
+        let until = self.get(next).map_or(end, |range| range.0.min(end));
         (start < until).then_some((start, until))
     }
 
     /// Iterates over the ranges in descending order.
     pub fn from_the_last(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter().rev().copied()
+        let last = (!self.is_empty()).then_some(self.last);
+        last.into_iter().chain(self.earlier.iter().rev().copied())
     }
 
     /// Returns the number of bytes of `from..end` that the ranges cover.
     pub fn covered(&self, from: u64, end: u64) -> u64 {
-        let first = self.0.partition_point(|range| range.1 <= from);
-        let within = self.0.range(first..).take_while(|range| range.0 < end);
-        within.map(|range| range.1.min(end) - range.0.max(from)).sum()
+        let first = self.earlier.partition_point(|range| range.1 <= from);
+        let within = self.earlier.range(first..).take_while(|range| range.0 < end);
+        let of_range = |range: &(u64, u64)| range.1.min(end).saturating_sub(range.0.max(from));
+        within.map(of_range).sum::<u64>() + of_range(&self.last)
     }
 
     /// Returns whether there are no ranges.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.last.1 == 0
     }
 
     /// Removes all ranges.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.last = NONE;
+        self.earlier.clear();
     }
 }
 
@@ -153,7 +197,8 @@ mod tests {
                 let before = set.len();
                 set.extend(start..start + length);
                 prop_assert_eq!(ranges.insert(start, start + length), set.len() > before);
-                prop_assert!(ranges.0.iter().zip(ranges.0.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                let all: Vec<_> = ranges.earlier.iter().chain([&ranges.last]).collect();
+                prop_assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0));
             }
             let gap = (from..).find(|i| !set.contains(i)).unwrap();
             let behind = set.range(gap..).next().map(|&end| (gap, end));
@@ -162,11 +207,13 @@ mod tests {
             let missing = (gap < from + 20).then(|| (gap, set.range(gap..).next().map_or(from + 20, |&next| next.min(from + 20))));
             prop_assert_eq!(ranges.missing(from, from + 20), missing);
             prop_assert_eq!(ranges.covered(from, from + 20), set.range(from..from + 20).count() as u64);
-            prop_assert!(ranges.from_the_last().eq(ranges.0.iter().rev().copied()));
+            let reversed: Vec<_> = ranges.from_the_last().collect();
+            prop_assert!(reversed.windows(2).all(|pair| pair[1].1 < pair[0].0));
+            prop_assert_eq!(reversed.iter().flat_map(|range| range.0..range.1).collect::<BTreeSet<_>>(), set.clone());
             let end = ranges.absorb(absorbed).unwrap_or(0).max(absorbed);
             prop_assert!(!set.contains(&end) && (absorbed..end).all(|i| set.contains(&i)));
             let left: BTreeSet<u64> = set.range(end..).copied().collect();
-            prop_assert_eq!(ranges.0.iter().flat_map(|range| range.0..range.1).collect::<BTreeSet<_>>(), left);
+            prop_assert_eq!(ranges.from_the_last().flat_map(|range| range.0..range.1).collect::<BTreeSet<_>>(), left);
         }
     }
 }

@@ -8,8 +8,8 @@ impl Receiver {
     /// section 4).
     #[inline(always)]
     pub(super) fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        if let Some(duplicate) = self.duplicate.take() {
-            return self.blocks_after(duplicate);
+        if self.duplicate.is_some() {
+            return self.blocks_after_duplicate();
         }
         // Usually there is only one block.
         match self.out_of_order.only() {
@@ -28,9 +28,10 @@ impl Receiver {
 
     /// Returns a D-SACK block, followed by as many other blocks as fit (RFC 2883 section 4).
     #[cold]
-    fn blocks_after(&mut self, duplicate: (u64, u64)) -> [SackBlock; MAX_SACK_BLOCKS] {
+    fn blocks_after_duplicate(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
+        let duplicate = self.duplicate.take().map(|duplicate| self.block(duplicate));
         let [first, second, _] = self.several_blocks();
-        let mut blocks = [self.block(duplicate), first, second];
+        let mut blocks = [duplicate.unwrap_or_default(), first, second];
         blocks[usize::from(self.sack_blocks)..].fill(SackBlock::NONE);
         blocks
     }
