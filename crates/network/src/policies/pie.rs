@@ -264,7 +264,16 @@ impl Pie {
     }
 
     /// Processes departures and updates before `now`, in order.
+    #[inline(always)]
     pub fn update_before(&mut self, now: Time) {
+        if self.next_update < now {
+            self.update_some_before(now);
+        }
+        self.depart_before(now);
+    }
+
+    #[inline(never)]
+    fn update_some_before(&mut self, now: Time) {
         while self.next_update < now {
             let (due, every) = (self.next_update, self.config.update_ps);
             self.depart_before(due);
@@ -277,7 +286,6 @@ impl Pie {
                 self.next_update += Span(others * every);
             }
         }
-        self.depart_before(now);
     }
 
     /// Returns the part of the state that updates can change while no packet waits.
@@ -288,6 +296,7 @@ impl Pie {
     }
 
     /// Removes the packets whose transmission started before `time`.
+    #[inline(always)]
     fn depart_before(&mut self, time: Time) {
         while let Some(&packet) = self.waiting.first().filter(|packet| packet.begins < time) {
             self.waiting.pop();
@@ -297,25 +306,34 @@ impl Pie {
     }
 
     /// Updates the queueing delay, or its estimate, when a packet departs.
+    #[inline(always)]
     fn depart(&mut self, packet: &Waiting) {
-        let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
-        match self.config.delay {
-            PieDelay::Sojourn if followed => self.delay = packet.begins - packet.arrival,
-            PieDelay::Sojourn => self.delay = Span(0),
-            PieDelay::DepartureRate => {
-                let behind = self.behind(packet);
-                self.departures.rate_after(packet, behind);
-            }
-            PieDelay::DepartureTime => {
-                let behind = self.behind(packet);
-                self.departures.time_after(packet, behind);
-            }
+        if self.config.delay == PieDelay::Sojourn {
+            let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
+            self.delay = if followed {
+                packet.begins - packet.arrival
+            } else {
+                Span(0)
+            };
+        } else {
+            self.estimate_after(packet);
         }
         if self.config.rules == PieRules::Linux {
             let since = self.last_departure.map_or(Span(0), |last| packet.begins - last);
             self.allowance = Span(self.allowance.0.saturating_sub(since.0));
         }
         self.last_departure = Some(packet.begins);
+    }
+
+    /// Updates the estimate of the departure rate when a packet departs.
+    #[inline(never)]
+    fn estimate_after(&mut self, packet: &Waiting) {
+        let behind = self.behind(packet);
+        match self.config.delay {
+            PieDelay::Sojourn => {}
+            PieDelay::DepartureRate => self.departures.rate_after(packet, behind),
+            PieDelay::DepartureTime => self.departures.time_after(packet, behind),
+        }
     }
 
     /// Returns the bytes that were queued behind a packet when it departed, even if others have arrived since then.

@@ -150,9 +150,14 @@ impl Fifo {
         (loss, marked): (&mut Option<Box<Loss>>, &mut Option<Time>),
         rule: &mut impl ArrivalRule,
     ) -> Option<Time> {
-        // Shortcut: the rules permit `repeat`, so a packet of another length is also admitted without further checks.
-        let repeats = line.may_repeat_but_for_length(now);
-        let in_service = self.settle_now(line, now);
+        if line.may_repeat_but_for_length(now) {
+            let departure = self.queue_uncontrolled(line, now, bytes);
+            if departure.is_none() {
+                rule.overflow(now);
+            }
+            return departure;
+        }
+        let in_service = self.settle_often(line, now);
         line.allow_repeat(false);
         let counters = &mut self.counters;
         let mut arrival = Arrival {
@@ -169,16 +174,13 @@ impl Fifo {
         } else {
             arrival.idle_since = Some(line.free());
         }
-        let verdict = if repeats {
-            Verdict::Admit
-        } else if loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+        if loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             counters.lost_injected += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::InjectedLoss;
             return None;
-        } else {
-            rule.decide(&arrival, held)
-        };
+        }
+        let verdict = rule.decide(&arrival, held);
         if verdict == Verdict::Refuse {
             counters.lost_aqm += 1;
             counters.bytes_lost += arrival.bytes;
@@ -200,10 +202,6 @@ impl Fifo {
             line.check_backlog(now);
         }
         let departure = enter((&mut self.before, counters), line, now, (bytes, self.rate));
-        if repeats {
-            line.allow_repeat(true);
-            return Some(departure);
-        }
         rule.admit(&arrival, begins, departure);
         if begins == now {
             line.allow_repeat(loss.is_none() && rule.ignores_idle_arrivals());
@@ -214,6 +212,15 @@ impl Fifo {
             return None;
         }
         Some(departure)
+    }
+
+    /// Shortcut of `queue_by` for a packet of another length than the latest one, at an idle port whose rules permit
+    /// `repeat`: it is admitted without further checks.
+    #[inline(never)]
+    fn queue_uncontrolled(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
+        let departure = self.queue(line, now, bytes);
+        line.allow_repeat(departure.is_some());
+        departure
     }
 
     /// Returns the cause of the latest loss.
@@ -231,22 +238,29 @@ impl Fifo {
     /// arrivals.
     #[inline(never)]
     pub fn settle(&mut self, line: &mut Line, now: Time) {
-        self.settle_now(line, now);
-    }
-
-    /// Like `settle`, but inlined, because it is called for each packet. Returns the number of bytes admitted up to and
-    /// including the packet in transmission.
-    #[inline(always)]
-    fn settle_now(&mut self, line: &mut Line, now: Time) -> u64 {
         if line.has_repeated() {
             self.count_repeated(line);
         }
         if let Some(left) = self.before.pop_while(|packet| packet.departure <= now) {
             self.bytes_out = left.end;
         }
-        self.before
-            .first()
-            .map_or(self.counters.bytes_admitted, |packet| packet.end)
+    }
+
+    /// Like `settle`, but for callers that call it for each packet, so that usually at most one packet has left. Returns
+    /// the number of bytes admitted up to and including the packet in transmission.
+    #[inline(always)]
+    fn settle_often(&mut self, line: &mut Line, now: Time) -> u64 {
+        if line.has_repeated() {
+            self.count_repeated(line);
+        }
+        while let Some(packet) = self.before.first() {
+            if packet.departure > now {
+                return packet.end;
+            }
+            self.bytes_out = packet.end;
+            self.before.pop();
+        }
+        self.counters.bytes_admitted
     }
 
     /// Returns the packets and bytes held at `now`; `settle` must have been called.

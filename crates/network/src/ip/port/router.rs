@@ -16,8 +16,18 @@ pub struct Router {
     pub fifo: Fifo,
     /// Rules other than the capacity.
     rules: Option<Box<Rules>>,
+    /// Kind of the rules, if there are any.
+    kind: Kind,
     /// Whether the policy needs the occupancy of each circuit.
     by_vc: bool,
+}
+
+/// Kinds of rules, each of which has code of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Red,
+    Pie,
+    Other,
 }
 
 impl Router {
@@ -25,14 +35,20 @@ impl Router {
     pub fn new(
         rate: Rate,
         buffer: Option<BufferConfig>,
-        (policy, aqm): (Policy, Option<Box<Aqm>>),
+        (policy, mut aqm): (Policy, Option<Box<Aqm>>),
         loss: Option<Box<Loss>>,
         vcs: usize,
     ) -> Router {
         let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
         let only_tail_drop = matches!(policy, Policy::TailDrop) && aqm.is_none() && loss.is_none();
+        let kind = match aqm.as_deref_mut().and_then(Aqm::frequent) {
+            Some(Frequent::Red(_)) => Kind::Red,
+            Some(Frequent::Pie(_)) => Kind::Pie,
+            None => Kind::Other,
+        };
         Router {
             fifo: Fifo::new(rate, buffer),
+            kind,
             by_vc: policy.needs_vc_occupancies(),
             rules: (!only_tail_drop).then(|| Box::new(Rules::new(loss, (policy, aqm), by_bytes, vcs))),
         }
@@ -63,12 +79,48 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
+        match self.kind {
+            Kind::Red => self.queue_by_red(line, now, bytes, capable),
+            Kind::Pie => self.queue_by_pie(line, now, bytes, capable),
+            Kind::Other => self.queue_by_other_rule(line, now, bytes, (local, capable)),
+        }
+    }
+
+    #[inline(never)]
+    fn queue_by_red(&mut self, line: &mut Line, now: Time, bytes: u16, capable: bool) -> Option<Time> {
         let rules = self.rules.as_deref_mut()?;
-        let (fifo, packet) = (&mut self.fifo, (now, bytes, capable));
-        match rules.aqm.as_deref_mut().and_then(Aqm::frequent) {
-            Some(Frequent::Red(_)) => queue_by_red(fifo, line, packet, rules),
-            Some(Frequent::Pie(_)) => queue_by_pie(fifo, line, packet, rules),
-            None => queue_by_other_rule(fifo, line, packet, (rules, local)),
+        let Frequent::Red(mut red) = rules.aqm.as_deref_mut()?.frequent()? else {
+            return None;
+        };
+        let (packet, lossy) = ((now, bytes, capable), (&mut rules.loss, &mut rules.marked));
+        self.fifo.queue_by(line, packet, lossy, &mut red)
+    }
+
+    #[inline(never)]
+    fn queue_by_pie(&mut self, line: &mut Line, now: Time, bytes: u16, capable: bool) -> Option<Time> {
+        let rules = self.rules.as_deref_mut()?;
+        let Frequent::Pie(mut pie) = rules.aqm.as_deref_mut()?.frequent()? else {
+            return None;
+        };
+        let (packet, lossy) = ((now, bytes, capable), (&mut rules.loss, &mut rules.marked));
+        self.fifo.queue_by(line, packet, lossy, &mut pie)
+    }
+
+    #[inline(never)]
+    fn queue_by_other_rule(
+        &mut self,
+        line: &mut Line,
+        now: Time,
+        bytes: u16,
+        (local, capable): (u32, bool),
+    ) -> Option<Time> {
+        let rules = self.rules.as_deref_mut()?;
+        let (packet, lossy) = ((now, bytes, capable), (&mut rules.loss, &mut rules.marked));
+        match &mut rules.aqm {
+            Some(aqm) => self.fifo.queue_by(line, packet, lossy, &mut **aqm),
+            None => self
+                .fifo
+                .queue_by(line, packet, lossy, &mut rules.policy.of_circuit(local)),
         }
     }
 
@@ -83,38 +135,5 @@ impl Router {
         let (held, bytes_held) = self.fifo.held(line, now);
         let by_rules = |rules: &mut Box<Rules>| rules.agree(now, held, bytes_held);
         agree && self.rules.as_mut().is_none_or(by_rules)
-    }
-}
-
-/// Processes a packet as `queue_by_rules` does, under RED.
-#[inline(never)]
-fn queue_by_red(fifo: &mut Fifo, line: &mut Line, packet: (Time, u16, bool), rules: &mut Rules) -> Option<Time> {
-    match rules.aqm.as_deref_mut().and_then(Aqm::frequent) {
-        Some(Frequent::Red(mut red)) => fifo.queue_by(line, packet, (&mut rules.loss, &mut rules.marked), &mut red),
-        _ => None,
-    }
-}
-
-/// Processes a packet as `queue_by_rules` does, under PIE.
-#[inline(never)]
-fn queue_by_pie(fifo: &mut Fifo, line: &mut Line, packet: (Time, u16, bool), rules: &mut Rules) -> Option<Time> {
-    match rules.aqm.as_deref_mut().and_then(Aqm::frequent) {
-        Some(Frequent::Pie(mut pie)) => fifo.queue_by(line, packet, (&mut rules.loss, &mut rules.marked), &mut pie),
-        _ => None,
-    }
-}
-
-/// Processes a packet of circuit `local` as `queue_by_rules` does, under any rule.
-#[inline(never)]
-fn queue_by_other_rule(
-    fifo: &mut Fifo,
-    line: &mut Line,
-    packet: (Time, u16, bool),
-    (rules, local): (&mut Rules, u32),
-) -> Option<Time> {
-    let lossy = (&mut rules.loss, &mut rules.marked);
-    match &mut rules.aqm {
-        Some(aqm) => fifo.queue_by(line, packet, lossy, &mut **aqm),
-        None => fifo.queue_by(line, packet, lossy, &mut rules.policy.of_circuit(local)),
     }
 }
