@@ -63,6 +63,7 @@ impl RttEstimator {
 
     /// Adds the RTT sample of a segment that was sent at `sent`, was not retransmitted (Karn), and was acknowledged at
     /// `now`.
+    #[inline]
     pub fn measure(&mut self, sent: Time, now: Time) {
         match self {
             RttEstimator::Coarse(timer) => timer.measure(sent, now),

@@ -134,8 +134,8 @@ impl Medium for Atm {
         left_trunk: Time,
     ) -> Option<ScheduledFrame> {
         let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
-        let mut options = Options::NONE;
-        let packet = Packet::new(vc, frame, step, payload, &mut options);
+        let packet = Packet::of(vc, frame, step, payload);
+        let options = payload.options().unwrap_or(Options::NONE);
         self.send_frame(hosts, link, packet, &options, left_trunk)
     }
 

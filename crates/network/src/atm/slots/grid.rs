@@ -42,7 +42,7 @@ impl SlotGrid {
     }
 
     /// Returns the start of slot `k`.
-    #[inline]
+    #[inline(always)]
     pub fn start(&self, k: u64) -> Time {
         Time(self.phase + self.offset(k).0)
     }
