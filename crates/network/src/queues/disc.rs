@@ -121,7 +121,7 @@ macro_rules! disciplines {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T> {
                 match self {
                     $(AnyDisc::$name(disc) => disc.dequeue(now, drop),)+

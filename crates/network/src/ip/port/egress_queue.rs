@@ -582,7 +582,7 @@ impl EgressQueue {
     }
 
     /// Counts the packet in transmission as sent. Returns the packet to transmit next.
-    #[inline]
+    #[inline(always)]
     pub fn depart(&mut self, now: Time) -> Option<QueuedPacket> {
         self.finish(now)?;
         self.begin_next(now)
@@ -603,7 +603,7 @@ impl EgressQueue {
     }
 
     /// Dequeues the packet to transmit, for a free transmitter.
-    #[inline]
+    #[inline(always)]
     pub fn begin_next(&mut self, now: Time) -> Option<QueuedPacket> {
         let next = self.dequeue(now)?;
         self.in_service = (1, next.bytes());
