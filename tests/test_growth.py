@@ -211,6 +211,18 @@ def test_an_outage_takes_little_memory() -> None:
     assert (high - low) / (many - few) < 150
 
 
+def test_a_list_of_outages_keeps_the_written_texts() -> None:
+    # A copy of each time would take 60 bytes, which is 120 MB for a million outages.
+    begin, end = (f"{milliseconds} ms" for milliseconds in (123_457, 123_458))
+    outages = {"intervals": [["130 s", "131 s"], [begin, end]]}
+    built = scenario({"kind": "dumbbell", "sources": 1, "path": {"outages": outages}}, duration="150 s")
+    path = built.network.model_dump(by_alias=True)["path"]["outages"]
+    assert path["intervals"][1][0] is begin
+    assert path["intervals"][1][1] is end
+    ordered = built.resolved["links"][2]["motion"]["outages"]["intervals_ps"]
+    assert ordered == [[123_457 * 10**9, 123_458 * 10**9], [130 * 10**12, 131 * 10**12]]
+
+
 def test_long_series_are_written_as_json_writes_lists(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("time,rate,delay,loss\n0,10 Mbit/s,0.02,1e-7\n1.5,5e6,30 ms,0.25\n")

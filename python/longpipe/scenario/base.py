@@ -208,7 +208,9 @@ def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = No
             return UNLIMITED
         if not low_value <= dimension.parse(text) <= high_value:
             raise ValueError(f"{text}; needs {low} to {high}")
-        return dimension.canonical(text)
+        found = dimension.canonical(text)
+        # Returning the same text keeps one copy of it, which matters for lists of a million times.
+        return written if found == written else found
 
     def check(value: object) -> str:
         # Longer text, with many spaces, would fill the cache.

@@ -132,10 +132,9 @@ def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
 
 def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> Points:
     """Returns the outages from a list, from handovers and from missing routes, ordered and merged."""
-    for since, until in outages.intervals:
-        if TIME.parse(until) <= TIME.parse(since):
-            raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the start")
-    listed = sorted([TIME.parse(since), TIME.parse(until)] for since, until in outages.intervals)
+    listed: Sequence[list[int]] = Points(_listed(where, outages))
+    if any(next_[0] < before[0] for before, next_ in pairwise(listed)):
+        listed = sorted(listed)
     found = Points()
     latest: list[int] | None = None
     # The outages are merged one by one, because lists of a million intervals take much memory.
@@ -149,6 +148,15 @@ def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> P
     if latest is not None:
         found.append(latest)
     return found
+
+
+def _listed(where: str, outages: Outages) -> Iterator[list[int]]:
+    """Yields the outages of the list."""
+    for since, until in outages.intervals:
+        begin, end = TIME.parse(since), TIME.parse(until)
+        if end <= begin:
+            raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the start")
+        yield [begin, end]
 
 
 def _repeated(where: str, outages: Outages, duration_ps: int) -> Iterator[list[int]]:
