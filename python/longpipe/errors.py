@@ -99,6 +99,8 @@ def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
     return (f"{path}: {message}" if path else message,)
 
 
+# Maximum length of a field's name in a message.
+MOST_NAME: Final = 80
 # Maximum number of fields of a table that a message lists for a value that is no table.
 _MOST_FIELDS: Final = 12
 # Text for each type of pydantic error about a plain value.
@@ -229,7 +231,9 @@ def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, li
         elif not tagged and any(_kind(candidate) == part for candidate in below):
             below, tagged = [candidate for candidate in below if _kind(candidate) == part], True
         else:
-            path += f".{part}" if path else part
+            # The name of an unknown field may be of any length.
+            written = part if len(part) <= MOST_NAME else f"{part[: MOST_NAME - 3]}..."
+            path += f".{written}" if path else written
             owners, last, tagged = below, part, False
             fields = [f for owner in owners if (f := _named_fields(owner).get(part))]
             below = [m for field in fields for m in _models(field.annotation)]
