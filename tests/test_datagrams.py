@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from longpipe import Scenario, ScenarioError
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.inputs.table import Table, read_table
@@ -157,6 +158,53 @@ def test_voice_travels_as_cells_with_bulk_in_either_engine(tmp_path: Path) -> No
     assert row["sent"] - 2 <= row["received"] + row["lost"] <= row["sent"]
     assert row["received"] > 20
     assert plain.captures[0].packets > row["received"]
+
+
+def test_duplicates_are_counted_apart_and_carry_nothing(tmp_path: Path) -> None:
+    """Checks that a datagram that arrives twice counts once in every measure, and that none of those in flight is lost."""
+    flow = {"name": "cbr", "traffic": {"kind": "cbr", "rate": "5 Mbit/s", "payload": "1000 B"}}
+    doubled = scenario(flow, traces={"arrivals": True}).with_(
+        **{"network.conditioners": [{"kind": "duplication", "probability": 0.3}]}
+    )
+    result = simulate(doubled, 1)
+    row = result.datagrams.iloc[0]
+    assert row["duplicates"] > 800
+    assert row["received"] < row["sent"]
+    assert row["lost"] == 0
+    assert row["received_bytes"] == 1000 * row["received"] == result.flows["delivered_bytes"][0]
+    assert result.traces["arrivals"]["bytes"].sum() == row["received_bytes"]
+    assert result.throughputs_bps[0] < 5e6
+    file = tmp_path / "doubled.toml"
+    file.write_text(doubled.to_toml())
+    done = run("run", file)
+    assert "arrived  duplicates  lost" in done.stdout
+    plain = run("run", file, "--set", "network.conditioners=[]")
+    assert "duplicates" not in plain.stdout
+    assert plain.returncode == 0
+
+
+def test_losses_beside_duplicates_and_reordering_are_those_of_the_port() -> None:
+    """Checks that duplicates do not hide losses, and that datagrams in flight that others have overtaken are not lost."""
+    flow = {"name": "call", "traffic": {"kind": "poisson", "rate": "2 Mbit/s", "payload": "500 B"}}
+    jitter = {"kind": "jitter", "delay": "200 ms", "jitter": "20 ms"}
+    path = {
+        "network.conditioners": [jitter, {"kind": "reordering", "probability": 0.05}],
+        "network.trunk_loss": {"kind": "bernoulli", "probability": 0.01},
+    }
+    reordered = scenario(flow).with_(**path)
+    doubled = reordered.with_(
+        **{"network.conditioners": [*path["network.conditioners"], {"kind": "duplication", "probability": 0.05}]}
+    )
+    for disturbed in (reordered, doubled):
+        result = simulate(disturbed, 4)
+        assert result.state_hash == simulate(disturbed.with_(engine="reference"), 4).state_hash
+        row = result.datagrams.iloc[0]
+        port = result.ports.set_index("port").loc["switch1->switch2"]
+        # A copy is lost without its datagram if another copy arrives.
+        assert 0 <= port["packets_lost_injected"] - row["lost"] <= 0.15 * port["packets_lost_injected"]
+        in_flight = row["sent"] - row["received"] - row["lost"]
+        assert in_flight == pytest.approx(0.2 * row["sent"] / 5, abs=40)
+    assert row["duplicates"] > 80
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="reads captures with tshark")

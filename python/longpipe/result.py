@@ -207,9 +207,10 @@ class Result:
 
     @cached_property
     def datagrams(self) -> pd.DataFrame:
-        """A row per datagram flow: datagrams sent, received and lost; one-way delays and jitter [s].
+        """A row per datagram flow: datagrams sent, received and lost, duplicates received; delays and jitter [s].
 
-        Losses count up to the last datagram received; the jitter is that of RFC 3550 section 6.4.1 at the end.
+        A datagram is received once; `received` and the one-way delays omit `duplicates`. `lost` counts the lost
+        datagrams that were sent before the last one received. The jitter is that of RFC 3550 section 6.4.1 at the end.
         """
         return _frame(self.part("datagrams"))
 

@@ -19,6 +19,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     };
     integers("sent", |row| row.sent)?;
     integers("received", |row| row.received)?;
+    integers("duplicates", |row| row.duplicates)?;
     integers("lost", |row| row.lost)?;
     integers("sent_bytes", |row| row.sent_bytes)?;
     integers("received_bytes", |row| row.received_bytes)?;

@@ -304,7 +304,10 @@ impl Probe for Picture {
         }
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
+        if !first {
+            return;
+        }
         self.arrive(now, flow, datagram.length);
         if flow == self.sequence {
             self.reach(now, self.bytes_received + u64::from(datagram.length));

@@ -52,7 +52,7 @@ impl Probe for Watched {
     }
 
     #[inline(never)]
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.picture.received_datagram(now, flow, frame, datagram);
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
+        self.picture.received_datagram(now, flow, frame, datagram, first);
     }
 }

@@ -353,8 +353,8 @@ def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -
 def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float:
     """Returns a lower bound on the share of lost datagrams.
 
-    `lost` counts the datagrams missing before the last one that arrived. Of those sent after it, the ones that cannot
-    still be in the network were also lost.
+    `lost` counts the lost datagrams that were sent before the last one that arrived. Of those sent after it, the ones
+    that cannot still be in the network were also lost.
     """
     lost = max(lost, math.floor(sent - received - max_queued))
     return lost / (received + lost) if lost > 0 else 0.0
@@ -481,7 +481,7 @@ class _Demands:
 
 
 def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
-    """Returns, for each datagram flow, the numbers sent, received, and missing before the last one that arrived."""
+    """Returns, for each datagram flow, the numbers sent, received, and lost before the last one that arrived."""
     datagrams = columns.get("datagrams", {})
     rows = zip(*(datagrams.get(name, ()) for name in ("flow", "sent", "received", "lost")), strict=True)
     return {flow: (sent, received, lost) for flow, sent, received, lost in rows}

@@ -122,8 +122,7 @@ def _difference(
             rows = zip(column, of_whole, before[name], of_before, *_extremes(name, whole), strict=True)
             found[name] = [_mean(*row) for row in rows]
         else:
-            # A counter can decrease, if the wire loses packets that had already left, or if a datagram counted as lost
-            # arrives late.
+            # A counter can decrease if the wire loses packets that had already left.
             found[name] = [max(0, late - early) for late, early in zip(column, before[name], strict=True)]
     return found
 

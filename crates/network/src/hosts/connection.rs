@@ -201,7 +201,8 @@ impl Ends {
 
 /// Creates all connections of a scenario; `entries` are the starts of the circuits.
 pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
-    let may_repeat = scenario.links.iter().any(LinkConfig::duplicates);
+    let disorders = |link: &LinkConfig| link.duplicates() || link.may_reorder();
+    let keeps_order = !scenario.reroutes() && !scenario.links.iter().any(disorders);
     let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
         let entity = index as u64;
         let start = match flow.start {
@@ -209,7 +210,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
-        let mut application = application(flow, may_repeat, (seed, entity, phase));
+        let mut application = application(flow, keeps_order, (seed, entity, phase));
         let answers = matches!(application, Application::Web(_));
         let size = match flow.traffic {
             TrafficConfig::FlowArrivals(_) => 0,
@@ -258,8 +259,9 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
     flows
 }
 
-/// Creates the application of flow `entity`, whose coarse clock first ticks at `phase`.
-fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
+/// Creates the application of flow `entity`, whose coarse clock first ticks at `phase`. `keeps_order` is false if links may
+/// reorder or duplicate packets.
+fn application(flow: &FlowConfig, keeps_order: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
     if flow.foreign {
         return Application::External(Box::default());
     }
@@ -279,7 +281,7 @@ fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64,
             Application::Stream(Writer::new(Source::of_writes(config, &flow.tcp, draws)))
         }
         traffic => match Source::of_datagrams(traffic, Stream::new(seed, "datagrams", entity)) {
-            Some(source) => Application::Datagrams(Datagrams::new(source, may_repeat)),
+            Some(source) => Application::Datagrams(Datagrams::new(source, keeps_order)),
             None => Application::Bulk,
         },
     }

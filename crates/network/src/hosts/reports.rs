@@ -13,7 +13,21 @@ impl<P: Probe> Hosts<P> {
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
+        // A packet that is lost after the end of the run counts as in transit.
+        if packet.is_datagram() && time <= self.clock.end {
+            if let Some(datagrams) = self.flows[packet.vc().flow().index()].application.datagrams_mut() {
+                datagrams.lose(packet.frame());
+            }
+        }
         self.report_loss(&Dropped::new(time, link, packet, cause), time.0);
+    }
+
+    /// Reports that a packet is duplicated.
+    #[cold]
+    pub fn duplicate(&mut self, packet: &Packet) {
+        if let Some(datagrams) = self.flows[packet.vc().flow().index()].application.datagrams_mut() {
+            datagrams.duplicate(packet.frame());
+        }
     }
 
     /// Reports that a complete frame of cells is lost at the port of a link or on its wire, at a time that may lie in

@@ -152,7 +152,7 @@ impl Ip {
     }
 }
 
-/// Reports the packets that an egress queue has marked or dropped.
+/// Reports the packets that an egress queue has duplicated, marked or dropped.
 #[inline]
 fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, port: &mut Port) {
     if let Some(queue) = port.egress_queue().filter(|queue| queue.has_reports()) {
@@ -163,6 +163,7 @@ fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, port: &mut Port) {
 #[cold]
 #[inline(never)]
 fn report_from<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQueue) {
+    queue.take_duplicated().for_each(|packet| hosts.duplicate(&packet));
     queue
         .take_marks()
         .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));

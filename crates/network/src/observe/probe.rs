@@ -107,8 +107,8 @@ pub trait Probe: Send + Sized + 'static {
     fn acknowledged(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
     /// Reports a datagram that is passed to its sender's interface, as packet number `frame` of its circuit.
     fn sent_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
-    /// Reports a datagram that reaches its receiver.
-    fn received_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
+    /// Reports a datagram that reaches its receiver; `first` is false if it is a duplicate.
+    fn received_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram, _first: bool) {}
     /// Reports the transmission of a cell on a link. The calls for one link are in the order of transmission, and may
     /// be made before the transmission.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
@@ -256,9 +256,9 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.sent_datagram(now, flow, frame, datagram);
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.0.received_datagram(now, flow, frame, datagram);
-        self.1.received_datagram(now, flow, frame, datagram);
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
+        self.0.received_datagram(now, flow, frame, datagram, first);
+        self.1.received_datagram(now, flow, frame, datagram, first);
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
@@ -420,9 +420,9 @@ impl<A: Probe> Probe for Option<A> {
         }
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
         if let Some(probe) = self {
-            probe.received_datagram(now, flow, frame, datagram);
+            probe.received_datagram(now, flow, frame, datagram, first);
         }
     }
 

@@ -371,8 +371,8 @@ impl Probe for Recorder {
         }
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, _frame: u32, datagram: &Datagram) {
-        if self.wanted.arrivals {
+    fn received_datagram(&mut self, now: Time, flow: Flow, _frame: u32, datagram: &Datagram, first: bool) {
+        if self.wanted.arrivals && first {
             self.arrival(now, flow, datagram.length);
         }
     }

@@ -15,13 +15,16 @@ pub struct DatagramReport {
     pub sent: u64,
     /// Payload [byte] of the datagrams sent.
     pub sent_bytes: u64,
-    /// Number of datagrams that the receiver received.
+    /// Number of datagrams that the receiver received, without duplicates.
     pub received: u64,
-    /// Payload [byte] of the datagrams received.
+    /// Payload [byte] of these datagrams.
     pub received_bytes: u64,
-    /// Number of datagrams that are missing, up to the highest sequence number received (RFC 3550 section 6.4.1).
+    /// Number of duplicates that the receiver received.
+    pub duplicates: u64,
+    /// Number of lost datagrams that were sent before the last one received. Datagrams in transit at the end are not
+    /// lost.
     pub lost: u64,
-    /// One-way delays of received datagrams, from the sending to the receiving application.
+    /// One-way delays of received datagrams, from the sending to the receiving application, without duplicates.
     pub delays: Delays,
 }
 

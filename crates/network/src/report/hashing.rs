@@ -46,7 +46,9 @@ impl StateHash {
             report.received_bytes,
             report.lost,
         ];
-        self.words(counted.into_iter().chain(report.delays.words()));
+        // The number of duplicates is skipped if it is zero, because the golden hashes were recorded before it existed.
+        let duplicates = Some(report.duplicates).filter(|&duplicates| duplicates > 0);
+        self.words(counted.into_iter().chain(duplicates).chain(report.delays.words()));
     }
 
     pub(crate) fn proxy(&mut self, report: &ProxyReport) {

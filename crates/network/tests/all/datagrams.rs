@@ -3,9 +3,11 @@
 use crate::common::packets::{ip, packets};
 use crate::common::{both, tcp, SECOND};
 use longpipe_network::report::flows::DatagramReport;
+use longpipe_network::scenario::conditioners::{ConditionerConfig, DuplicationConfig, JitterConfig, ReorderingConfig};
+use longpipe_network::scenario::time_varying::OrderConfig;
 use longpipe_network::scenario::{
-    ArrivalsConfig, BufferUnit, CbrConfig, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, Times,
-    TrafficConfig, VideoConfig,
+    ArrivalsConfig, BufferUnit, CbrConfig, LossConfig, OnOffDatagramsConfig, PoissonConfig, Scenario, StopConfig,
+    Times, TrafficConfig, VideoConfig,
 };
 use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
@@ -165,4 +167,90 @@ fn video_frames_and_lists_arrive_except_for_injected_losses() {
     assert!(video.sent > 300 && video.sent - video.received < 20 && video.lost == 0);
     // The last lost packet is not counted, because no later packet arrives.
     assert_eq!((list.sent, list.received, list.lost), (100, 97, 2));
+}
+
+/// Returns a dumbbell with one flow of `rate_bps` that stops after 5 s, and conditioners at its trunk.
+fn conditioned(rate_bps: u64, conditioners: Vec<ConditionerConfig>, seconds: u64) -> Scenario {
+    let mut scenario = dumbbell(&[cbr(rate_bps)], seconds);
+    let trunk = scenario.flows[0].route[1];
+    scenario.links[trunk].conditioners = conditioners;
+    scenario.flows[0].stop = Some(StopConfig::At { at_ps: 5 * SECOND });
+    scenario
+}
+
+fn jitter(delay_ps: u64, jitter_ps: u64) -> ConditionerConfig {
+    ConditionerConfig::Jitter(JitterConfig {
+        delay_ps,
+        jitter_ps,
+        table: None,
+        correlation: 0.0,
+        order: OrderConfig::Free,
+    })
+}
+
+/// Datagrams in transit are not lost, although others that were sent after them have arrived: every tenth datagram
+/// skips a delay of 200 ms.
+#[test]
+fn datagrams_that_others_have_overtaken_are_not_lost() {
+    let reordering = ConditionerConfig::Reordering(ReorderingConfig {
+        probability: 1.0,
+        correlation: 0.0,
+        gap: 10,
+    });
+    let conditioners = vec![jitter(SECOND / 5, 0), reordering];
+    let report = both(&conditioned(2_000_000, conditioners.clone(), 5));
+    let flow = only(&report);
+    assert_eq!((flow.sent, flow.lost, flow.duplicates), (1000, 0, 0));
+    // The datagrams of the last 31 ms, and nine tenths of those of the 200 ms before them, are in transit.
+    assert_eq!(flow.sent - flow.received, 6 + 36);
+    let report = both(&conditioned(2_000_000, conditioners, 6));
+    assert_eq!((only(&report).received, only(&report).lost), (1000, 0));
+}
+
+/// A fifth of the datagrams arrive twice at the trunk, which loses a tenth of all packets and reorders the others.
+#[test]
+fn a_datagram_is_received_once_and_lost_with_its_last_copy() {
+    let duplication = ConditionerConfig::Duplication(DuplicationConfig {
+        probability: 0.2,
+        correlation: 0.0,
+    });
+    let [ended, running] = [6, 5].map(|seconds| {
+        let mut scenario = conditioned(
+            5_000_000,
+            vec![duplication.clone(), jitter(SECOND / 50, SECOND / 50)],
+            seconds,
+        );
+        let trunk = scenario.flows[0].route[1];
+        scenario.links[trunk].loss = LossConfig::Bernoulli { probability: 0.1 };
+        let report = both(&scenario);
+        let flow = report.datagrams[0].clone();
+        assert_eq!(flow.received_bytes, flow.received * u64::from(PAYLOAD));
+        assert_eq!(report.flows[0].delivered_bytes, flow.received_bytes);
+        assert_eq!(flow.delays.count(), flow.received);
+        (flow, report.packet_ports[trunk])
+    });
+    let (flow, port) = &ended;
+    assert_eq!(flow.sent, 2500);
+    assert_eq!(flow.received + flow.duplicates, port.packets_out);
+    assert!(port.packets_duplicated > flow.duplicates && flow.duplicates > 300);
+    // Only losses after the last datagram that arrived are not counted.
+    assert!(flow.sent - flow.received - flow.lost < 3, "{flow:?}");
+    // A datagram is lost with probability .8 · .1 + .2 · .1² = .082; the standard deviation is 14.
+    assert!(flow.lost.abs_diff(205) < 45, "{}", flow.lost);
+    let (earlier, _) = &running;
+    assert!(earlier.lost <= flow.lost && flow.lost < earlier.lost + 8);
+    assert!(earlier.sent - earlier.received - earlier.lost > 10);
+}
+
+/// On a path that keeps packets in order, counting lost packets gives the same as counting missing datagrams.
+#[test]
+fn losses_of_a_path_in_order_are_the_same_if_it_might_reorder() {
+    let losses = [vec![], vec![jitter(0, 0)]].map(|conditioners| {
+        let scenario = ip(conditioned(20_000_000, conditioners, 4), BufferUnit::Packets, 50);
+        let report = both(&scenario);
+        let flow = only(&report);
+        (flow.sent, flow.received, flow.lost, flow.delays.mean())
+    });
+    assert!(losses[0].2 > 3000);
+    assert_eq!(losses[0], losses[1]);
 }

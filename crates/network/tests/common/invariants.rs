@@ -326,7 +326,7 @@ impl Probe for Trail {
         self.leaves(now, flow, false, frame);
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _datagram: &Datagram, _first: bool) {
         self.arrives(now, flow, false, frame);
     }
 }

@@ -51,7 +51,7 @@ impl Probe for Witness {
         self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram, _first: bool) {
         self.got.push((now, (Circuit::of_data(flow).0, frame), false));
     }
 

@@ -208,13 +208,16 @@ def _vbr(sources: list[Row], max_rows: float) -> Table:
 
 
 def _datagrams(flows: list[Row], max_rows: float) -> Table:
-    table = _table("datagrams of", "sent", "arrived", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
+    # Runs of engine 13 and earlier count duplicates as arrived.
+    duplicates = ["duplicates"] if any(row.get("duplicates") for row in flows) else []
+    delays = ("delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
+    table = _table("datagrams of", "sent", "arrived", *duplicates, "lost", *delays)
     shown = flows if len(flows) <= max_rows else sorted(flows, key=lambda row: row["sent"], reverse=True)
     for row in shown[: _row_limit(max_rows)]:
-        delays = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
-        waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
-        lost = _share(row["lost"], row["lost"] + row["received"])
-        table.add_row(row["flow"], str(row["sent"]), str(row["received"]), lost, *waited)
+        times = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
+        waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in times)
+        counted = [str(row[name]) for name in ("sent", "received", *duplicates)]
+        table.add_row(row["flow"], *counted, _share(row["lost"], row["lost"] + row["received"]), *waited)
     return _captioned(table, min(max_rows, len(flows)), len(flows), "flows of datagrams, those that sent most")
 
 

@@ -37,8 +37,8 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
 /// Delivers a datagram to its application.
 pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, frame: u32, datagram: &Datagram) {
     let now = hosts.clock.now;
-    hosts.probe.received_datagram(now, flow, frame, datagram);
     if let Some(datagrams) = hosts.flows[flow.index()].application.datagrams_mut() {
-        datagrams.take(now, frame, datagram);
+        let first = datagrams.take(now, frame, datagram);
+        hosts.probe.received_datagram(now, flow, frame, datagram, first);
     }
 }

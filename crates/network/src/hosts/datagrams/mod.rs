@@ -2,6 +2,7 @@
 
 pub mod delays;
 pub(super) mod ends;
+mod losses;
 
 use crate::hosts::source::Source;
 use crate::packets::contents::Datagram;
@@ -10,6 +11,7 @@ use crate::packets::Flow;
 use crate::report::flows::DatagramReport;
 use delays::Delays;
 use longpipe_events::Time;
+use losses::Losses;
 
 /// State of both ends of a datagram flow.
 #[derive(Clone, Debug)]
@@ -19,25 +21,28 @@ pub struct Datagrams {
     way: InTransit<Datagram>,
     /// Number of datagrams sent, and their total payload [byte].
     sent: (u64, u64),
-    /// Number of datagrams received, and their total payload [byte].
+    /// Number of datagrams received, and their total payload [byte], without duplicates.
     received: (u64, u64),
+    /// Number of duplicates received.
+    duplicates: u64,
     /// Highest datagram number received, plus one.
     expected: u64,
-    /// Whether links may duplicate packets, so that more datagrams may be received than were sent.
-    may_repeat: bool,
+    /// Losses, if the path may reorder or duplicate packets. On other paths, missing datagrams are lost.
+    losses: Option<Losses>,
     delays: Delays,
 }
 
 impl Datagrams {
-    /// Returns the state before the first datagram.
-    pub(crate) fn new(source: Source, may_repeat: bool) -> Box<Datagrams> {
+    /// Returns the state before the first datagram. `keeps_order` is false if the path may reorder or duplicate packets.
+    pub(crate) fn new(source: Source, keeps_order: bool) -> Box<Datagrams> {
         Box::new(Datagrams {
             source,
             way: InTransit::default(),
             sent: (0, 0),
             received: (0, 0),
+            duplicates: 0,
             expected: 0,
-            may_repeat,
+            losses: (!keeps_order).then(Losses::default),
             delays: Delays::default(),
         })
     }
@@ -52,16 +57,46 @@ impl Datagrams {
         self.way.take(frame)
     }
 
-    /// Counts an arriving datagram; `frame` is its number modulo 2³¹.
-    fn take(&mut self, now: Time, frame: u32, datagram: &Datagram) {
+    /// Records that a packet with a datagram is duplicated; `frame` is the datagram's number modulo 2³¹.
+    pub(super) fn duplicate(&mut self, frame: u32) {
+        let number = self.number(frame);
+        if let Some(losses) = &mut self.losses {
+            losses.duplicate(number);
+        }
+    }
+
+    /// Records that a packet with a datagram is lost.
+    pub(super) fn lose(&mut self, frame: u32) {
+        let number = self.number(frame);
+        if let Some(losses) = &mut self.losses {
+            losses.lose(number, self.expected);
+        }
+    }
+
+    /// Counts an arriving datagram. Returns false if it is a duplicate.
+    fn take(&mut self, now: Time, frame: u32, datagram: &Datagram) -> bool {
+        let number = self.number(frame);
+        if self.losses.as_mut().is_some_and(|losses| !losses.arrive(number)) {
+            self.duplicates += 1;
+            return false;
+        }
         self.received.0 += 1;
         self.received.1 += u64::from(datagram.length);
-        // The upper bits are determined by earlier numbers, because the new number is close to them.
-        let ahead = frame.wrapping_sub(self.expected as u32) & !REQUEST;
-        if ahead < REQUEST / 2 {
-            self.expected += u64::from(ahead) + 1;
+        if number >= self.expected {
+            self.expected = number + 1;
+            if let Some(losses) = &mut self.losses {
+                losses.reach(self.expected);
+            }
         }
         self.delays.take(now - datagram.sent);
+        true
+    }
+
+    /// Returns the number of a datagram, which was sent; `frame` is the number modulo 2³¹.
+    fn number(&self, frame: u32) -> u64 {
+        // Fewer than 2³¹ datagrams are in transit.
+        let last = self.sent.0 - 1;
+        last - u64::from((last as u32).wrapping_sub(frame) & !REQUEST)
     }
 
     /// Returns the counters.
@@ -72,18 +107,25 @@ impl Datagrams {
             sent_bytes: self.sent.1,
             received: self.received.0,
             received_bytes: self.received.1,
-            lost: self.expected.saturating_sub(self.received.0),
+            duplicates: self.duplicates,
+            lost: self
+                .losses
+                .as_ref()
+                .map_or(self.expected - self.received.0, Losses::lost),
             delays: self.delays.clone(),
         }
     }
 
     /// Returns a conservation law that the counters violate, if any.
     pub(crate) fn broken(&self) -> Option<String> {
-        let once = self.received.0 <= self.expected && self.received.1 <= self.sent.1;
-        let holds = (once || self.may_repeat) && self.expected <= self.sent.0 && self.delays.count() == self.received.0;
+        let lost = self.losses.as_ref().map_or(0, Losses::lost);
+        let holds = self.received.0 + lost <= self.expected
+            && self.received.1 <= self.sent.1
+            && self.expected <= self.sent.0
+            && self.delays.count() == self.received.0;
         (!holds).then(|| {
             format!(
-                "{:?} sent, {:?} received, {} expected",
+                "{:?} sent, {:?} received, {} expected, {lost} lost",
                 self.sent, self.received, self.expected
             )
         })

@@ -219,6 +219,8 @@ pub(crate) struct EgressQueue {
     /// injected losses nor conditioners, and the discipline does not depend on properties of flows.
     is_bare: bool,
     duplication: Option<Box<Duplication>>,
+    /// Duplicated packets with datagrams that the engine has not collected yet.
+    duplicated: Vec<Packet>,
     policers: Policers,
     shaper: Option<Box<Tbf>>,
     batches: Option<Box<Batches>>,
@@ -271,6 +273,7 @@ impl EgressQueue {
             loss,
             is_conditioned: link.is_conditioned(),
             duplication: Duplication::among(&link.conditioners, seed, index),
+            duplicated: Vec::new(),
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             shaper: Tbf::among(&link.conditioners).map(Box::new),
             batches: Aggregation::among(&link.conditioners).map(|limits| Box::new(Batches { limits, carried: None })),
@@ -310,6 +313,12 @@ impl EgressQueue {
         self.removed.drain(..)
     }
 
+    /// Removes and returns the packets with datagrams that were duplicated.
+    #[inline]
+    pub fn take_duplicated(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.duplicated.drain(..)
+    }
+
     /// Returns the arrival times and circuits of the packets that wait.
     pub fn waiting_packets(&self) -> Vec<(Time, Circuit)> {
         let carried = self.batches.as_ref().and_then(|batches| batches.carried.as_ref());
@@ -323,7 +332,7 @@ impl EgressQueue {
     /// Returns whether there are lost or marked packets that the engine has not reported yet.
     #[inline]
     pub fn has_reports(&self) -> bool {
-        !(self.drops.is_empty() && self.marks.is_empty())
+        !(self.drops.is_empty() && self.marks.is_empty() && self.duplicated.is_empty())
     }
 
     /// Returns a time before which no call to `begin_next` at or after `now` drops a packet.
@@ -479,6 +488,9 @@ impl EgressQueue {
         if self.duplication.as_mut().is_some_and(|one| one.duplicates()) {
             self.report.packets_duplicated += 1;
             self.report.bytes_duplicated += u64::from(packet.bytes());
+            if packet.is_datagram() {
+                self.duplicated.push(packet);
+            }
             self.admit_once(now, packet, options);
         }
         self.admit_once(now, packet, options);

@@ -322,7 +322,7 @@ impl Medium for Reference {
 }
 
 impl Reference {
-    /// Reports the packets that a link has lost or marked since the last call.
+    /// Reports the packets that a link has duplicated, lost or marked since the last call.
     fn report_drops<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if self.disc_ports[link.index()].is_none() && !self.ports[link.index()].has_losses() {
             return;
@@ -330,6 +330,7 @@ impl Reference {
         let mut lost = match &mut self.disc_ports[link.index()] {
             Some(port) => {
                 let queue = port.queue();
+                queue.take_duplicated().for_each(|packet| hosts.duplicate(&packet));
                 queue
                     .take_marks()
                     .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));

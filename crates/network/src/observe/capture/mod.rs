@@ -223,7 +223,7 @@ impl Probe for Captures {
         self.leaves(now, flow, frame, Contents::Datagram(*datagram));
     }
 
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, _first: bool) {
         self.arrives(now, flow, frame, Contents::Datagram(*datagram));
     }
 

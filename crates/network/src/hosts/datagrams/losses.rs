@@ -1,0 +1,145 @@
+//! Losses of datagrams on a path that may reorder or duplicate packets, where a missing datagram may still arrive.
+
+use longpipe_events::memory::Growing;
+use longpipe_tcp::ranges::Ranges;
+
+/// A datagram of which several copies exist.
+#[derive(Clone, Copy, Debug)]
+struct Duplicated {
+    number: u64,
+    /// Copies that have neither arrived nor been lost.
+    in_transit: u64,
+    arrived: bool,
+}
+
+/// Lost datagrams of a flow. A datagram is lost when its last copy is lost, if no copy of it has arrived.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Losses {
+    /// Datagrams with several copies of which some are in transit, in ascending order.
+    duplicated: Vec<Duplicated>,
+    /// Number of lost datagrams that were sent before the last one that arrived.
+    lost: u64,
+    /// Lost datagrams that were sent later.
+    later: Ranges,
+}
+
+impl Losses {
+    /// Records that a copy of a datagram is duplicated.
+    pub fn duplicate(&mut self, number: u64) {
+        match self.place(number) {
+            Ok(place) => self.duplicated[place].in_transit += 1,
+            Err(place) => {
+                self.duplicated.make_room();
+                self.duplicated.insert(
+                    place,
+                    Duplicated {
+                        number,
+                        in_transit: 2,
+                        arrived: false,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Records the arrival of a copy of a datagram. Returns whether it is the first one.
+    pub fn arrive(&mut self, number: u64) -> bool {
+        let Ok(place) = self.place(number) else {
+            return true;
+        };
+        let first = !std::mem::replace(&mut self.duplicated[place].arrived, true);
+        self.end_copy(place);
+        first
+    }
+
+    /// Records that a copy of a datagram is lost; `expected` is the number after that of the last datagram that
+    /// arrived.
+    pub fn lose(&mut self, number: u64, expected: u64) {
+        if let Ok(place) = self.place(number) {
+            let Duplicated {
+                in_transit, arrived, ..
+            } = self.duplicated[place];
+            self.end_copy(place);
+            if arrived || in_transit > 1 {
+                return;
+            }
+        }
+        if number < expected {
+            self.lost += 1;
+        } else {
+            self.later.insert(number, number + 1);
+        }
+    }
+
+    /// Records the arrival of the datagram before number `expected`, the last one so far.
+    pub fn reach(&mut self, expected: u64) {
+        if !self.later.is_empty() {
+            self.lost += self.later.covered(0, expected);
+            // The datagram that arrived is in no range, so every range ends before it or begins after it.
+            self.later.absorb(expected - 1);
+        }
+    }
+
+    /// Returns the number of lost datagrams that were sent before the last one that arrived.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn place(&self, number: u64) -> Result<usize, usize> {
+        self.duplicated.binary_search_by_key(&number, |one| one.number)
+    }
+
+    fn end_copy(&mut self, place: usize) {
+        self.duplicated[place].in_transit -= 1;
+        if self.duplicated[place].in_transit == 0 {
+            self.duplicated.remove(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_count_once_a_later_datagram_has_arrived() {
+        let mut losses = Losses::default();
+        losses.lose(1, 0);
+        losses.lose(2, 0);
+        losses.lose(5, 0);
+        assert_eq!(losses.lost(), 0);
+        assert!(losses.arrive(3));
+        losses.reach(4);
+        assert_eq!(losses.lost(), 2);
+        losses.lose(0, 4);
+        assert_eq!(losses.lost(), 3);
+        assert!(losses.arrive(9));
+        losses.reach(10);
+        assert_eq!(losses.lost(), 4);
+    }
+
+    #[test]
+    fn a_datagram_with_several_copies_is_lost_with_the_last_one_and_arrives_with_the_first_one() {
+        let mut losses = Losses::default();
+        for number in [4, 2, 3] {
+            losses.duplicate(number);
+        }
+        losses.duplicate(4);
+        // The first copy of datagram 2 is lost and the second one arrives; datagram 3 has the opposite fate.
+        losses.lose(2, 0);
+        assert!(losses.arrive(2));
+        assert!(losses.arrive(3));
+        losses.reach(4);
+        losses.lose(3, 4);
+        assert_eq!(losses.lost(), 0);
+        // Datagram 4 has three copies; they are all lost.
+        (0..3).for_each(|_| losses.lose(4, 4));
+        assert!(losses.arrive(5));
+        losses.reach(6);
+        assert_eq!((losses.lost(), losses.duplicated.len()), (1, 0));
+        losses.duplicate(6);
+        assert!(losses.arrive(6));
+        assert!(!losses.arrive(6));
+        assert!(losses.duplicated.is_empty());
+    }
+}
