@@ -126,6 +126,25 @@ def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("mm-delay 20 mm-loss uplink 1.5", "mm-loss: loss.probability: 1.5; needs at most 1.0"),
+        ("mm-loss downlink nan", "mm-loss: return_loss.probability: nan; needs a finite number"),
+        ("mm-delay 99999999999", "mm-delay: delay: 99999999999 ms; needs 0 s to 1000 s"),
+        ("mm-loss uplink 0 mm-link 12M 0M --cbr", "mm-link: return_rate: 0 Mbit/s; needs 1 kbit/s to 10 Tbit/s"),
+        (
+            "mm-link 12M 1M --cbr --uplink-queue=droptail --uplink-queue-args=packets=0",
+            "mm-link: buffer: 0 packets (0 packets); needs at least one packet",
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_reported_with_its_shell(words: str, line: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        chain(words.split()).scenario()
+    assert str(caught.value) == line
+
+
+@pytest.mark.parametrize(
     ("queue", "line"),
     [
         ("--uplink-queue=drophead", "--uplink-queue=drophead; accepts infinite, droptail, codel, pie, fq-codel, "),

@@ -51,6 +51,8 @@ _POLICIES: Final = (
     "cake",
 )
 _UNLIMITED: Final = "unlimited"
+# Name of a link's field in the message about a scenario.
+_LINK: Final = re.compile(r"^network\.links\[(\d+)\]\.")
 # Options of longpipe, which mahimahi does not have, each with an example.
 OWN_OPTIONS: Final = {"outside": "'./server 8080'", "seed": "2"}
 
@@ -60,6 +62,8 @@ class Chain:
     """Nested shells, and the command of the innermost one."""
 
     links: list[dict[str, Any]] = field(default_factory=list)
+    # Name of the shell of each link.
+    shells: list[str] = field(default_factory=list)
     # Time at which the shortest schedule of --once ends [s]; directions to meter; and the files of --uplink-log and
     # --downlink-log.
     ends_s: float | None = None
@@ -117,7 +121,15 @@ class Chain:
             "switch": {"buffer": _UNLIMITED},
             "tcp": {"mss": f"{MSS} B"},
         }
-        return Scenario(**fields)
+        try:
+            return Scenario(**fields)
+        except ScenarioError as error:
+            # The user wrote shells, not links.
+            raise ScenarioError(*(_LINK.sub(self._shell_of, problem) for problem in error.problems)) from None
+
+    def _shell_of(self, found: re.Match[str]) -> str:
+        """Returns the shell whose link a message names; the first two links are those of the hosts."""
+        return f"{self.shells[int(found[1]) - 2]}: "
 
 
 def chain(words: list[str]) -> Chain:
@@ -125,11 +137,12 @@ def chain(words: list[str]) -> Chain:
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:
-        own = found.without_own(rest[1:])
-        if rest[0] == "mm-link":
+        shell, own = rest[0], found.without_own(rest[1:])
+        if shell == "mm-link":
             link, rest = _link(own, found)
         else:
-            link, rest = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[rest[0]](own)
+            link, rest = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[shell](own)
+        found.shells.append(shell)
         found.links.append(link)
         rest = found.without_own(rest)
         rest = rest[1:] if rest[:1] == ["--"] else rest
