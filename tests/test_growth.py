@@ -2,6 +2,7 @@
 
 import gc
 import json
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -102,6 +103,53 @@ def test_building_checking_running_and_summing_up_take_time_in_proportion_to_flo
     found = ratios(work)
     assert list(found) == ["building", "checking", "laying out", "summing up"]
     assert max(found.values()) < MOST_RATIO, found
+
+
+def unlike(flows: int) -> dict[str, object]:
+    """Returns groups of one flow that share nothing: each has its own TCP, traffic, start, stop, delays and class."""
+    group = [
+        {
+            "name": f"g{i}",
+            "tcp": {"receiver_window": f"{64 + i} KB", "timer": {"kind": "fine", "max_rto": f"{60 + i} s"}},
+            "traffic": {"kind": "stream", "rate": f"{10 + i} kbit/s"},
+            "start": {"kind": "fixed", "at": f"{i} ps"},
+            "stop": {"kind": "after", "after": f"{1000 + i} ns"},
+            "access_delay": f"{5 + i} us",
+            "class": i % 2,
+        }
+        for i in range(flows)
+    ]
+    return {"kind": "dumbbell", "group": group, "trunk_rate": "10 Gbit/s"}
+
+
+def lines_of(work: Callable[[], object]) -> int:
+    """Returns the number of lines of Python that a piece of work executes."""
+    lines = 0
+
+    def count(_frame: object, event: str, _value: object) -> Any:  # noqa: ANN401 - sys.settrace's own type
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+@pytest.mark.parametrize("network", [dumbbell, groups, unlike, star, policed])
+def test_building_and_checking_execute_lines_in_proportion_to_flows(
+    network: Callable[[int], dict[str, object]],
+) -> None:
+    def work(flows: int) -> int:
+        return lines_of(lambda: cautions(scenario(network(flows))))
+
+    work(2)
+    few, many = work(50), work(200)
+    assert many < 4.2 * few
 
 
 def test_a_chain_of_switches_is_laid_out_in_time_in_proportion_to_its_length() -> None:

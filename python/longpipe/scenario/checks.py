@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario import conditioners
-from longpipe.scenario.network import Dumbbell, flow_field
+from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.queues import Red
 from longpipe.scenario.schedulers import StrictPriority, WeightedPriority
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo
@@ -55,13 +55,13 @@ def _network_problems(framing: Framing, network: Network, switch: Switch, topolo
 
 def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[str]:
     # Flows without TCP fields of their own share one set of TCP settings.
-    distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
+    distinct, fields = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}, FlowFields(network)
     for i, tcp in distinct.values():
         for name, problem in tcp.problems():
-            yield f"{tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
+            yield f"{tcp_field(fields, i, topology.graph.flows[i], name)}: {problem}"
     for i, tcp in distinct.values():
         if framing == "aal5" and tcp.ecn.kind != "off":
-            field = tcp_field(network, i, topology.graph.flows[i], "ecn")
+            field = tcp_field(fields, i, topology.graph.flows[i], "ecn")
             yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no ECN marks"
 
 
@@ -105,7 +105,7 @@ def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
             policy = policies[link]
             if flow.class_ >= (classes := _classes(policy)):
                 a, b = graph.links[link // 2].between[:: -1 if link % 2 else 1]
-                field = f"{flow_field(network, i)}.class"
+                field = f"{FlowFields(network).of(i)}.class"
                 raise ScenarioError(
                     f"{field}: {flow.class_}; needs less than {classes}, the classes of {policy.kind} at {a}->{b}"
                 )
@@ -157,7 +157,7 @@ def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     if isinstance(network, Dumbbell):
         groups = ((f"network.group[{i}].{part}", one) for i, one in enumerate(network.group or ()))
         return {name: field for field, one in groups if getattr(one, part) for name in one.flows}
-    flows = ((f"{flow_field(network, i)}.{part}", one) for i, one in enumerate(network.flows))
+    flows = ((f"network.flows[{i}].{part}", one) for i, one in enumerate(network.flows))
     return {one.name: field for field, one in flows if getattr(one, part)}
 
 
@@ -179,10 +179,10 @@ def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
             raise ScenarioError(f"{field}.rate: {source.rate}; needs at most the rate of its slowest link, {slowest}")
 
 
-def tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
+def tcp_field(fields: FlowFields, i: int, flow: Flow, name: str) -> str:
     """Returns the name under which a field of a flow's TCP is set in the scenario."""
     own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
-    return f"{flow_field(network, i)}.tcp.{name}" if own else f"tcp.{name}"
+    return f"{fields.of(i)}.tcp.{name}" if own else f"tcp.{name}"
 
 
 def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:

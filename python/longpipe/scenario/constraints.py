@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 if TYPE_CHECKING:
@@ -134,10 +134,15 @@ def _dimension(part: Model, path: str) -> Dimension | None:
     """Returns the dimension of a field; None if it is not a quantity, or the part does not have it."""
     *parts, name = path.split(".")
     owner = _get(part, ".".join(parts)) if parts else part
-    return None if owner is None else _declared(type(owner), name)
+    if owner is None:
+        return None
+    model: type = type(owner)
+    return _declared(model, name)
 
 
-def _declared(model: type[Model], name: str) -> Dimension | None:
+@lru_cache(maxsize=4096)
+def _declared(model: Any, name: str) -> Dimension | None:  # noqa: ANN401 - a class of models, which mypy cannot hash
+    """Returns the dimension that a class of models declares for a field."""
     field = model.model_fields.get(name)
     if field is None:
         return None

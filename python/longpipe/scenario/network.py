@@ -1,6 +1,10 @@
 """Hosts, switches, links, and the flows between them."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -309,15 +313,22 @@ class Graph(Model):
         return cls(nodes=tuple(nodes), links=tuple(made), flows=tuple(streams), vbr=sources)
 
 
-def flow_field(network: "Dumbbell | Graph", i: int) -> str:
-    """Returns the name of flow i in the scenario, counted from 0."""
-    if isinstance(network, Graph):
-        return f"network.flows[{i}]"
-    before = 0
-    for number, group in enumerate(network.group or ()):
-        if (before := before + group.count) > i:
-            return f"network.group[{number}]"
-    return f"network.flows[{i}]"
+@dataclass(frozen=True)
+class FlowFields:
+    """Names of a network's flows in the scenario: "network.group[2]" for the flows of a group."""
+
+    network: Dumbbell | Graph
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Number of flows up to and including each group, in which a search is fast even for thousands of groups."""
+        groups = self.network.group if isinstance(self.network, Dumbbell) else None
+        return list(accumulate(group.count for group in groups or ()))
+
+    def of(self, i: int) -> str:
+        """Returns the name of flow i, counted from 0."""
+        number = bisect_right(self._ends, i)
+        return f"network.group[{number}]" if number < len(self._ends) else f"network.flows[{i}]"
 
 
 Network = Annotated[Dumbbell | Graph, Field(discriminator="kind"), kind_or_table()]

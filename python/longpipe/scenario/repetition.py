@@ -12,7 +12,7 @@ from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS, KINDS, Bursts, Pareto, Video, Voice
 from longpipe.scenario.loss import GilbertElliottTimeLoss
-from longpipe.scenario.network import Dumbbell, flow_field
+from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.queues import Pie
 from longpipe.scenario.schedulers import DualPi2
@@ -101,7 +101,7 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
             yield f"{field}.chunk", traffic.chunk, TIME.parse(traffic.chunk)
         elif isinstance(traffic, Video):
             yield f"{field}.frame", traffic.frame, TIME.parse(traffic.frame)
-    flows = topology.graph.flows
+    flows, fields = topology.graph.flows, FlowFields(scenario.network)
     with_timer = {
         id(tcps[i]): i
         for i in _unlike(flows, tcps)
@@ -113,18 +113,18 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
         parse = TICKS.parse if isinstance(timer, Coarse) else TIME.parse
         for name, factor in (("initial_rto", 2**MAX_BACKOFF), ("max_rto", 1)):
             text = getattr(timer, name)
-            field = tcp_field(scenario.network, i, flows[i], f"timer.{name}")
+            field = tcp_field(fields, i, flows[i], f"timer.{name}")
             yield field, text, factor * parse(text) * tick_ps
 
 
 def _traffics(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, Traffic, str]]:
     """Yields the scenario's traffic and the flows' own traffic, each with its field and the MSS of its flow."""
-    flows = topology.graph.flows
+    flows, fields = topology.graph.flows, FlowFields(scenario.network)
     yield "traffic", scenario.traffic, tcps[next((i for i, flow in enumerate(flows) if flow.traffic is None), 0)].mss
     own = {(id(flows[i].traffic), tcps[i].mss): i for i in _unlike(flows, tcps)}
     for (_, mss), i in own.items():
         if (traffic := flows[i].traffic) is not None:
-            yield f"{flow_field(scenario.network, i)}.traffic", traffic, mss
+            yield f"{fields.of(i)}.traffic", traffic, mss
 
 
 def _unlike(flows: Sequence[Flow], tcps: Sequence[Tcp]) -> list[int]:

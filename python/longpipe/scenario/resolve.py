@@ -28,7 +28,7 @@ from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import FlowArrivals, core_flow_arrivals
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import CELLS_OVER_TIME
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Node, flow_field
+from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Node
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
 from longpipe.scenario.profiles import by_rules, has_initial_rtt
@@ -233,7 +233,8 @@ def _flows(
 ) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
-    starts = _Starts(scenario, numbers)
+    fields = FlowFields(scenario.network)
+    starts = _Starts(scenario, numbers, fields)
     # Flows with the same TCP, traffic and class share these fields.
     made: dict[tuple[int, int, int], dict[str, Any]] = {}
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
@@ -252,12 +253,12 @@ def _flows(
             **parts.fields.get(i, _NOTHING),
         }
         if isinstance(traffic, FlowArrivals):
-            field = f"{flow_field(scenario.network, parts.of.get(i, i))}.traffic" if flow.traffic else "traffic"
+            field = f"{fields.of(parts.of.get(i, i))}.traffic" if flow.traffic else "traffic"
             slowest_bps = RATE.parse(topology.slowest_rate(route))
             least_gap_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
             resolved["traffic"] = core_flow_arrivals(traffic, resolved["tcp"], slowest_bps, least_gap_ps, field)
         if (stop := flow.stop or scenario.stop) is not None:
-            resolved["stop"] = _stop(scenario, parts.of.get(i, i), flow, stop, resolved)
+            resolved["stop"] = _stop(fields.of(parts.of.get(i, i)), flow, stop, resolved)
         yield resolved
 
 
@@ -316,8 +317,8 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
 class _Starts:
     """Starts of a scenario's flows; equal ones are built once."""
 
-    def __init__(self, scenario: "Scenario", numbers: Sequence[int]) -> None:
-        self._scenario, self._numbers = scenario, numbers
+    def __init__(self, scenario: "Scenario", numbers: Sequence[int], fields: FlowFields) -> None:
+        self._scenario, self._numbers, self._fields = scenario, numbers, fields
         self._made: dict[int, dict[str, Any]] = {}
 
     def of_flow(self, i: int, flow: Flow) -> dict[str, Any]:
@@ -335,12 +336,12 @@ class _Starts:
 
     def _field(self, i: int, flow: Flow) -> str:
         """Returns the name under which the start of a flow is set in the scenario."""
-        return "start" if flow.start is None else f"{flow_field(self._scenario.network, i)}.start"
+        return "start" if flow.start is None else f"{self._fields.of(i)}.start"
 
 
-def _stop(scenario: "Scenario", i: int, flow: Flow, stop: Stop, resolved: dict[str, Any]) -> dict[str, Any]:
-    """Returns the stop of flow i of the network; raises ScenarioError if the flow cannot have a stop."""
-    field = "stop" if flow.stop is None else f"{flow_field(scenario.network, i)}.stop"
+def _stop(name: str, flow: Flow, stop: Stop, resolved: dict[str, Any]) -> dict[str, Any]:
+    """Returns the stop of the flow whose field is `name`; raises ScenarioError if the flow cannot have a stop."""
+    field = "stop" if flow.stop is None else f"{name}.stop"
     of_flow = f"{field} of flow {flow.name!r}"
     if "onward" in resolved or "relayed" in resolved:
         raise ScenarioError(f"{of_flow}: set; needs a flow without a split-TCP proxy")

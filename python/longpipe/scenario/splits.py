@@ -9,7 +9,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.flow_arrivals import FlowArrivals
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
+from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Link, Network, Node
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
@@ -67,7 +67,7 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
         if not at or isinstance(flow.traffic or traffic, UNSPLIT):
             continue
         if [name for name in back if name in at] != at[::-1]:
-            field = f"{flow_field(network, i)}.return_route"
+            field = f"{FlowFields(network).of(i)}.return_route"
             raise ScenarioError(f"{field}: {' -> '.join(back)}; also needs to pass {' and '.join(at[::-1])}")
         owns = [flow.tcp]
         for name in at:
