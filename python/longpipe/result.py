@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -715,6 +716,10 @@ def _in_time(trace: pd.DataFrame) -> pd.DataFrame:
 
 def _numbers(column: Sequence[Any]) -> Sequence[Any]:
     """Returns a column in which nan and infinity are None."""
+    with suppress(TypeError):
+        # A sum is finite only if all numbers are, and most columns have only such numbers.
+        if math.isfinite(sum(column)):
+            return column
     return [_number(value) if isinstance(value, float) else value for value in column]
 
 
