@@ -37,6 +37,7 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
             {"kind": "tail-drop", "threshold": 0.5},
             "switch.policy.threshold: unknown field; accepts kind",
         ),
+        ("switch.policy.", 0, "switch.policy.'': unknown field; accepts kind"),
         (f"switch.policy.{'x' * 5000}", 0, f"switch.policy.{'x' * 77}...: unknown field; accepts kind"),
         # Units.
         (

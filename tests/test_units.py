@@ -68,6 +68,8 @@ SIZES = "accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"
         (TIME, "10", "'10' has no unit; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"),
         (TIME, "", "''; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"),
         (TIME, "5 KB", "'5 KB' is not a time; accepts ps, ns, us, ms, s, min, h, as in '5 ms'"),
+        (BUFFER, "1e-30 BDP", "'1e-30 BDP'; needs a number of at most 24 decimals"),
+        (RATE, "1e-22 Mibit/s", "'1e-22 Mibit/s'; needs a number of at most 24 decimals"),
         (TIME, "0.5 ps", "'0.5 ps'; needs a whole number of ps"),
         (RATE, "nan", "'nan'; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
         (SIZE, "1,000 B", "'1,000 B' is not a number of bytes; accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"),
@@ -128,6 +130,20 @@ def test_no_name_of_a_unit_has_two_readings() -> None:
 @given(st.sampled_from([TIME, RATE, SIZE]), st.integers(-(10**20), 10**20))
 def test_what_is_written_reads_back_exactly(dimension: Dimension, value: int) -> None:
     assert dimension.parse(dimension.format(value)) == value
+
+
+@given(
+    st.integers(0, 10**24 - 1),
+    st.integers(-99, 0),
+    st.sampled_from(["BDP", "s", "Mibit/s", "MB/s", "Kbit", "packets"]),
+)
+def test_a_number_with_an_exponent_is_written_so_that_it_is_read_again(digits: int, exponent: int, unit: str) -> None:
+    for dimension in (RATE, SIZE, BUFFER):
+        try:
+            canonical = dimension.canonical(f"{digits}e{exponent} {unit}")
+        except ValueError:
+            continue
+        assert dimension.canonical(canonical) == canonical
 
 
 @given(st.text(max_size=60))

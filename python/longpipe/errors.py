@@ -231,8 +231,8 @@ def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, li
         elif not tagged and any(_kind(candidate) == part for candidate in below):
             below, tagged = [candidate for candidate in below if _kind(candidate) == part], True
         else:
-            # The name of an unknown field may be of any length.
-            written = part if len(part) <= MOST_NAME else f"{part[: MOST_NAME - 3]}..."
+            # The name of an unknown field may be of any length, and empty.
+            written = (part or "''") if len(part) <= MOST_NAME else f"{part[: MOST_NAME - 3]}..."
             path += f".{written}" if path else written
             owners, last, tagged = below, part, False
             fields = [f for owner in owners if (f := _named_fields(owner).get(part))]

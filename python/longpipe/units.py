@@ -15,9 +15,11 @@ from longpipe.errors import shown
 
 UNLIMITED: Final = "unlimited"
 
-# The lengths are bounded, so that parsing any text is fast.
+# Maximum number of digits before, and after, the decimal point. All lengths are bounded, so that parsing is fast.
+_MOST_DIGITS: Final = 24
 _QUANTITY: Final = re.compile(
-    r"([+-]?(?:\d{1,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?"
+    rf"([+-]?(?:\d{{1,{_MOST_DIGITS}}}(?:\.\d{{1,{_MOST_DIGITS}}})?|\.\d{{1,{_MOST_DIGITS}}})(?:[eE][+-]?\d{{1,2}})?)"
+    r"\s*([^\d\s.+-].{0,23})?"
 )
 
 
@@ -97,6 +99,9 @@ def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
     if unit in dimension.multiples:
         count, unit = dimension.multiples[unit]
         number *= count
+    if 10**_MOST_DIGITS % number.denominator:
+        # Written without an exponent, the number could not be read again.
+        raise ValueError(f"{shown(text)}; needs a number of at most {_MOST_DIGITS} decimals")
     if unit not in dimension.units:
         raise ValueError(f"{shown(text)} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
     return number, unit
