@@ -136,7 +136,9 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
         if where.endswith(".py"):
             loader = SourceFileLoader(Path(where).stem, where)
             module = ModuleType(loader.name)
-            loader.exec_module(module)
+            module.__file__ = where
+            # Not through a cache of bytecode, which takes files of equal size and second of modification to be equal.
+            exec(compile(loader.get_data(where), where, "exec"), module.__dict__)  # noqa: S102 - the user's own code
         else:
             module = importlib.import_module(where)
     except Exception as error:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.files import read_from_files
 from longpipe.analysis.paths import max_memory_bytes
 from longpipe.cli.safe import echo
+from longpipe.errors import ScenarioError
 from longpipe.memory import limit_bytes, shown
 from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from longpipe.design import Design
     from longpipe.result import Result
+    from longpipe.study import Study
 
 # Maximum number of warnings before one run or several compared runs.
 MOST: Final = 3
@@ -72,6 +76,38 @@ def warn_of_replaced_changes(design: Design, changed: Iterable[str]) -> None:
     from longpipe.scenario.overrides import overridden
 
     warn_of_changes({design.base.name: design}, (one for one in changed if overridden(design.base, one) is None))
+
+
+@contextmanager
+def changes_shown() -> Iterator[None]:
+    """Prints on stderr which changed files cause runs of a study to be repeated."""
+    from longpipe.study import ChangedInputWarning
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        echo(f"note: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", ChangedInputWarning)
+        warnings.showwarning = show
+        yield
+
+
+def note_changes(study: Study) -> None:
+    """Prints on stderr which files have changed since the runs of a study, whose stored results are shown."""
+    from longpipe.study.changes import shown
+
+    try:
+        changes = study.changes()
+    except ScenarioError as error:
+        echo(f"note: study {study.name!r}: shown as stored; {'; '.join(error.problems)}", err=True)
+        return
+    if changes:
+        echo(
+            f"note: study {study.name!r}: {shown(changes)}; shown as stored, "
+            f"`longpipe study run {study.name}` repeats these runs",
+            err=True,
+        )
 
 
 def warn_of_design(design: Design) -> None:

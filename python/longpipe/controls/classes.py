@@ -203,7 +203,8 @@ def _from_file(path: Path) -> ModuleType:
             raise ScenarioError(f"{FIELD}: {path}; {_NEEDS_CLASS}")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)
+            # Not through a cache of bytecode, which takes files of equal size and second of modification to be equal.
+            exec(compile(text, path.resolve(), "exec"), module.__dict__)  # noqa: S102 - the user's own code
         except BaseException:
             del sys.modules[name]
             raise

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -66,6 +66,8 @@ class Design:
     fraction: Fraction | None = None
     confounded: tuple[str, ...] = ()
     measures: tuple[Specification, ...] = ()
+    # Returns the scenarios of a stored study's points, if the design is that of one.
+    stored: Callable[[Design], Sequence[Scenario]] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         check_kind("base", self.base, Scenario, _BASE)
@@ -173,13 +175,27 @@ class Design:
 
     @cached_property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """Returns the scenario of each point; raises ScenarioError with one line per invalid point."""
+        """Returns the scenario of each point; raises ScenarioError with one line per invalid point.
+
+        Those of a stored study are as they were stored, also if the files that they name have changed.
+        """
+        found = self._built() if self.stored is None else self.stored(self)
+        for measure in self.asked:
+            for scenario in found:
+                measure.check(scenario)
+        return tuple(found)
+
+    def scenario(self, point: Sequence[Level]) -> Scenario:
+        """Builds the scenario of a point, with the present content of files; raises ScenarioError."""
+        changes = [factor.levels[level] for factor, level in zip(self.factors, point, strict=True)]
+        fields = {field: value for change in changes for field, value in change.items()}
+        return self.base.with_(**{**fields, "name": self.name_of(point)})
+
+    def _built(self) -> list[Scenario]:
         found, problems = [], {}
         for point in self.points:
-            changes = [factor.levels[level] for factor, level in zip(self.factors, point, strict=True)]
             try:
-                fields = {field: value for change in changes for field, value in change.items()}
-                found.append(self.base.with_(**{**fields, "name": self._name(point)}))
+                found.append(self.scenario(point))
             except ScenarioError as error:
                 problems.update(dict.fromkeys(error.problems))
         if problems:
@@ -187,10 +203,7 @@ class Design:
             more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
             raise ScenarioError(*shown, *more)
         self._check_distinct(found)
-        for measure in self.asked:
-            for scenario in found:
-                measure.check(scenario)
-        return tuple(found)
+        return found
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -291,7 +304,8 @@ class Design:
     def _confounded(self, fraction: Fraction) -> list[int]:
         return [parse_word("confounded", text, text, fraction.factors) for text in self.confounded]
 
-    def _name(self, point: Sequence[Level]) -> str:
+    def name_of(self, point: Sequence[Level]) -> str:
+        """Returns the name of a point's scenario."""
         levels = ", ".join(f"{factor.name}={level}" for factor, level in zip(self.factors, point, strict=True))
         return levels[:200]
 

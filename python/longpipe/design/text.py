@@ -13,6 +13,8 @@ from longpipe.scenario import Scenario
 
 # Maximum number of differences that are listed.
 _SHOWN: Final = 60
+# Field that identifies the content of a file, a class or a program.
+_DIGEST: Final = "digest"
 
 
 def to_json(design: Design) -> str:
@@ -29,18 +31,25 @@ def to_json(design: Design) -> str:
         "generators": None if fraction is None else fraction.generators,
         "confounded": design.confounded,
         **({"measures": design.measures} if design.measures else {}),
+        _DIGEST: design.base.digest(),
     }
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
-def from_json(text: str) -> Design:
-    """Reads a design that `to_json` wrote; raises ScenarioError if this version lacks one of its fields."""
+def base_of(text: str) -> tuple[str, str | None]:
+    """Returns the name and the digest of the base in a design that `to_json` wrote; earlier versions wrote none."""
+    content = json.loads(text)
+    return content["base"]["name"], content.get(_DIGEST)
+
+
+def from_json(text: str, base: Scenario | None = None) -> Design:
+    """Reads a design that `to_json` wrote, or one with another base; raises ScenarioError if a field is unknown."""
     content = json.loads(text)
     factors = tuple(Factor(f["name"], dict(f["levels"])) for f in content["factors"])
     generators = content["generators"]
     names = tuple(factor.name for factor in factors)
     return Design(
-        base=Scenario(**content["base"]),
+        base=Scenario(**content["base"]) if base is None else base,
         factors=factors,
         points=tuple(tuple(point) for point in content["points"]),
         replications=content["replications"],
@@ -55,6 +64,8 @@ def from_json(text: str) -> Design:
 
 def differences(old: Design, new: Design) -> list[str]:
     """Returns a line for each difference of `new` that would lose runs of `old`; none if it only adds runs.
+
+    Changes of files, classes and programs under the same name are not differences.
 
     More replications, more levels and more points of the same factors only add runs, as long as these leave the seeds
     of the others alone.
@@ -85,8 +96,8 @@ def _of_fields(old: Scenario, new: Scenario) -> Iterator[str]:
     fields = [dict(_flat(json.loads(scenario.to_json()))) for scenario in (old, new)]
     for name in dict.fromkeys((*fields[0], *fields[1])):
         was, now = (side.get(name) for side in fields)
-        # The name of a scenario does not affect the identity of its runs.
-        if was != now and name != "name":
+        # The name of a scenario does not affect the identity of its runs. A digest differs if a file has changed.
+        if was != now and name != "name" and name.rpartition(".")[2] != _DIGEST:
             yield f"{name}: {_cut(now)}; was {_cut(was)}"
 
 
@@ -99,7 +110,7 @@ def _of_factors(old: Design, new: Design) -> Iterator[str]:
         for level, changes in levels.items():
             if level not in factors[1][name]:
                 yield f"{name}: without level {level!r}; was there"
-            elif _plain(changes) != _plain(factors[1][name][level]):
+            elif _without_digests(_plain(changes)) != _without_digests(_plain(factors[1][name][level])):
                 yield f"{name}: {level!r} is {_cut(_plain(factors[1][name][level]))}; was {_cut(_plain(changes))}"
 
 
@@ -113,6 +124,12 @@ def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - any JSON val
         field: None if value is None else to_jsonable_python(value, by_alias=True, exclude_none=True)
         for field, value in changes.items()
     }
+
+
+def _without_digests(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, dict):
+        return {name: _without_digests(part) for name, part in value.items() if name.rpartition(".")[2] != _DIGEST}
+    return [_without_digests(part) for part in value] if isinstance(value, list) else value
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value

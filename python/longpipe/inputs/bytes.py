@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.files import will_read
+from longpipe.inputs import reads
 
 # Maximum size of a file, compressed and decompressed, unless a reader allows more.
 MOST_BYTES: Final = 256 << 20
@@ -58,6 +59,7 @@ def open_regular(file: str | Path, needs: str, *, max_bytes: int | None = None) 
     try:
         check_regular(file, Path(file).stat().st_mode, needs)
         will_read(file)
+        reads.note(file)
         descriptor = os.open(file, _FLAGS)
         with os.fdopen(descriptor, "rb") as opened:
             # Checked again, because the name may meanwhile refer to another file.

@@ -148,15 +148,13 @@ def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
 
 def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
     """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
-    from longpipe.store import digest_of
-
     found = []
     for experiment in paper.experiments():
         asked = experiment.seeds(seeds)
         if experiment.deterministic:
             found.append((experiment.deterministic, False, DETERMINISTIC_SEED))
         found.append((experiment.replicated, True, len(asked)))
-    rows = ((scenario.name, digest_of(scenario), replicated, count) for scenario, replicated, count in found)
+    rows = ((scenario.name, scenario.digest(), replicated, count) for scenario, replicated, count in found)
     return pd.DataFrame(rows, columns=["scenario", "digest", "replicated", "seeds"]).drop_duplicates("digest")
 
 

@@ -52,6 +52,7 @@ from longpipe.scenario.datagrams import (
     Video,
     Voice,
 )
+from longpipe.scenario.digests import as_stored, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.flow_sizes import FileOfSizes, FixedSizes, ParetoSizes, WebSearchSizes
@@ -297,8 +298,33 @@ class Scenario(Model):
             switch = self.switch.model_copy(update={"buffer": BUFFER_OF_ROUTERS})
             switch.model_fields_set.discard("buffer")
             self.__dict__["switch"] = switch
-        KEPT.put(self)
+        if not is_as_stored():
+            KEPT.put(self)
         return self
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Returns the fields, and what the scenario was resolved to if files determine that.
+
+        Another process may not find the files, or find them changed.
+        """
+        return {**super().__getstate__(), "resolved": KEPT.origin(self)}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        origin = state.pop("resolved")
+        super().__setstate__(state)
+        if origin is not None:
+            KEPT.keep(self, origin)
+
+    @classmethod
+    def stored(cls, fields: Mapping[str, Any], resolved: bytes, digest: str) -> Self:
+        """Returns a scenario as a store has it: its fields, and its resolved form as JSON, compressed with zlib.
+
+        No file is read. If the files that the fields name have changed, the scenario is still the stored one.
+        """
+        with as_stored():
+            scenario = cls(**fields)
+        KEPT.keep(scenario, resolved, digest)
+        return scenario
 
     @classmethod
     def from_toml(cls, source: str | Path, changes: Mapping[str, object] | None = None) -> Self:

@@ -1,6 +1,48 @@
 """Fills in the field `digest`, by which a scenario identifies programs, stacks and controllers of the user."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Literal
+
 from longpipe.scenario.base import Model
+
+# How the digest in the fields of a scenario is treated if the digest of the object may differ: "compare" raises an
+# error, "keep" does not look for the object, "renew" replaces the digest in the fields.
+_rule: Final[ContextVar[Literal["compare", "keep", "renew"]]] = ContextVar("rule", default="compare")
+
+# Fields that name what the field `digest` beside them identifies.
+_HOLDERS: Final = ("class", "file", "command")
+
+
+@contextmanager
+def as_stored() -> Iterator[None]:
+    """Creates scenarios from the fields of a store: keeps their digests, and reads no file until it is needed."""
+    token = _rule.set("keep")
+    try:
+        yield
+    finally:
+        _rule.reset(token)
+
+
+@contextmanager
+def renewed() -> Iterator[None]:
+    """Creates scenarios whose digests are those of the present files and classes, whatever their fields contain."""
+    token = _rule.set("renew")
+    try:
+        yield
+    finally:
+        _rule.reset(token)
+
+
+def is_as_stored() -> bool:
+    """Returns whether scenarios are created by `as_stored`."""
+    return _rule.get() == "keep"
+
+
+def is_renewed() -> bool:
+    """Returns whether scenarios are created by `renewed`."""
+    return _rule.get() == "renew"
 
 
 def keep_digest(part: Model, digest: str, *, noun: str, holder: str = "it") -> None:
@@ -9,9 +51,22 @@ def keep_digest(part: Model, digest: str, *, noun: str, holder: str = "it") -> N
     In the message, `noun` is the kind of object that the digest identifies, and `holder` is the name of the object.
     """
     given: str | None = part.__dict__["digest"]
-    if given not in (None, digest):
+    if given not in (None, digest) and not is_renewed():
         needs = f"needs the unchanged {noun}, or no digest; {holder} has {digest[:12]}... now"
         raise ValueError(f"digest: {given[:12]}...; {needs}")
     # Models are frozen, so that an assignment would fail.
     part.__dict__["digest"] = digest
     part.model_fields_set.add("digest")
+
+
+def identified(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any part of a scenario's fields
+    """Yields the names of controllers, stacks and programs in the fields of a scenario, with their digests."""
+    if isinstance(part, Mapping):
+        if isinstance(part.get("digest"), str):
+            holder = next((part[name] for name in _HOLDERS if part.get(name)), "it")
+            yield holder if isinstance(holder, str) else " ".join(holder), part["digest"]
+        for one in part.values():
+            yield from identified(one)
+    elif isinstance(part, list | tuple):
+        for one in part:
+            yield from identified(one)

@@ -1,19 +1,25 @@
 """Cache of resolved scenarios, because resolving one takes as long as building it, and most are used repeatedly."""
 
 import hashlib
+import json
 import weakref
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from longpipe.garbage import without_collections
+from longpipe.inputs import reads
 from longpipe.scenario.canonical import canonical_json
 
 S = TypeVar("S")
 
 # Maximum number of nodes, links and flows in the cache; the latest scenario remains in it even if it is larger.
 MOST_PARTS: Final = 100_000
+
+# What a scenario was resolved to: the fields, or their canonical JSON, compressed with zlib.
+Origin = dict[str, Any] | bytes
 
 
 @dataclass
@@ -35,7 +41,10 @@ class Resolved:
 
 
 class Kept(Generic[S]):
-    """Cache of live scenarios by identity, because comparing two scenarios takes as long as resolving them."""
+    """Cache of live scenarios by identity, because comparing two scenarios takes as long as resolving them.
+
+    A scenario that was resolved from files is not resolved again, because the files may have changed.
+    """
 
     def __init__(self, resolve: Callable[[S], dict[str, Any]]) -> None:
         """Creates a cache with the function that resolves a scenario."""
@@ -43,6 +52,7 @@ class Kept(Generic[S]):
         # Ordered by last use; the most recently used is last.
         self._resolved: dict[int, Resolved] = {}
         self._parts = 0
+        self._origins: dict[int, Origin] = {}
         self._digests: dict[int, str] = {}
         self._alive: dict[int, weakref.ref[S]] = {}
 
@@ -50,14 +60,26 @@ class Kept(Generic[S]):
         """Resolves a scenario, stores it, and evicts the least recently used ones while the limit is exceeded."""
         key = id(scenario)
         with without_collections():
-            resolved = Resolved(self._resolve(scenario))
-        self._alive[key] = weakref.ref(scenario, lambda _: self._forget(key))
+            resolved = self._made(scenario)
+        self._watch(scenario)
         self._drop(key)
         self._resolved[key] = resolved
         self._parts += resolved.parts
         while self._parts > MOST_PARTS and len(self._resolved) > 1:
             self._drop(next(iter(self._resolved)))
         return resolved
+
+    def keep(self, scenario: S, origin: Origin, digest: str | None = None) -> None:
+        """Sets what a scenario is resolved to, and its digest if it is known."""
+        self._watch(scenario)
+        self._drop(id(scenario))
+        self._origins[id(scenario)] = origin
+        if digest is not None:
+            self._digests[id(scenario)] = digest
+
+    def origin(self, scenario: S) -> Origin | None:
+        """Returns what a scenario was resolved to if that depends on files or on a store, otherwise None."""
+        return self._origins.get(id(scenario))
 
     def get(self, scenario: S) -> Resolved:
         """Returns the resolved scenario."""
@@ -72,11 +94,28 @@ class Kept(Generic[S]):
             self._digests[id(scenario)] = found
         return found
 
+    def _made(self, scenario: S) -> Resolved:
+        origin = self._origins.get(id(scenario))
+        if isinstance(origin, bytes):
+            return Resolved(json.loads(zlib.decompress(origin)))
+        if origin is not None:
+            return Resolved(origin)
+        before = reads.count()
+        fields = self._resolve(scenario)
+        if reads.count() != before:
+            self._origins[id(scenario)] = fields
+        return Resolved(fields)
+
+    def _watch(self, scenario: S) -> None:
+        key = id(scenario)
+        self._alive[key] = weakref.ref(scenario, lambda _: self._forget(key))
+
     def _drop(self, key: int) -> None:
         if (dropped := self._resolved.pop(key, None)) is not None:
             self._parts -= dropped.parts
 
     def _forget(self, key: int) -> None:
         self._drop(key)
+        self._origins.pop(key, None)
         self._digests.pop(key, None)
         self._alive.pop(key, None)

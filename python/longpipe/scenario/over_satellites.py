@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import reads
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario.motion import MOST_STEPS, OwnSatellites, Satellites
 from longpipe.units import TIME
@@ -58,6 +59,8 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
     file = _File(path.elements, _stamp(path.elements), path.begin, path.least_elevation, path.link_range)
     knots, gaps, notes = _over_elements(file, _Route(where, path.from_, path.to, 0, step_ps, duration_ps))
     keep(path.elements, notes)
+    # The delays may be from the cache.
+    reads.note(path.elements)
     return knots, gaps
 
 

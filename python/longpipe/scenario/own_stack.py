@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import CommandLine, Model, PathMtu
-from longpipe.scenario.digests import keep_digest
+from longpipe.scenario.digests import is_as_stored, keep_digest
 from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
@@ -56,6 +56,8 @@ class OwnStack(Model):
             raise ValueError("command: needs either a command or a file")
         if self.version is not None and self.command is None:
             raise ValueError("version: needs a command; the digest of a file is its version")
+        if self.digest is not None and is_as_stored():
+            return self
         try:
             digest = self._find()
         except ScenarioError as error:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from longpipe.store.engines import engine_version
     from longpipe.store.errors import StoreError
     from longpipe.store.packing import Packed, pack
-    from longpipe.store.store import Store, digest_of
+    from longpipe.store.store import Store
 
-__all__ = ["Packed", "Store", "StoreError", "default_url", "digest_of", "engine_version", "pack"]
+__all__ = ["Packed", "Store", "StoreError", "default_url", "engine_version", "pack"]
 
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
@@ -26,7 +26,6 @@ if not TYPE_CHECKING:
             "Store": "longpipe.store.store",
             "StoreError": "longpipe.store.errors",
             "default_url": "longpipe.store.address",
-            "digest_of": "longpipe.store.store",
             "engine_version": "longpipe.store.engines",
             "pack": "longpipe.store.packing",
         },

@@ -10,9 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -42,36 +40,6 @@ if TYPE_CHECKING:
 _TURN = 0x6C6F6E67
 # Number of runs per query: small enough to fit in memory, and large enough that a query's overhead is negligible.
 RUNS_AT_ONCE: Final = 100
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Identical:
-    """Wraps an object as a key that equals only itself."""
-
-    it: Scenario
-
-    def __hash__(self) -> int:
-        return id(self.it)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identical) and other.it is self.it
-
-
-# Cached because a study needs each scenario's digest several times per seed, and resolving a hundred flows takes 40 ms.
-@lru_cache(maxsize=32_768)
-def _digest(scenario: Scenario) -> str:
-    return scenario.digest()
-
-
-# Keyed by identity, because comparing two scenarios takes 0.2 ms and callers usually pass the same object.
-@lru_cache(maxsize=32_768)
-def _digest_of_same(scenario: _Identical) -> str:
-    return _digest(scenario.it)
-
-
-def digest_of(scenario: Scenario) -> str:
-    """Returns `scenario.digest()`, cached."""
-    return _digest_of_same(_Identical(scenario))
 
 
 class Store:
@@ -141,7 +109,7 @@ class Store:
         self, transaction: rows.Transaction, jobs: list[tuple[Scenario, int]], engine: str
     ) -> list[Mapping[str, Any] | None]:
         """Returns the verified row of each run with its summary; None if the engine has not finished it."""
-        keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
+        keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
         found = rows.find(transaction, keys, engine)
         for (scenario, seed), key in zip(jobs, keys, strict=True):
             if (row := found.get(key)) is not None:
@@ -172,13 +140,13 @@ class Store:
         """Returns the digest and the seed, as text, of each given run that this engine has finished."""
         from longpipe.store.leases import finished
 
-        keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
+        keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
         with self.reading() as connection:
             return finished(connection, keys, engine_version())
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
         """Stores a finished run; replaces an earlier one with the same key."""
-        digest = digest_of(scenario)
+        digest = scenario.digest()
         if packed.traces:
             self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
         run = {
@@ -210,7 +178,7 @@ class Store:
         from longpipe.store.leases import inserting
         from longpipe.store.schema import FAILURES, LEASES
 
-        key = (digest_of(scenario), str(seed))
+        key = (scenario.digest(), str(seed))
         row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
         told: dict[str, object] = {"message": message, "failed_at": _now()}
         told["checksum"] = checksums.of_row({**row, **told}, checksums.FAILURE)
@@ -236,7 +204,7 @@ class Store:
     def _save_scenarios(self, transaction: rows.Transaction, scenarios: Iterable[Scenario]) -> None:
         from longpipe.store.packing import compressed
 
-        new = {digest_of(scenario): scenario for scenario in scenarios}
+        new = {scenario.digest(): scenario for scenario in scenarios}
         unknown: list[dict[str, object]] = [
             {"digest": digest, "resolved": compressed(scenario.resolved_json().encode()), "fields": scenario.to_json()}
             for digest, scenario in new.items()

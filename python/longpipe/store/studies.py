@@ -19,7 +19,7 @@ from longpipe.store.engines import engine_version
 from longpipe.store.errors import DamagedError
 from longpipe.store.leases import inserting, living
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
-from longpipe.store.store import Store, digest_of
+from longpipe.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,15 +89,20 @@ def require(store: Store, name: str) -> StudyRecord:
 
 
 def put(
-    store: Store, name: str, design: str, points: Iterable[tuple[Scenario, Mapping[str, Any]]], runs: Iterable[Row]
+    store: Store,
+    name: str,
+    design: str,
+    base: Scenario,
+    points: Iterable[tuple[Scenario, Mapping[str, Any]]],
+    runs: Iterable[Row],
 ) -> None:
     """Stores a study made with this engine; replaces an earlier study of this name, but not its runs.
 
-    `points` are scenarios with their levels; each of `runs` is a point's number from 1, a replication from 1, and a
-    seed.
+    `base` is the scenario in which the points change fields. `points` are scenarios with their levels; each of `runs`
+    is a point's number from 1, a replication from 1, and a seed.
     """
     now = datetime.now(UTC).replace(tzinfo=None)
-    placed = [(digest_of(scenario), scenario, levels) for scenario, levels in points]
+    placed = [(scenario.digest(), scenario, levels) for scenario, levels in points]
     point_rows = [(i, digest, json.dumps(levels)) for i, (digest, _, levels) in enumerate(placed, 1)]
     run_rows = [(point, replication, str(seed)) for point, replication, seed in runs]
     with store.writing() as connection:
@@ -116,7 +121,7 @@ def put(
         connection.execute(insert(STUDIES).values(study).on_conflict_do_update(index_elements=["name"], set_=study))
         for table in (STUDY_RUNS, STUDY_POINTS):
             connection.execute(sa.delete(table).where(table.c.study == name))
-        store.save_scenarios(connection, [scenario for _, scenario, _ in placed])
+        store.save_scenarios(connection, [base, *(scenario for _, scenario, _ in placed)])
         connection.execute(
             sa.insert(STUDY_POINTS),
             [{"study": name, "point": p, "digest": digest, "levels": levels} for p, digest, levels in point_rows],
@@ -238,6 +243,13 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         "state": state,
         **{name: found[name] for name in ("finished_at", "seconds", "machine", "message")},
     }
+
+
+def digests(store: Store, record: StudyRecord) -> list[str]:
+    """Returns the digest of each point's scenario, in the order of the points."""
+    query = sa.select(STUDY_POINTS.c.digest).where(STUDY_POINTS.c.study == record.name).order_by(STUDY_POINTS.c.point)
+    with store.reading() as connection:
+        return [row[0] for row in checksums.rows_of(connection, query)]
 
 
 def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:

@@ -3,13 +3,17 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from longpipe.study.changes import ChangedInputWarning
     from longpipe.study.completion import StudyError, complete_study
     from longpipe.study.progress import Progress
     from longpipe.study.runner import Runner
     from longpipe.study.study import Status, Study
     from longpipe.study.until import Sequential, run_until
 
-__all__ = ["Progress", "Runner", "Sequential", "Status", "Study", "StudyError", "complete_study", "run_until"]
+__all__ = [
+    "ChangedInputWarning", "Progress", "Runner", "Sequential", "Status", "Study", "StudyError", "complete_study",
+    "run_until",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
@@ -18,6 +22,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = deferred(
         __name__,
         {
+            "ChangedInputWarning": "longpipe.study.changes",
             "Progress": "longpipe.study.progress",
             "Runner": "longpipe.study.runner",
             "Sequential": "longpipe.study.until",

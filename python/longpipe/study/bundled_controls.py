@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.scenario.digests import identified
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.stack import own_stacks_of
 
@@ -57,7 +58,7 @@ def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
     for scenario in scenarios:
         for digest in modules_of(scenario.resolved):
             if digest not in found:
-                found[digest] = _known(digest)
+                found[digest] = _known(digest, scenario)
         for digest in own_stacks_of(scenario.resolved):
             if digest not in found:
                 found[digest] = _stack(digest)
@@ -77,7 +78,7 @@ def _stack(digest: str) -> BundledControl:
     return BundledControl(digest, "stack", str(name), bytes(content))
 
 
-def _known(digest: str) -> BundledControl:
+def _known(digest: str, scenario: Scenario) -> BundledControl:
     from longpipe.controls import classes, objects
     from longpipe.controls.names import name_of
 
@@ -85,7 +86,11 @@ def _known(digest: str) -> BundledControl:
         return BundledControl(digest, "python", name_of(digest), pickled)
     content = objects.content(digest)
     if content is None:
-        raise ScenarioError(f"--bundle: no file on this machine has the digest {digest}; needs the controller's file")
+        name = next((name for name, one in identified(scenario.model_dump(by_alias=True)) if one == digest), "a file")
+        raise ScenarioError(
+            f"--bundle: {name}: is missing or has changed; needs the one with digest {digest}, or `longpipe study run` "
+            f"with the present one"
+        )
     return BundledControl(digest, "module", name_of(digest), content)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from longpipe.design.cost import estimated_cpu_s
 from longpipe.errors import RunError
 from longpipe.executors import Failure, Job, Where, executor_for, name
-from longpipe.store import Store, digest_of
+from longpipe.store import Store
 from longpipe.store.leases import Key, Leases
 from longpipe.study.progress import Progress, ignore
 
@@ -43,7 +43,7 @@ def complete_study(
     StoreError as soon as nothing more can be stored; ExecutorError if the workers have ended.
     """
     runner = executor_for(executor, workers, memory)
-    wanted = {(digest_of(scenario), str(seed)): (scenario, seed) for scenario, seed in jobs}
+    wanted = {(scenario.digest(), str(seed)): (scenario, seed) for scenario, seed in jobs}
     for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
         store.check_traces(scenario)
     done = set() if fresh else store.finished(wanted.values())
@@ -78,7 +78,7 @@ def complete_study(
                         failures.append(f"{name(job)}: {outcome.reason}")
                     else:
                         store.save(*job, outcome)
-                    forget((digest_of(job[0]), str(job[1])))
+                    forget((job[0].digest(), str(job[1])))
                     report()
             if not left:
                 break

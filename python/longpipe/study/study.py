@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.store import Store, engine_version, studies
+from longpipe.store.scenarios import stored_scenarios
 from longpipe.study.progress import Progress, ignore
 
 # Import for type checking only, because executing runs needs modules that take a second to load.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from longpipe.executors import Where
     from longpipe.result import Result
     from longpipe.scenario import Scenario
+    from longpipe.study.changes import Change
 
     # Returns all measures of a result.
     Measuring = Callable[[Result], Mapping[str, float]]
@@ -57,10 +59,11 @@ class Study:
 
     `store` is a Store or the argument that opens one; None means memory. The default name is that of the design's base
     scenario. A study can only be extended: a design with more replications or levels under its name adds runs, and a
-    design with fewer changes nothing. Any other design raises ScenarioError, which lists the differences.
+    design with fewer changes nothing. Any other design raises ScenarioError, which lists the differences. If a file,
+    class or program to which points refer has changed, their runs wait again, and a ChangedInputWarning names it.
     """
 
-    # The record's design, read on first use.
+    # The design, for a stored study read on first use.
     _read: Design | None = None
 
     def __init__(self, design: Design, store: Store | str | Path | None = None, name: str | None = None) -> None:
@@ -114,11 +117,15 @@ class Study:
 
     @property
     def design(self) -> Design:
-        """All points and replications."""
+        """All points and replications, of a stored study with the scenarios as they were stored."""
         if self._read is None:
-            from longpipe.design.text import from_json
+            from longpipe.design.text import base_of, from_json
+            from longpipe.scenario.digests import as_stored
 
-            self._read = from_json(self._record.design)
+            name, digest = base_of(self._record.design)
+            base = None if digest is None else stored_scenarios(self.store, {digest: name})[digest]
+            with as_stored():
+                self._read = replace(from_json(self._record.design, base), stored=self._stored_scenarios)
         return self._read
 
     @property
@@ -142,8 +149,9 @@ class Study:
         """Runs all unfinished runs, or with `fresh` all runs; see `complete_study` for the arguments and errors.
 
         In a notebook without `progress`, a bar is shown. The same call continues after an interruption. If the engine
-        differs from that of the last runs, all runs are repeated.
+        differs from that of the last runs, all runs are repeated; if a file has changed, those of its points (`renew`).
         """
+        self.renew()
         if self.engine != engine_version():
             self._put(self.design)
         # Imported here because these modules take a second to load.
@@ -163,6 +171,31 @@ class Study:
                 raise
         return self.status()
 
+    def renew(self) -> Self:
+        """Adopts the present content of the files, classes and programs to which the points refer; `run` calls this.
+
+        Runs of points that have changed wait again, and a ChangedInputWarning names what has changed. The earlier runs
+        stay in the store, and belong to the study again if the earlier content is restored.
+        """
+        self._load(studies.require(self.store, self.name))
+        self._adopt(self._present_design(self.design.measures))
+        return self
+
+    def changes(self) -> list[Change]:
+        """Returns the files, classes and programs that have changed since the runs; `renew` adopts the changes.
+
+        Raises ScenarioError if one of them cannot be read.
+        """
+        from longpipe.design.text import from_json
+        from longpipe.scenario.digests import renewed
+
+        stored = dict(zip(self.design.points, self._digests(), strict=True))
+        # Every level is in at least one of these points.
+        points = {(i, level): point for point in stored for i, level in enumerate(point)}.values()
+        with renewed():
+            design = from_json(self._record.design)
+            return self._changes({stored[point]: design.scenario(point) for point in dict.fromkeys(points)})
+
     def _interrupted(self) -> str:
         found = self.status()
         told = f"{found.finished} of {found.runs} runs finished and kept (store: {self.store.name})"
@@ -173,12 +206,12 @@ class Study:
         if replications < self.design.replications:
             raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
         if replications > self.design.replications:
-            self._put(replace(self.design, replications=replications))
+            self._put(self._with(replications=replications))
         return self
 
     def ask(self, *measures: Specification) -> Self:
         """Adds measures of each run to the requested ones: see `Design.measures`."""
-        self._become(replace(self.design, measures=measures))
+        self._put(self._with(measures=_merged(self.design, replace(self.design, measures=measures))))
         return self
 
     def resolve(self, what: Specification) -> tuple[Self, str]:
@@ -199,7 +232,7 @@ class Study:
             raise ScenarioError(f"measure: {found.name!r} is {same} in {self.name!r}; needs another name")
         study = copy(self)
         if same is None:
-            study._read = replace(self.design, measures=(*self.design.measures, str(found)))
+            study._read = self._with(measures=(*self.design.measures, str(found)))
         return study, found.name
 
     def _resolved(self, names: Sequence[str]) -> tuple[Self, list[str]]:
@@ -217,7 +250,7 @@ class Study:
             if name not in asked:
                 known = nearest(name, asked) if asked else "it has none that can be removed"
                 raise ScenarioError(f"measure: {name!r}; {known}")
-        self._put(replace(self.design, measures=tuple(text for name, text in asked.items() if name not in names)))
+        self._put(self._with(measures=tuple(text for name, text in asked.items() if name not in names)))
         return self
 
     def status(self) -> Status:
@@ -262,7 +295,7 @@ class Study:
         # The results are needed only for measures that are not expressions of known columns.
         if read := [one for one in asked if not is_of_columns(one, columns.keys() | of_run.keys())]:
             done = [i for i, state in enumerate(found["state"]) if state == "finished"]
-            finished = {name: [found[name][i] for i in done] for name in ("point", "seed")}
+            finished = {name: [found[name][i] for i in done] for name in ("point", "seed", "digest")}
             for i, result in zip(done, self._results(finished), strict=True):
                 for measure in read:
                     of_run[measure.name][i] = measure(result)
@@ -278,24 +311,24 @@ class Study:
 
         The measures are those of `analysis.measures.measure`, or those that `measure` returns for each result.
         """
-        frame = self.runs(finished_only=True).drop(columns=list(studies.PROVENANCE))
+        runs = self.runs(finished_only=True)
         if measure is None:
-            return frame
+            return runs.drop(columns=list(studies.PROVENANCE))
         import pandas as pd
 
         heads = ["point", *self.design.levels(1), "replication", "seed"]
-        measured = pd.DataFrame([dict(measure(result)) for result in self._results(frame)])
-        return pd.concat([frame[heads], measured], axis="columns")
+        measured = pd.DataFrame([dict(measure(result)) for result in self._results(runs)])
+        return pd.concat([runs[heads], measured], axis="columns")
 
     def limits(self) -> pd.DataFrame:
         """Returns each flow's limit in each finished run: `point`, factors, `replication`, `seed`, `Result.limits`."""
         import pandas as pd
 
-        frame = self.frame()
+        runs = self.runs(finished_only=True)
         heads = ["point", *self.design.levels(1), "replication", "seed"]
         parts = [
             result.limits.assign(**{name: row[name] for name in heads})
-            for row, result in zip(frame[heads].to_dict("records"), self._results(frame), strict=True)
+            for row, result in zip(runs[heads].to_dict("records"), self._results(runs), strict=True)
         ]
         if not parts:
             return pd.DataFrame(columns=heads)
@@ -365,41 +398,116 @@ class Study:
 
     def results(self) -> Iterator[Result]:
         """Returns all stored results of the finished runs, in the order of the rows of `frame`."""
-        return self._results(self.columns(finished_only=True))
+        return self._results(studies.runs(self.store, self._record, finished_only=True))
 
     def close(self) -> None:
         """Closes the store, if this object opened it."""
         self.store.close()
 
     def _results(self, runs: Mapping[str, Any] | pd.DataFrame) -> Iterator[Result]:
-        scenarios = self.design.scenarios
-        jobs = ((scenarios[point - 1], int(seed)) for point, seed in zip(runs["point"], runs["seed"], strict=True))
+        """Returns the stored results of runs, of which the columns `point`, `seed` and `digest` are used."""
+        known = {scenario.digest(): scenario for scenario in self.design.scenarios}
+        # Another process may have renewed the study.
+        names = {
+            digest: self.design.name_of(self.design.points[point - 1])
+            for point, digest in zip(runs["point"], runs["digest"], strict=True)
+            if digest not in known
+        }
+        known |= stored_scenarios(self.store, names)
+        jobs = ((known[digest], int(seed)) for digest, seed in zip(runs["digest"], runs["seed"], strict=True))
         return self.store.require_all(jobs, engine=self.engine)
+
+    def _digests(self) -> list[str]:
+        """Returns the stored digest of each point."""
+        return studies.digests(self.store, self._record)
+
+    def _stored_scenarios(self, design: Design) -> list[Scenario]:
+        """Returns the scenarios of the points as they were stored."""
+        found: dict[str, Scenario] = {}
+        changed: dict[str, str] = {}
+        digests = self._digests()
+        for point, digest in zip(design.points, digests, strict=True):
+            try:
+                scenario = design.scenario(point)
+            except ScenarioError:
+                # A file is missing, or a class differs from the one that the fields identify.
+                changed[digest] = design.name_of(point)
+                continue
+            if scenario.digest() == digest:
+                found[digest] = scenario
+            else:
+                changed[digest] = scenario.name
+        found |= stored_scenarios(self.store, changed)
+        return [found[digest] for digest in digests]
+
+    def _present_design(self, measures: Sequence[Specification]) -> Design:
+        """Returns the stored design with the present content of files, and with these requested measures."""
+        from longpipe.design.text import from_json
+        from longpipe.scenario.digests import renewed
+
+        with renewed():
+            design = replace(from_json(self._record.design), measures=tuple(measures))
+            _ = design.scenarios
+        return design
+
+    def _changes(self, scenarios: Mapping[str, Scenario]) -> list[Change]:
+        """Returns the differences of scenarios from the stored ones, whose digests are the keys; one for each name."""
+        from longpipe.study.changes import changes_between
+
+        changed = {digest: scenario for digest, scenario in scenarios.items() if scenario.digest() != digest}
+        stored = stored_scenarios(self.store, {digest: scenario.name for digest, scenario in changed.items()})
+        found: dict[str, Change] = {}
+        for digest, scenario in changed.items():
+            for change in changes_between(stored[digest], scenario):
+                found.setdefault(change.name, change)
+        return list(found.values())
+
+    def _adopt(self, design: Design) -> None:
+        """Takes over a design that contains all points of this one, and warns of changes since the runs."""
+        from longpipe.design.text import to_json
+
+        present = dict(zip(design.points, design.scenarios, strict=True))
+        scenarios = {digest: present[point] for point, digest in zip(self.design.points, self._digests(), strict=True)}
+        if changes := self._changes(scenarios):
+            from longpipe.study.changes import warn_of_changes
+
+            count = sum(scenario.digest() != digest for digest, scenario in scenarios.items())
+            warn_of_changes(self.name, changes, count, len(scenarios))
+        if changes or to_json(design) != self._record.design:
+            self._put(design)
+        self._read = design
 
     def _become(self, design: Design) -> None:
         """Adopts a design that contains all runs of this one, and the requested measures of both."""
-        from longpipe.design.text import differences, to_json
+        from longpipe.design.text import differences
 
-        asked = {measure.name: str(measure) for measure in (*self.design.asked, *design.asked)}
-        design = replace(design, measures=tuple(asked.values()))
         lost = differences(self.design, design)
         if lost and differences(design, self.design):
             needs = f"needs the design of study {self.name!r} in {self.store.name}, an extension of it, or another name"
             raise ScenarioError(*(f"{line}; {needs}" for line in lost))
-        if not lost and to_json(design) != self._record.design:
-            self._put(design)
+        measures = _merged(self.design, design)
+        self._adopt(self._present_design(measures) if lost else replace(design, measures=measures))
+
+    def _with(self, **changes: Any) -> Design:  # noqa: ANN401 - fields of a design
+        """Returns the design with other replications or measures, and with the scenarios as they were stored."""
+        return replace(self.design, **changes, stored=self._stored_scenarios)
 
     def _put(self, design: Design) -> None:
         from longpipe.design.text import to_json
 
         points = [(scenario, design.levels(i)) for i, scenario in enumerate(design.scenarios, 1)]
         runs = ((run.point, run.replication, run.seed) for run in design.runs())
-        studies.put(self.store, self.name, to_json(design), points, runs)
+        studies.put(self.store, self.name, to_json(design), design.base, points, runs)
         self._load(studies.require(self.store, self.name))
 
     def _load(self, record: studies.StudyRecord) -> None:
         self._record = record
         self._read = None
+
+
+def _merged(first: Design, second: Design) -> tuple[str, ...]:
+    """Returns the requested measures of two designs, and for a name of both that of the second."""
+    return tuple({measure.name: str(measure) for measure in (*first.asked, *second.asked)}.values())
 
 
 def _check_order(name: object, store: object, accepted: str) -> None:

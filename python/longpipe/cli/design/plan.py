@@ -16,7 +16,7 @@ from longpipe.cli.naming import check_path, number_or_text, value_of
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import change, scenario_with
 from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import warn_of_design, warn_of_replaced_changes
+from longpipe.cli.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level
 from longpipe.design.pilot import measured_cost
@@ -176,8 +176,9 @@ def run(
     """Runs a design as a study and prints the means and suggested commands."""
     found = None
     with opened(url) as store:
-        study = Study(design, store, name)
-        with resumable(study), Bar(name) as bar:
+        with changes_shown():
+            study = Study(design, store, name)
+        with changes_shown(), resumable(study), Bar(name) as bar:
             if until is None:
                 study.run(executor, workers=workers, memory=memory, progress=bar.update)
             else:

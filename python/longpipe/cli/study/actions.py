@@ -13,7 +13,7 @@ from longpipe.analysis.readable import written
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.progress import Bar, Waiting
 from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import warn_of_design
+from longpipe.cli.warnings import changes_shown, note_changes, warn_of_design
 from longpipe.store import engine_version, studies
 from longpipe.store.engines import earlier_names
 from longpipe.study import Status, Study
@@ -38,10 +38,12 @@ def run(
     """Runs the missing runs of a study and shows its progress."""
     with opened(url, create=False) as store:
         study = Study.open(name, store)
+        with changes_shown():
+            study.renew()
         if replications is not None:
             study.grow(replications)
         warn_of_design(study.design)
-        with resumable(study), Bar(name) as bar:
+        with changes_shown(), resumable(study), Bar(name) as bar:
             study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
         console = terminal()
         _show_status(study, console)
@@ -55,7 +57,9 @@ def run(
 def status(name: str, url: str | None) -> None:
     """Shows the progress of a study."""
     with opened(url, readonly=True) as store:
-        _show_status(Study.open(name, store), terminal())
+        study = Study.open(name, store)
+        _show_status(study, terminal())
+        note_changes(study)
 
 
 def list_all(url: str | None) -> None:
@@ -81,6 +85,7 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     with opened(url, readonly=True) as store, Waiting(f"reading {name}"):
         study = Study.open(name, store)
         runs = study.columns()
+        note_changes(study)
     design = study.design
     console.print(f"[bold]{escape(name)}[/]: {len(design.points)} points, {design.replications} replications each")
     console.print(f"scenario {design.base.name}, digest {design.base.digest()[:16]}", markup=False)
@@ -136,6 +141,7 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
             study = Study.open(name, store)
             runs = study.runs(finished_only=True).drop(columns=["state", "message"]).assign(engine=study.engine)
             left = study.left_behind()
+            note_changes(study)
     chosen = matching(runs, where)
     write_table(chosen, output, neutral=neutral)
     console = terminal()

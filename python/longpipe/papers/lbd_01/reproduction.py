@@ -118,11 +118,9 @@ def reproduce(runner: Runner) -> TransferReproduction:
 
 def scenarios() -> pd.DataFrame:
     """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
-    from longpipe.store import digest_of
-
     found = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
     return pd.DataFrame(
-        {"scenario": scenario.name, "digest": digest_of(scenario), "replicated": False, "seeds": SEED}
+        {"scenario": scenario.name, "digest": scenario.digest(), "replicated": False, "seeds": SEED}
         for scenario in found
     )
 

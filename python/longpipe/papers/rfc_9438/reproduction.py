@@ -88,11 +88,9 @@ def _connections(rows: pd.DataFrame) -> list[tuple[int, connections.Connection]]
 
 def scenarios(rows: pd.DataFrame) -> pd.DataFrame:
     """Returns the scenarios of `reproduce` for some rows: `scenario`, `digest`, `replicated`, `seeds`."""
-    from longpipe.store import digest_of
-
     found = [one.scenario() for _, one in _connections(rows)]
     table = pd.DataFrame(
-        {"scenario": scenario.name, "digest": digest_of(scenario), "replicated": False, "seeds": SEED}
+        {"scenario": scenario.name, "digest": scenario.digest(), "replicated": False, "seeds": SEED}
         for scenario in found
     )
     return table.drop_duplicates("digest")

@@ -1,0 +1,44 @@
+"""Scenarios of a store, as they were when their runs were stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import sqlalchemy as sa
+
+from longpipe.store import checksums
+from longpipe.store.errors import DamagedError
+from longpipe.store.schema import SCENARIOS
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+    from longpipe.store.store import Store
+
+# Number of scenarios per query; databases limit the number of parameters.
+_AT_ONCE: Final = 100
+
+
+def stored_scenarios(store: Store, names: Mapping[str, str]) -> dict[str, Scenario]:
+    """Returns the scenarios with these digests, whatever the files that they name contain now.
+
+    `names` are the names that the scenarios get, by digest, because equal runs of two studies have the same digest.
+    """
+    from longpipe.scenario import Scenario
+
+    wanted = list(names)
+    found: dict[str, Scenario] = {}
+    for begin in range(0, len(wanted), _AT_ONCE):
+        some = wanted[begin : begin + _AT_ONCE]
+        with store.reading() as connection:
+            query = sa.select(SCENARIOS).where(SCENARIOS.c.digest.in_(some))
+            rows = [row._mapping for row in checksums.rows_of(connection, query)]
+            if missing := set(some) - {row["digest"] for row in rows}:
+                raise DamagedError(f"scenario {min(missing)[:16]}, which was stored, is gone")
+            for row in rows:
+                checksums.check(row, checksums.SCENARIO, f"scenario {row['digest'][:16]}")
+        for row in rows:
+            fields = {**json.loads(row["fields"]), "name": names[row["digest"]]}
+            found[row["digest"]] = Scenario.stored(fields, row["resolved"], row["digest"])
+    return found
