@@ -36,9 +36,7 @@ def test_a_seed_that_draws_nothing_causes_a_warning_once_and_before_the_runs() -
 
 
 CODEL = {"kind": "codel", "ecn": True}
-NO_QUEUE = (
-    "has no effect, because no queue marks; needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
-)
+NO_QUEUE = ", but no packet is marked, because no queue marks; needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
 NO_FLOW = "marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
 
 
@@ -50,8 +48,8 @@ NO_FLOW = "marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in '
         ({"switch.policy": {"kind": "step-marking", "threshold": 20}}, [f"switch1->switch2: step-marking {NO_FLOW}"]),
         ({"switch.policy": CODEL, "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp.ecn": "classic"},
          [f"switch1->switch2: codel with ecn = true {NO_FLOW}"]),
-        ({"tcp.ecn": "classic"}, [f"tcp.ecn: classic {NO_QUEUE}"]),
-        ({"tcp.ecn": "classic", "switch.policy": "codel"}, [f"tcp.ecn: classic {NO_QUEUE}"]),
+        ({"tcp.ecn": "classic"}, [f"tcp.ecn: classic{NO_QUEUE}"]),
+        ({"tcp.ecn": "classic", "switch.policy": "codel"}, [f"tcp.ecn: classic{NO_QUEUE}"]),
         ({"tcp.ecn": "classic", "switch.policy": CODEL}, []),
         ({"tcp.ecn": "classic", "switch.policy": "cake"}, []),
         ({"tcp.ecn": {"kind": "accurate", "ect": 1}, "switch.policy": "dualpi2"}, []),
@@ -134,6 +132,24 @@ def test_a_series_that_ends_before_its_run_causes_a_warning() -> None:
     assert cautions(longer) == held
     assert buffers(longer).warnings[0].startswith("2 of 2 points, as buffer=1 BDP: switch1->switch2: its path's series")
     assert cautions(Scenario.example("cellular").with_(duration="300 s")) == []
+
+
+def test_a_design_counts_each_kind_of_warning() -> None:
+    """Checks that a warning of some points does not hide others, and that windows that differ in numbers count as one."""
+    ecn = Factor.over("tcp.ecn", ["off", "classic"], "ecn")
+    queue = Factor("queue", {"tail": {"switch.policy": "tail-drop"}, "codel": {"switch.policy": CODEL}})
+    said = Design.full_factorial(silent(**{"network.sources": 1}), [ecn, queue]).warnings
+    assert said == (
+        f"1 of 4 points, as ecn=off, queue=codel: switch1->switch2: codel with ecn = true {NO_FLOW}",
+        f"1 of 4 points, as ecn=classic, queue=tail: tcp.ecn: classic{NO_QUEUE}",
+    )
+    windows = Factor.over("tcp.receiver_window", ["20 KB", "30 KB"], "window")
+    small = silent(**{"network.sources": 1, "tcp.ecn": "classic"})
+    first, second = Design.full_factorial(small, [windows]).warnings
+    assert first.startswith(
+        "2 of 2 points, as window=20 KB: switch1->switch2: the receiver's window of flow1 can fill 8."
+    )
+    assert second == f"2 of 2 points, as window=20 KB: tcp.ecn: classic{NO_QUEUE}"
 
 
 def test_one_change_of_a_path_is_meant_to_last() -> None:

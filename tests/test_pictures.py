@@ -1,3 +1,4 @@
+import io
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -138,6 +139,36 @@ def test_throughput_has_a_line_for_the_link_where_it_is_one_number() -> None:
     assert steps["capacity_bps"].tolist() == pytest.approx([part * 1e6 * 512 / 552 for part in (10, 5, 5, 5)])
     unlike = SCENARIO.with_(**{"network.group": [{"name": "a"}, {"name": "b", "tcp": {"mss": "1000 B"}}]})
     assert capacity_steps(Recorded(unlike, {}), ["a", "b"]) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"network.conditioners": [{"kind": "tbf", "rate": "4 Mbit/s", "burst": "16 KB"}]},
+        {"network.conditioners": [{"kind": "policer", "rate": "4 Mbit/s", "burst": "16 KB"}]},
+        {"switch.policy": {"kind": "cake", "rate": "4 Mbit/s"}},
+    ],
+)
+@pytest.mark.parametrize("traffic", ["greedy", {"kind": "cbr", "rate": "20 Mbit/s", "payload": "1000 B"}])
+def test_the_capacity_is_that_of_the_packets_sent_and_of_the_shaper(
+    traffic: object, changes: dict[str, object]
+) -> None:
+    """Checks that the line is the largest throughput that `Result.attainable_bps` allows, except for the burst."""
+    shaped = SCENARIO.with_(framing="ip", traffic=traffic, duration="5 s", **changes)
+    result = simulate(shaped.with_(**{"switch.buffer": "30 packets", "traces.arrivals": True}))
+    (line,) = [
+        one for one in pictures.throughput(result).axes[0].get_lines() if one.get_label() == "capacity of the link"
+    ]
+    assert np.asarray(line.get_ydata())[-1] * 1e6 == pytest.approx(result.attainable_bps, rel=0.01)
+
+
+def test_small_datagrams_beside_tcp_leave_the_capacity_that_of_tcp() -> None:
+    call = {"name": "call", "traffic": "voice"}
+    both = SCENARIO.with_(framing="ip", **{"network.group": [{"name": "bulk"}, call]})
+    steps = capacity_steps(Recorded(both, {}), ["bulk", "call"])
+    assert steps is not None
+    assert steps["capacity_bps"][0] == pytest.approx(1e7 * 512 / 552)
 
 
 def test_outages_and_handovers_are_marked() -> None:
@@ -588,6 +619,26 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
     assert sum(lines.values()) == pytest.approx(whole)
     delivered = many().flows["delivered_bytes"].sum() * 8 / 1e6 / 2
     assert whole.mean() == pytest.approx(delivered, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [f"switch.policy = {name}" for name in ("tail-drop", "fq-codel", "codel", "pie")],
+        [f"switch.buffer = {count} packets, ecn = classic" for count in range(100, 600, 100)],
+        ["a", "a level whose name is so long that not even one column of a legend is wide enough for all of it " * 2],
+    ],
+)
+@pytest.mark.parametrize("kind", ["window", "rtt", "throughput", "queue"])
+def test_a_legend_is_within_its_picture(kind: Compared, labels: list[str]) -> None:
+    figure = pictures.compare(dict.fromkeys(labels, run()), kind, overlaid=True)
+    figure.savefig(io.BytesIO())
+    (legend,) = figure.legends
+    extent = legend.get_window_extent()
+    assert extent.x0 >= 0
+    assert extent.x1 <= figure.bbox.width
+    words = " ".join(" ".join(text.get_text().split()) for text in legend.get_texts())
+    assert all(" ".join(label.split()) in words for label in labels)
 
 
 def test_more_panels_than_can_be_drawn_are_rejected() -> None:

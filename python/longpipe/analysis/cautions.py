@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
@@ -40,6 +41,10 @@ TRUNK: Final = ("switch1", "switch2")
 # Delay and rate of a dumbbell's trunk, and those of the second direction of a trunk or link.
 FORTH: Final = ("trunk_delay", "trunk_rate")
 BACK: Final = ("return_delay", "return_rate")
+# Matches a number in a warning, other than in a name.
+_NUMBERS: Final = re.compile(r"(?<![\w.])\d+(\.\d+)?")
+# Maximum number of kinds of warnings about a design's points.
+_MOST_KINDS: Final = 5
 # Factor by which a rounded rate may be outside the range of a path's rates.
 _ROUNDED: Final = 1.01
 
@@ -95,12 +100,18 @@ def _default_buffer(scenario: Scenario) -> Iterator[str]:
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
-    """Returns a line per warning about a design's points, with the number of points, and whether seeds matter."""
-    found = [(scenario, lines) for scenario in scenarios if (lines := cautions(scenario))]
-    said = []
-    if found:
-        first, lines = found[0]
-        said.append(f"{len(found)} of {len(scenarios)} points, as {first.name}: {lines[0]}")
+    """Returns a line per kind of warning about a design's points, with the number of points, and whether seeds matter.
+
+    Warnings that differ only in numbers are of one kind; the line contains the first of them.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    for scenario in scenarios:
+        kinds = {_NUMBERS.sub("0", line): (scenario.name, line) for line in reversed(cautions(scenario))}
+        for kind, named in reversed(kinds.items()):
+            found.setdefault(kind, []).append(named)
+    said = [f"{len(own)} of {len(scenarios)} points, as {own[0][0]}: {own[0][1]}" for own in found.values()]
+    if len(said) > _MOST_KINDS:
+        said[_MOST_KINDS:] = [f"and {len(said) - _MOST_KINDS} more kinds of warnings"]
     alike = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
     if alike:
         where = "" if len(alike) == len(scenarios) else f"{len(alike)} of {len(scenarios)} points: "
@@ -312,7 +323,7 @@ def _mark_nothing(resolved: Resolved) -> Iterator[str]:
             yield f"{where}: {what} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
     elif capable and not any(map(_may_mark, resolved["links"])):
         needs = "needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
-        yield f"tcp.ecn: {', '.join(capable)} has no effect, because no queue marks; {needs}"
+        yield f"tcp.ecn: {', '.join(capable)}, but no packet is marked, because no queue marks; {needs}"
 
 
 def _is_to_mark(policy: Mapping[str, Any]) -> bool:

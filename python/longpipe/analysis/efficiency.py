@@ -108,35 +108,51 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
     links, nodes = resolved["links"], resolved["nodes"]
     link = links[trunk(resolved)]
     across = {k for k, one in enumerate(links) if one["from"] == link["from"] and nodes[one["to"]]["kind"] == "switch"}
-    service = link.get("motion", {}).get("service", {})
-    wire = _Wire(resolved["framing"], service.get("header_bytes", 0))
+    wire = _Wire.of(resolved, link)
     sent = _sent(columns)
     forth = [flow for flow in resolved["flows"] if not across.isdisjoint(flow["route"])]
     for flow in forth or resolved["flows"]:
         segments, sent_bytes, counted_bytes = sent[flow["name"]]
         tcp, traffic = flow["tcp"], flow["traffic"]
+        full = wire.share_of(flow)
         if traffic["kind"] in OVER_TCP:
             mss, headers = tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False))
             short_bytes = short_of(traffic, mss, segments, sent_bytes) if counted_bytes is None else counted_bytes
-            full = wire.share(mss, headers)
             yield Offer(full, math.inf)
             # Short segments matter only with cells, where a shorter segment may fill its last cell better.
             if short_bytes > 0 and (short := wire.best_share(mss, headers)) > full:
                 yield Offer(short, short_bytes)
-        else:
-            payload = longest_bytes(traffic) - HEADERS
-            of = wire.best_share if traffic["kind"] in _VARYING else wire.share
-            # A file may be empty.
-            if payload > 0:
-                yield Offer(of(payload, HEADERS), sent_bytes)
+        # A file may be empty.
+        elif full > 0:
+            yield Offer(full, sent_bytes)
+
+
+def payload_share(resolved: Resolved, link: Resolved, flow: Resolved) -> float:
+    """Returns the largest share of payload in the packets of a flow on a link: in full segments or in datagrams."""
+    return _Wire.of(resolved, link).share_of(flow)
 
 
 @dataclass(frozen=True)
 class _Wire:
-    """Encapsulation of packets on the trunk; `header_bytes` are a schedule's additional bytes per packet."""
+    """Encapsulation of packets on a link; `header_bytes` are a schedule's additional bytes per packet."""
 
     framing: Framing
     header_bytes: int
+
+    @classmethod
+    def of(cls, resolved: Resolved, link: Resolved) -> _Wire:
+        """Returns the encapsulation on a link of a resolved scenario."""
+        service = link.get("motion", {}).get("service", {})
+        return cls(resolved["framing"], service.get("header_bytes", 0))
+
+    def share_of(self, flow: Resolved) -> float:
+        """Returns the largest share of payload in a flow's full segments or datagrams; 0 for an empty file of these."""
+        tcp, traffic = flow["tcp"], flow["traffic"]
+        if traffic["kind"] in OVER_TCP:
+            return self.share(tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False)))
+        payload = longest_bytes(traffic) - HEADERS
+        of = self.best_share if traffic["kind"] in _VARYING else self.share
+        return of(payload, HEADERS) if payload > 0 else 0.0
 
     def share(self, payload: int, headers: int) -> float:
         """Returns a packet's payload divided by its length on the wire."""

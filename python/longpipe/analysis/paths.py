@@ -60,11 +60,9 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
 
     For a split flow, this is the path of the last part, or of every part if `parts`.
     """
-    links, nodes = resolved["links"], resolved["nodes"]
+    links = resolved["links"]
     rates, delays = [link["rate_bps"] for link in links], [delay_with_jitter_ps(link) for link in links]
-    users = Counter([link for flow in resolved["flows"] for link in flow["route"]])
-    hosts = [node["kind"] != "switch" for node in nodes]
-    ranks = {k: (rates[k] / count, hosts[links[k]["from"]]) for k, count in users.items()}
+    ranks = ranked(resolved, rates)
     # Computed once per TCP, which flows share: MSS, lengths of a full segment and of an ACK, and window on the wire.
     segments: dict[int, tuple[int, int, int, float]] = {}
     found = []
@@ -92,6 +90,17 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
             )
         )
     return found
+
+
+def ranked(resolved: Resolved, rates_bps: Sequence[float]) -> dict[int, tuple[float, bool]]:
+    """Returns, for each link that carries data, its rate per flow and whether it starts at a host.
+
+    The bottleneck of a route is the link with the smallest of these values.
+    """
+    links, nodes = resolved["links"], resolved["nodes"]
+    users = Counter([link for flow in resolved["flows"] for link in flow["route"]])
+    hosts = [node["kind"] != "switch" for node in nodes]
+    return {k: (rates_bps[k] / count, hosts[links[k]["from"]]) for k, count in users.items()}
 
 
 def _segment(resolved: Resolved, tcp: Mapping[str, Any]) -> tuple[int, int, int, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from longpipe.advise.quantities import head
-from longpipe.pictures.style import BLUE, GREY, VERMILION, figure_of, plain, title_of
+from longpipe.pictures.style import BLUE, GREY, VERMILION, figure_of, legend, plain, title_of
 
 if TYPE_CHECKING:
     from longpipe.advise.answer import Answer
@@ -51,7 +51,6 @@ def front(answer: Answer) -> Figure:
             panel.axvline(limits[place].limit / measure.scale, color=VERMILION, lw=1, ls="--", label="limit")
             panel.set_xlabel(head(measure))
     axes[0].set_ylabel(head(goal))
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    legend(figure, axes[:1])
     title_of(figure, f"{question.base.name}: alternatives")
     return figure

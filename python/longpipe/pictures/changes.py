@@ -1,5 +1,6 @@
 """Changes of a run's links over time: capacity, outages, and handovers to another route or satellite."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -7,7 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from longpipe.analysis.paths import paths
+from longpipe.analysis.efficiency import payload_share
+from longpipe.analysis.paths import OVER_TCP, ranked, whole
+from longpipe.analysis.shapers import shaped_bps
 from longpipe.pictures.path import path_series
 from longpipe.pictures.recorded import Run, shown_s
 from longpipe.pictures.style import GREY, VERMILION
@@ -20,24 +23,32 @@ MOST_HANDOVERS: Final = 200
 def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
     """Returns the payload capacity of the given flows' slowest link as steps: time_s, capacity_bps.
 
-    The capacity is the link's rate minus headers and cell overhead, and 0 during an outage. Returns None if the flows
-    have no common capacity, because they differ in that link or in their segments' length.
+    The capacity is the rate of the link, or of its shaper or policer, minus headers and cell overhead, and 0 during an
+    outage. Beside TCP, datagrams do not matter, because TCP could use the link alone. Returns None if the flows have no
+    common capacity, because they differ in that link or in their packets' length.
     """
     resolved = run.scenario.resolved
-    own = [path for path in paths(resolved) if path.flow in flows]
-    of = {(path.bottleneck, path.mss_bytes, path.packet_bytes) for path in own}
-    if len(of) != 1:
+    links, names = resolved["links"], [node["name"] for node in resolved["nodes"]]
+    limits = [shaped_bps(link, math.inf, policers=True) for link in links]
+    ranks = ranked(resolved, [min(link["rate_bps"], limit) for link, limit in zip(links, limits, strict=True)])
+    own = [(min(flow["route"], key=ranks.__getitem__), flow) for flow in whole(resolved) if flow["name"] in flows]
+    if len({number for number, _ in own}) != 1:
         return None
-    ((number, mss_bytes, packet_bytes),) = of
-    link, names = resolved["links"][number], [node["name"] for node in resolved["nodes"]]
-    share = mss_bytes / packet_bytes
+    number = own[0][0]
+    link = links[number]
+    shares: dict[bool, set[float]] = {True: set(), False: set()}
+    for _, flow in own:
+        shares[flow["traffic"]["kind"] in OVER_TCP].add(payload_share(resolved, link, flow))
+    share = max(shares[True] or shares[False])
+    if min(shares[True] or shares[False]) < share or max(shares[False], default=0.0) > share:
+        return None
     if "service" not in link.get("motion", {}):
-        steps = pd.DataFrame({"time_s": [0.0], "capacity_bps": [link["rate_bps"] * share]})
+        steps = pd.DataFrame({"time_s": [0.0], "capacity_bps": [min(link["rate_bps"], limits[number]) * share]})
     else:
         rows = path_series(run.scenario).get(f"{names[link['from']]}->{names[link['to']]}")
         if rows is None:
             return None
-        rates = rows["rate_bps"].where(~rows["out"], 0.0) * share
+        rates = rows["rate_bps"].where(~rows["out"], 0.0).clip(upper=limits[number]) * share
         steps = pd.DataFrame({"time_s": rows["time_s"], "capacity_bps": rates})
     last = steps.tail(1).assign(time_s=shown_s(run, None)[1])
     return pd.concat([steps, last], ignore_index=True)

@@ -20,7 +20,6 @@ from longpipe.pictures.style import (
     DASHES,
     GREEN,
     GREY,
-    MOST_COLUMNS,
     MOST_SHAPES,
     ORANGE,
     PALETTE,
@@ -39,8 +38,6 @@ from longpipe.pictures.style import (
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
-# Maximum length of names for which the legend has several per line.
-SHORT: Final = 14
 # Legend text of each cause.
 _TOLD: Final = {
     "marked": ("marked", GREEN),
@@ -244,6 +241,5 @@ def delay_cdf(
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
     title_of(figure, titled(f"{called}: queueing delay at {port}", note))
     if len(lines) > 1:
-        columns = len(lines) if max(map(len, lines)) <= SHORT else 2
-        figure.legend(loc="outside lower center", ncols=min(columns, MOST_COLUMNS), frameon=False)
+        legend(figure, [panel])
     return figure

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
-from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, panels, titled
+from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend_below, panels, titled
 
 # Maximum number of subjects in a picture; those with the most data are shown or, if that is unknown, the first ones.
 MOST_SUBJECTS: Final = 6
@@ -48,8 +48,7 @@ def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
     if not rows:
         axes[0].text(0.5, 0.5, "no series, only counters", ha="center", transform=axes[0].transAxes)
     names = [Line2D([], [], color=colour) for colour, _ in zip(PALETTE, drawn, strict=False)]
-    labels = [shortened(one.name, _NAME) for one in drawn]
-    figure.legend(names, labels, loc="outside lower center", ncols=2, frameon=False)
+    legend_below(figure, names, [shortened(one.name, _NAME) for one in drawn])
     return figure
 
 

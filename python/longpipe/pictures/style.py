@@ -1,7 +1,7 @@
 """Common style of all pictures: colours, panels, legends."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, cast, get_args
@@ -11,6 +11,7 @@ import matplotlib.colors
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
@@ -39,6 +40,8 @@ MOST_SHAPES: Final = 20_000
 MOST_LETTERS: Final = 90
 # Maximum number of a legend's columns.
 MOST_COLUMNS: Final = 5
+# Number of letters that take as much space in a legend as the key and the margins.
+OF_KEY: Final = 6
 # Minimum size of a dot in a legend [points].
 DOT: Final = 7
 # Ratio by which a layout may shrink the user's axes later, and maximum share of the axes' height for a legend.
@@ -158,15 +161,30 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
         as_written(ax)
         return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    columns = len(found) if len(found) <= MOST_COLUMNS else MOST_COLUMNS - 1
-    figure.legend(
-        list(map(_visible, found.values())),
-        list(found),
-        title=title,
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-    )
+    legend_below(figure, map(_visible, found.values()), found, title)
+
+
+def legend_below(figure: Figure, handles: Iterable[Any], labels: Iterable[str], title: str | None = None) -> None:
+    """Draws a legend below all panels that is at most as wide as the figure."""
+    shown = list(handles)
+
+    def draw(words: list[str], columns: int) -> Legend:
+        return figure.legend(shown, words, title=title, loc="outside lower center", ncols=columns, frameon=False)
+
+    if shown:
+        _draw_within(figure.bbox.width, draw, list(labels))
+
+
+def _draw_within(width: float, draw: Callable[[list[str], int], Legend], labels: list[str]) -> Legend:
+    """Draws a legend in as many columns as fit into a width [pixels], and wraps labels that are longer than a line."""
+    for columns in range(len(labels) if len(labels) <= MOST_COLUMNS else MOST_COLUMNS - 1, 0, -1):
+        own = draw(labels, columns)
+        needed = own.get_window_extent().width
+        if needed <= width:
+            return own
+        own.remove()
+    letters = int(max(map(len, labels)) * width / needed) - OF_KEY
+    return draw(["\n".join(textwrap.wrap(label, max(letters, OF_KEY))) for label in labels], 1)
 
 
 def _visible(handle: Any) -> Any:  # noqa: ANN401 - any artist
@@ -193,14 +211,15 @@ def logarithmic(panel: Axes, direction: Literal["x", "y"]) -> None:
 
 def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> None:
     """Draws a legend at the top of axes, and extends their vertical range so that the legend covers no data."""
-    for columns in range(min(len(entries), MOST_COLUMNS), 0, -1):
-        own = ax.legend(
-            list(map(_visible, entries.values())), list(entries), title=title, loc="upper center", ncols=columns,
-            fontsize="small", borderaxespad=0.2, facecolor=ax.get_facecolor(), edgecolor="none", framealpha=1,
+    handles = list(map(_visible, entries.values()))
+
+    def draw(words: list[str], columns: int) -> Legend:
+        return ax.legend(
+            handles, words, title=title, loc="upper center", ncols=columns, fontsize="small", borderaxespad=0.2,
+            facecolor=ax.get_facecolor(), edgecolor="none", framealpha=1,
         )  # fmt: skip
-        extent = own.get_window_extent()
-        if extent.width <= ax.bbox.width:
-            break
+
+    extent = _draw_within(ax.bbox.width, draw, list(entries)).get_window_extent()
     share = min(extent.height / ax.bbox.height * SHRINKS, MOST_ROOM)
     scale = ax.yaxis.get_transform()
     low, high = scale.transform(np.array(ax.get_ylim()))
