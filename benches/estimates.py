@@ -46,6 +46,7 @@ def designs() -> Mapping[str, Design]:
         "rates": full(link(sources=4), [RATES], replications=4),
         "web": full(link().with_(**web), [QUEUES, BUFFERS], replications=5),
         "voice": full(link().with_(**voice), [BUFFERS], replications=20),
+        "traces": full(link(sources=4).with_(**{"traces.delay": True}), [CONTROLS], replications=4),
         "quinn": full(link(sources=1).with_(traffic=quinn), [BUFFERS], replications=4),
     }
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +20,7 @@ from longpipe.design.pilot import extrapolated, measured_cost
 from longpipe.design.text import from_json, to_json
 from longpipe.executors import Job
 from longpipe.scenario import Red
-from longpipe.store import Store
+from longpipe.store import Store, pack
 from longpipe.study import Progress, Study, run_until
 from longpipe.study.until import FIRST, following, needed, parse_margin, skewness_of
 from thorough import examples
@@ -169,6 +170,18 @@ def test_cost_is_the_sum_of_what_the_frame_tells() -> None:
     assert longer.cpu_s > 1000 * cost.cpu_s / 3 / 10
     transfer = BASE.with_(duration="2000 s", traffic={"kind": "transfer", "size": "1 KB"})
     assert Design.full_factorial(transfer, FACTORS).cost().cpu_s < 1
+
+
+def test_the_estimate_of_a_scenario_includes_its_traces() -> None:
+    network = {"kind": "dumbbell", "trunk_rate": "100 Mbit/s", "trunk_delay": "10 ms"}
+    base = BASE.with_(duration="20 s", framing="ip", network=network)
+    traced = base.with_(**{"traces.delay": True})
+    # The first run loads modules.
+    pack(simulate(traced.with_(duration="1 s")))
+    began_s = time.process_time()
+    pack(simulate(traced))
+    assert 1 / 3 < cpu_s(traced) / (time.process_time() - began_s) < 3
+    assert cpu_s(traced) > 4 * cpu_s(base)
 
 
 def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Estimated cost of a design."""
 
+import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -8,10 +10,15 @@ from typing import Any, Final
 from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
+from longpipe.scenario.module import modules_of
 
-# Measured on one core of a 2 GHz server: time per cell or IP packet and link, and the overhead of a run.
+# Measured on one core of a 2 GHz server: time per packet, or cell of the reference engine, and link, per recorded row and file of a trace, and
+# per packet that needs a controller in Python or a real stack; and the overhead of a run.
 S_PER_HOP: Final = 30e-9
-S_PER_RUN: Final = 0.02
+S_PER_ROW: Final = 0.35e-6
+S_PER_TRACE: Final = 0.015
+S_PER_CALL: Final = 2.5e-6
+S_PER_RUN: Final = 0.006
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Cost:
 
     def __str__(self) -> str:
         planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
-        source = "an estimate, accurate to a factor of 3; less with losses"
+        source = "an estimate, accurate to a factor of 3 or 1 s; less with losses"
         if self.measured:
             source = f"measured on {_counted(self.measured, 'run')}"
         return (
@@ -48,20 +55,40 @@ def simulated_s(scenario: Scenario) -> float:
 
 
 def cpu_s(scenario: Scenario) -> float:
-    """Estimates the processor time of one run [s] as if every bottleneck were always busy."""
+    """Estimates the processor time of one run [s], with its traces, as if every bottleneck were always busy."""
     resolved = scenario.resolved
     duration_s = resolved["duration_ps"] / 1e12
     rates_bps = [link["rate_bps"] for link in resolved["links"]]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])
     ip = resolved["framing"] == "ip"
-    hops = 0.0
+    own_classes = _own_classes(resolved)
+    hops = calls = 0.0
+    # Data packets, with one ACK each, and their arrivals at ports of switches.
+    packets = at_ports = 0.0
     for flow in resolved["flows"]:
         share_bps = min(rates_bps[link] / users[link] for link in flow["route"])
         mss = flow["tcp"]["mss_bytes"]
-        data, ack, bits = (1, 1, 8 * packet_bytes(mss)) if ip else (packet_cells(mss), packet_cells(0), CELL_BITS)
+        if ip:
+            data, ack, bits = 1, 1, 8 * packet_bytes(mss)
+        elif resolved["engine"] == "reference":
+            data, ack, bits = packet_cells(mss), packet_cells(0), CELL_BITS
+        else:
+            # The fast engine moves the cells of a packet together.
+            data, ack, bits = 1, 1, packet_cells(mss) * CELL_BITS
         units = min(share_bps * duration_s / bits, _most_packets(flow) * data)
         hops += units * (len(flow["route"]) + len(flow["return_route"]) * ack / data)
-    return hops * S_PER_HOP + S_PER_RUN
+        packets += units / data
+        at_ports += units / data * (len(flow["route"]) + len(flow["return_route"]) - 2)
+        control = flow["tcp"]["congestion"]
+        has_class = isinstance(control, dict) and control.get("digest") in own_classes
+        calls += units / data if has_class or flow["traffic"]["kind"] == "stack" else 0
+    traces = resolved["traces"]
+    recorded = [name for name, wanted in traces.items() if wanted is True]
+    rows = {"queue": at_ports, "delay": at_ports, "sequence": 2 * packets, "rtt": packets, "arrivals": packets}
+    if "vc_queue" in recorded:
+        rows["vc_queue"] = resolved["duration_ps"] / traces["vc_queue_interval_ps"]
+    recording_s = sum(rows.get(name, 0.0) * S_PER_ROW + S_PER_TRACE for name in recorded)
+    return hops * S_PER_HOP + recording_s + calls * S_PER_CALL + S_PER_RUN
 
 
 # The result is cached, because callers ask for the same scenarios repeatedly.
@@ -75,6 +102,13 @@ def duration_text(seconds: float) -> str:
     if seconds < 6000:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 86_400:.0f} days"
+
+
+def _own_classes(resolved: Mapping[str, Any]) -> set[str]:
+    """Returns the digests of the controllers of a run that are classes in Python."""
+    # Classes need cloudpickle and NumPy; a scenario with a class has already loaded the module.
+    classes = sys.modules.get("longpipe.controls.classes")
+    return set() if classes is None else {digest for digest in modules_of(resolved) if classes.knows(digest)}
 
 
 def _most_packets(flow: dict[str, Any]) -> float:
