@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -431,18 +432,23 @@ def test_what_is_no_grant_is_named() -> None:
 
 def test_an_endless_loop_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolation, "CALL_CPU_S", 0.5)
-    with pytest.raises(RunError, match="Returning: a call of the module did not return within"):
+    with pytest.raises(RunError) as error:
         simulate(with_class(Returning, what="endless"))
+    place, lines = f"{Path(__file__).name}:", (line_of("while True:"), line_of("while True:") + 1)
+    told = rf"did not return within 0\.5 s of processor time \(in on_ack of {__name__}:Returning, at \d+\.\d{{6}} s\)"
+    assert re.search(
+        rf"{place}(?:{lines[0]}|{lines[1]}): {told}; the run is lost and is not repeated$", str(error.value)
+    )
 
 
 def test_a_crash_loses_one_run_and_names_the_class() -> None:
     """A library that a class calls may terminate the process."""
     fine, fatal = with_class(Defaults).with_(duration="2 s"), with_class(Returning, what="crash")
     found = outcomes(Processes(2), [(fine, 1), (fatal, 2), (fine, 3)])
-    lost = f"{__name__}:Returning: the module crashed by SIGSEGV; the run is lost and is not repeated"
+    lost = f"{__name__}:Returning: the class crashed by SIGSEGV; the run is lost and is not repeated"
     assert found.pop(2) == Failure(lost)
     assert found == expected(fine, [1, 3])
-    with pytest.raises(RunError, match="Returning: the module ended the process with exit status 3"):
+    with pytest.raises(RunError, match="Returning: the class ended the process with exit status 3"):
         simulate(with_class(Returning, what="exit"))
 
 

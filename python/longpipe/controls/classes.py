@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 import cloudpickle
@@ -134,6 +135,24 @@ def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
         where = _place(_known[digest].cls, hook) if digest else name
     text = " ".join(str(error).split())
     return f"{where}: {type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
+
+
+def place_in_hook(frame: FrameType | None, what: str) -> str | None:
+    """Returns a line about a hook that is being executed, in the format of `failure`; None if `frame` is in no hook."""
+    stack = [one for one, _ in traceback.walk_stack(frame)]
+    users = list(takewhile(lambda one: not _is_own(one.f_code.co_filename), stack))
+    if not users or len(users) == len(stack):
+        return None
+    code, values = users[-1].f_code, users[-1].f_locals
+    arguments = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
+    control = next((one for one in arguments if isinstance(one, Control)), None)
+    if control is None:
+        return None
+    names = (known.name for known in _known.values() if known.cls is type(control))
+    at_s = next((now for one in arguments if isinstance(now := getattr(one, "now", None), float)), None)
+    place = f"{_shown(users[0].f_code.co_filename)}:{users[0].f_lineno}"
+    when = "" if at_s is None else f", at {at_s:.6f} s"
+    return f"{place}: {what} (in {code.co_name} of {next(names, type(control).__qualname__)}{when})"
 
 
 def _is_own(file: str) -> bool:

@@ -3,6 +3,7 @@
 import atexit
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,9 @@ CALL_S: Final = 120.0
 _LOOK_S: Final = 0.2
 _PROGRESS_S: Final = 0.1
 _HANGS: Final = 70
+_LOST: Final = "the run is lost and is not repeated"
+# Name of a class, "file.py:Class" or "package.module:Class".
+_CLASS: Final = re.compile(r"[\w.]:[A-Za-z_]\w*(?:\.\w+)*(?:,|$)")
 
 _START: Final = "import sys; sys.path[:] = sys.argv[1:]; from longpipe.controls.isolation import serve; serve()"
 
@@ -94,11 +98,14 @@ class _Child:
                 kind, value = pickle.load(self._process.stdout)  # noqa: S301 - sent by our own child process
                 if kind == "end":
                     return value
+                if kind == "hangs":
+                    raise RunError(f"{value}; {_LOST}")
                 if progress is not None:
                     progress(value)
         except (EOFError, OSError, pickle.UnpicklingError):
             status = self._process.wait()
-            raise RunError(f"{names}: {_death(status)}; the run is lost and is not repeated") from None
+            noun = "class" if _CLASS.search(names) else "module"
+            raise RunError(f"{names}: {_death(status, noun)}; {_LOST}") from None
 
     def end(self) -> None:
         with suppress(OSError):
@@ -118,13 +125,13 @@ def _working_directory() -> str | None:
         return None
 
 
-def _death(status: int) -> str:
+def _death(status: int, noun: str) -> str:
     if status == _HANGS:
-        return f"a call of the module did not return within {CALL_CPU_S:g} s of processor time"
+        return f"a call of the {noun} did not return within {CALL_CPU_S:g} s of processor time"
     if status < 0:
         name = signal.Signals(-status).name
-        return f"the module crashed by {name}" if name != "SIGKILL" else "the process was killed (out of memory?)"
-    return f"the module ended the process with exit status {status}"
+        return f"the {noun} crashed by {name}" if name != "SIGKILL" else "the process was killed (out of memory?)"
+    return f"the {noun} ended the process with exit status {status}"
 
 
 @atexit.register
@@ -142,7 +149,7 @@ def serve() -> None:
     # Output of a module must not mix with results.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    watch = _Watch(os.getppid())
+    watch = _Watch(os.getppid(), answers)
     threading.Thread(target=watch.look, daemon=True).start()
     while True:
         try:
@@ -182,9 +189,10 @@ class _Progress:
 class _Watch:
     """Ends this process if a call of a module never returns, or if the parent has ended."""
 
-    def __init__(self, parent: int) -> None:
+    def __init__(self, parent: int, answers: BinaryIO) -> None:
         self.cpu_s = CALL_CPU_S
         self._parent = parent
+        self._answers = answers
 
     def look(self) -> None:
         """Watches for endless calls and for the end of the parent, in the watchdog's thread."""
@@ -198,4 +206,14 @@ class _Watch:
             if calls != before or calls % 2 == 0:
                 before, since, since_cpu = calls, now, cpu
             elif cpu - since_cpu > self.cpu_s or now - since > CALL_S:
+                self._name_hook(f"did not return within {self.cpu_s:g} s of processor time")
                 os._exit(_HANGS)
+
+    def _name_hook(self, what: str) -> None:
+        """Sends the place of a call of a class in Python that never returns; other calls have no place."""
+        # Only a process with a class has loaded this module.
+        classes = sys.modules.get("longpipe.controls.classes")
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        if classes is not None and (place := classes.place_in_hook(frame, what)) is not None:
+            # The main thread is in the hook, so it does not write.
+            _send(self._answers, ("hangs", place))

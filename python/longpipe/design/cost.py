@@ -12,8 +12,8 @@ from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
 from longpipe.scenario.module import modules_of
 
-# Measured on one core of a 2 GHz server: time per packet, or cell of the reference engine, and link, per recorded row and file of a trace, and
-# per packet that needs a controller in Python or a real stack; and the overhead of a run.
+# Measured on one core of a 2 GHz server: time per packet (cell of the reference engine) and link, per row and file of a
+# trace, and per packet that needs a controller in Python or a real stack; and the overhead of a run.
 S_PER_HOP: Final = 30e-9
 S_PER_ROW: Final = 0.35e-6
 S_PER_TRACE: Final = 0.015
