@@ -149,7 +149,7 @@ def test_datagrams_that_are_lost_are_limited_by_their_path(changes: dict[str, ob
 
 @pytest.mark.parametrize("policy", ["codel", "fq-codel", {"kind": "red", "min": 5, "max": 15}])
 def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: object) -> None:
-    changes = {"network.trunk_delay": "100 ms", "tcp.profile": "linux-6", "switch.policy": policy, "duration": "20 s"}
+    changes = {"network.trunk_delay": "150 ms", "tcp.profile": "linux-6", "switch.policy": policy, "duration": "20 s"}
     result = simulate(geo(**changes))
     assert {one.limited_by for one in result.flow_limits} == {"AQM"}
     assert limit_lines(result.flow_limits)[0].endswith(

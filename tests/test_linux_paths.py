@@ -28,15 +28,15 @@ JUDGED = 6
 AGREE = {
     "reno": (6, 6, 6),
     "cubic": (6, 6, 6),
-    "bic": (6, 6, 6),
+    "bic": (5, 6, 6),
     "htcp": (6, 6, 6),
     "hybla": (6, 6, 6),
-    "illinois": (5, 6, 6),
+    "illinois": (5, 6, 5),
     "scalable": (6, 6, 6),
     "highspeed": (6, 6, 6),
     "vegas": (6, 6, 6),
     "veno": (6, 6, 6),
-    "westwood": (5, 6, 6),
+    "westwood": (6, 6, 6),
     "dctcp": (6, 6, 6),
     "bbr": (6, 6, 6),
 }

@@ -377,7 +377,7 @@ def test_engine_9_holds_but_for_what_engine_10_changed(changes: dict[str, object
     [
         ({}, False),
         (PACKETS, True),
-        ({"tcp.profile": "linux-6", **MARKS}, True),
+        ({"tcp.profile": "linux-6", **MARKS}, False),
         ({"traces.vc_queue": True, **PACKETS}, False),
         ({"tcp.congestion": "cubic", **PACKETS}, True),
         ({"tcp.profile": "linux-6", "tcp.congestion": "bbr", **PACKETS}, False),
@@ -389,7 +389,7 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays
     assert holds("6", json.loads(SHORT.to_json()))
-    assert earlier_names(_core.__engine__)[:4] == ("12", "11", "10", "9")
+    assert earlier_names(_core.__engine__)[:5] == ("13", "12", "11", "10", "9")
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_engine_11_holds_but_for_cells_shapers_jitter_video_and_vc_queue(
     [
         ({}, False),
         (PACKETS, True),
-        ({"tcp.profile": "linux-6", **MARKS}, True),
+        ({"tcp.profile": "linux-6", **MARKS}, False),
         ({"traces.vc_queue": True, **PACKETS}, True),
         ({"switch.policy": {"kind": "cake", "rate": "5 Mbit/s"}, **PACKETS}, True),
         ({"traffic": {"kind": "stream", "rate": "1 Mbit/s"}, **PACKETS}, False),
@@ -432,3 +432,17 @@ def test_engine_12_holds_but_for_cells_streams_and_video(changes: dict[str, obje
     """
     assert holds("12", json.loads(SHORT.with_(**changes).to_json())) is stays
     assert holds("6", json.loads(SHORT.to_json()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        ({"tcp.profile": "linux-6", **PACKETS}, False),
+        ({"tcp.profile": "linux-6", "tcp.ack": "immediate", **PACKETS}, True),
+        ({"tcp.ack": "linux", **PACKETS}, False),
+        ({"traffic.kind": "stream", "traffic.rate": "1 Mbit/s", **PACKETS}, True),
+    ],
+)
+def test_engine_13_holds_but_for_acks_of_linux(changes: dict[str, object], stays: bool) -> None:
+    assert holds("13", json.loads(SHORT.with_(**changes).to_json())) is stays

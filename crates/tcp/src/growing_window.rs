@@ -161,9 +161,14 @@ impl Smoothed {
 const INITIAL_BOUND: u64 = 65_536;
 /// Data that are assumed to be read in the first RTT [segment]: one initial window.
 const INITIAL_READ: u64 = 10;
-/// Window space that a segment beyond a hole occupies, in 1/16 of its payload. This is half of the packet's memory
-/// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
+/// Window space that a segment occupies, in 1/16 of its payload. This is half of the packet's memory (truesize, 2727
+/// bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
 const OCCUPIED_16THS: u64 = 15;
+/// Window space, in 1/16 of its payload, of a segment that is merged with the segment before it and thus occupies only
+/// the memory of its payload (tcp_try_coalesce).
+const MERGED_16THS: u64 = 8;
+/// Maximum number of segments that are merged (MAX_SKB_FRAGS).
+const MOST_MERGED: u64 = 17;
 /// The bound leaves room for READ_FACTOR times the data read plus SPARE_SEGMENTS segments; if the data read grow, it is
 /// increased by READ_FACTOR times their relative growth.
 const READ_FACTOR: u64 = 2;
@@ -172,6 +177,15 @@ const SPARE_SEGMENTS: u64 = 16;
 /// total until half of it is enough for the payload (tcp_rcv_space_adjust).
 const HEADERS: u64 = 832;
 const STEP: u64 = 128;
+
+/// Data that wait beyond a hole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beyond {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Number of ranges.
+    pub ranges: u64,
+}
 
 /// Free space below half of the bound is rounded down; if it is below 1/MIN_FREE_SHARE of the bound, a window of 0 is
 /// advertised (__tcp_select_window).
@@ -245,40 +259,66 @@ impl GrowingWindow {
         }
     }
 
-    /// Returns the window of an ACK of all bytes before `next` [byte], while `beyond` bytes wait beyond a hole
-    /// (tcp_select_window); 0 if ACKs do not advertise the growing window.
-    pub fn advertise(&mut self, next: u64, beyond: u64) -> u32 {
-        let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
+    /// Returns the window space that data beyond a hole occupy [byte]. Segments of a range are merged with the segments
+    /// before them.
+    #[inline(always)]
+    fn occupied(&self, beyond: Beyond) -> u64 {
+        if beyond.bytes == 0 {
+            return 0;
+        }
+        let merged = (beyond.bytes / self.mss).saturating_sub(beyond.ranges);
+        let unmerged = (beyond.ranges + merged / MOST_MERGED) * self.mss;
+        (beyond.bytes * MERGED_16THS + unmerged.min(beyond.bytes) * (OCCUPIED_16THS - MERGED_16THS)) / 16
+    }
+
+    /// Returns the window of an ACK of all bytes before `next` [byte], while data wait beyond a hole (tcp_select_window);
+    /// 0 if ACKs do not advertise the growing window.
+    pub fn advertise(&mut self, next: u64, beyond: Beyond) -> u32 {
+        let Some(Advertised { most, unit, edge }) = self.advertised else {
             return 0;
         };
-        let mut free = self.space.saturating_sub(beyond * OCCUPIED_16THS / 16);
+        let mut free = self.space.saturating_sub(self.occupied(beyond));
         if free < self.space / 2 {
-            free = free / *unit * *unit;
+            free = free / unit * unit;
             if free < self.space / MIN_FREE_SHARE || free < self.mss {
                 free = 0;
             }
         }
         let window = free.min(self.window).max(edge.saturating_sub(next));
-        let field = window.div_ceil(*unit).min(MAX_WINDOW_FIELD);
-        *edge = next + field * *unit;
-        (field * *unit) as u32
+        let field = window.div_ceil(unit).min(MAX_WINDOW_FIELD);
+        let edge = next + field * unit;
+        self.advertised = Some(Advertised { most, unit, edge });
+        (field * unit) as u32
     }
 
-    /// Increases the window by two segments, if there is room in addition to the `waiting` bytes that the application
-    /// has not read. Returns whether it grew (`tcp_grow_window`).
-    pub fn grow(&mut self, waiting: u64) -> bool {
-        let space = self.space.saturating_sub(waiting * OCCUPIED_16THS / 16);
+    /// Returns whether the window may grow, depending on the data beyond a hole.
+    #[inline]
+    pub fn may_grow(&self) -> bool {
+        self.bound > self.window
+    }
+
+    /// Increases the window by two segments for a segment beyond a hole, if there is room in addition to the data that
+    /// wait there. Returns whether it grew.
+    pub fn grow_beyond(&mut self, beyond: Beyond) -> bool {
+        let occupied = self.occupied(beyond);
+        self.grow(occupied)
+    }
+
+    /// Increases the window by two segments, if there is room in addition to the space that waiting data occupy [byte].
+    /// Returns whether it grew (`tcp_grow_window`).
+    fn grow(&mut self, occupied: u64) -> bool {
+        let space = self.space.saturating_sub(occupied);
         let room = self.bound.min(space).saturating_sub(self.window);
         self.window += room.min(2 * self.mss);
         room > 0
     }
 
-    /// Processes a segment that was sent at `sent`, arrived in order and ends at byte `end`, while `beyond` bytes wait
-    /// beyond a hole. The application reads it at once. Returns whether the window grew.
+    /// Processes a segment that was sent at `sent`, arrived in order and ends at byte `end`, while data wait beyond a
+    /// hole. The application reads the segment at once. Returns whether the window grew.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
+    pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: Beyond) -> bool {
         // The application reads the segment after the window has grown.
-        let grows = self.grow(beyond + self.mss);
+        let grows = self.grow(self.occupied(beyond) + self.mss * OCCUPIED_16THS / 16);
         let round_trip = self.measure(now, sent);
         // On the kernel's clock, the connection was established `preconnect` before its first segment arrives.
         let began = self.began.get().unwrap_or(now);
@@ -359,6 +399,15 @@ mod tests {
     use super::*;
 
     const MSS: u64 = 1448;
+    const NOTHING: Beyond = Beyond { bytes: 0, ranges: 0 };
+
+    /// Returns segments beyond a hole that are not adjacent.
+    fn apart(ranges: u64) -> Beyond {
+        Beyond {
+            bytes: ranges * MSS,
+            ranges,
+        }
+    }
 
     /// Simulates RTTs of 100 ms with the given numbers of segments, sent at intervals of 1.2 ms. Returns which segments
     /// are acknowledged at once, and the bound after each RTT [segment].
@@ -369,7 +418,7 @@ mod tests {
             for segment in 0..segments {
                 let now = Time(Span::millis(100 * round).0 + Span::micros(1200 * segment).0);
                 end += MSS;
-                at_once.push(window.on_segment(now, Time(now.0 - Span::millis(50).0), end, 0));
+                at_once.push(window.on_segment(now, Time(now.0 - Span::millis(50).0), end, NOTHING));
             }
             bounds.push(window.space * 2 / window.segment_memory());
         }
@@ -393,21 +442,33 @@ mod tests {
         assert!((260..=300).contains(&last.unwrap()), "{last:?}");
     }
 
-    /// tcp_grow_window: segments beyond a hole also make the window grow while the buffer has room for more.
-    #[test]
-    fn segments_beyond_a_hole_make_the_window_grow_until_they_fill_the_buffer() {
+    /// Returns the number of segments beyond a hole, which form `ranges(segments)` ranges, that make the window grow
+    /// (tcp_grow_window).
+    fn growing_beyond(ranges: impl Fn(u64) -> u64) -> usize {
         let mut window = GrowingWindow::new(MSS as u32, false);
         (window.window, window.bound, window.space) =
             (INITIAL_BOUND, INITIAL_BOUND + 20 * MSS, INITIAL_BOUND + 20 * MSS);
-        let grown: Vec<bool> = (1..12).map(|segments| window.grow(segments * MSS)).collect();
-        // A segment's memory counts as 15/16 of a segment, and a segment adds two segments to the window: after these
-        // segments, the sum is 6 · 2 + 7 · 15/16 = 18.6 of 20 segments.
-        assert_eq!(
-            grown,
-            [true, true, true, true, true, true, true, false, false, false, false]
-        );
-        assert_eq!(window.window, INITIAL_BOUND + 20 * MSS - 7 * MSS * 15 / 16);
-        assert!(window.grow(0));
+        let grown = (1..21).map(|segments| Beyond {
+            bytes: segments * MSS,
+            ranges: ranges(segments),
+        });
+        let count = grown.take_while(|&beyond| window.grow_beyond(beyond)).count();
+        assert!(window.grow_beyond(NOTHING));
+        count
+    }
+
+    /// Segments that cannot be merged occupy 15/16 of a segment each, and a segment adds two segments to the window:
+    /// after these segments, the sum is 6 · 2 + 7 · 15/16 = 18.6 of 20 segments.
+    #[test]
+    fn segments_beyond_several_holes_make_the_window_grow_until_they_fill_the_buffer() {
+        assert_eq!(growing_beyond(|segments| segments), 7);
+    }
+
+    /// tcp_try_coalesce: merged segments occupy half of their payload, and only the first one of a range occupies 15/16:
+    /// 7 · 2 + 15/16 + 7 · 1/2 = 18.4 of 20 segments.
+    #[test]
+    fn merged_segments_leave_room_for_the_window_to_grow() {
+        assert_eq!(growing_beyond(|_| 1), 8);
     }
 
     /// Advertised windows follow tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later
@@ -419,17 +480,20 @@ mod tests {
             (65_160, 8688, 1448)
         );
         let mut window = GrowingWindow::new(MSS as u32, false).advertises(32 << 20, 11);
-        assert_eq!(window.advertise(0, 0), 32 * 2048);
+        assert_eq!(window.advertise(0, NOTHING), 32 * 2048);
         // With 20 segments beyond a hole, 38 386 bytes are left, but 65 536 bytes were offered.
-        assert_eq!(window.advertise(0, 20 * MSS), 32 * 2048);
-        assert_eq!(window.advertise(20 * MSS, 0), 32 * 2048);
+        assert_eq!(window.advertise(0, apart(20)), 32 * 2048);
+        assert_eq!(window.advertise(20 * MSS, NOTHING), 32 * 2048);
         // Almost no memory is free: the right edge stays 3000 bytes ahead, rounded up to two units of the window field.
-        assert_eq!(window.advertise(20 * MSS + 32 * 2048 - 3000, 60 * MSS), 2 * 2048);
+        assert_eq!(window.advertise(20 * MSS + 32 * 2048 - 3000, apart(60)), 2 * 2048);
         (window.bound, window.space) = (100 * MSS, 100 * MSS);
         while window.grow(0) {}
-        assert_eq!(window.advertise(100 * MSS, 0), (100 * MSS).div_ceil(2048) as u32 * 2048);
+        assert_eq!(
+            window.advertise(100 * MSS, NOTHING),
+            (100 * MSS).div_ceil(2048) as u32 * 2048
+        );
         // Without a growing window, ACKs advertise none.
-        assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, 0), 0);
+        assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, NOTHING), 0);
     }
 
     /// Only the first of the segments that echo one ACK is measured (tcp_rcv_rtt_measure_ts).
@@ -501,7 +565,7 @@ mod tests {
                 ),
             };
             let [sent, arrived] = [sent, arrived].map(|micros| Time((micros * 1e6) as u64));
-            if window.on_segment(arrived, sent, segment * MSS, 0) {
+            if window.on_segment(arrived, sent, segment * MSS, NOTHING) {
                 grown.push(segment);
             }
             if segment <= 16 || segment % 2 == 0 {
@@ -529,7 +593,7 @@ mod tests {
                 );
                 // Segments are sent at twice the rate at which they arrive.
                 let sent = Time(now.0 - ((half + f64::from(place) / 2.0 * packet) * 1e12) as u64);
-                if window.on_segment(now, sent, segment * MSS, 0) {
+                if window.on_segment(now, sent, segment * MSS, NOTHING) {
                     at_once.push(segment);
                 }
             }

@@ -172,6 +172,12 @@ impl Ranges {
         self.last.1 == 0
     }
 
+    /// Returns the number of ranges.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        self.earlier.len() as u64 + u64::from(!self.is_empty())
+    }
+
     /// Removes all ranges.
     pub fn clear(&mut self) {
         self.last = NONE;
@@ -208,6 +214,7 @@ mod tests {
             prop_assert_eq!(ranges.missing(from, from + 20), missing);
             prop_assert_eq!(ranges.covered(from, from + 20), set.range(from..from + 20).count() as u64);
             let reversed: Vec<_> = ranges.from_the_last().collect();
+            prop_assert_eq!(ranges.count(), reversed.len() as u64);
             prop_assert!(reversed.windows(2).all(|pair| pair[1].1 < pair[0].0));
             prop_assert_eq!(reversed.iter().flat_map(|range| range.0..range.1).collect::<BTreeSet<_>>(), set.clone());
             let end = ranges.absorb(absorbed).unwrap_or(0).max(absorbed);

@@ -8,9 +8,9 @@ mod writes;
 
 use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
-use crate::growing_window::GrowingWindow;
+use crate::growing_window::{Beyond, GrowingWindow};
 use crate::ranges::Ranges;
-use crate::segment::{DataSegment, Opening, MAX_SACK_BLOCKS};
+use crate::segment::{AckSegment, DataSegment, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -40,8 +40,8 @@ pub struct Receiver {
     fast_path: bool,
     /// Whether the times of ACKs depend on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,
-    /// Whether ACKs may report more than received data: ECN marks, the receiver's clock, a growing window, or a part of
-    /// a handshake.
+    /// Whether ACKs may report more or less than all received data: ECN marks, the receiver's clock, a growing window, a
+    /// part of a handshake, or only the data before a segment.
     acks_carry_more: bool,
     /// Whether ACKs of in-order data report only received data and possibly a timestamp echo, and no observer needs
     /// every segment.
@@ -61,8 +61,9 @@ pub struct Receiver {
     sends_clock: bool,
     /// Receive-window autotuning, which acknowledges at once while the window grows.
     window: Option<Box<GrowingWindow>>,
-    /// SACK compression.
+    /// SACK compression, and the ACK that the latest segment triggered, which reports the segments before it.
     compression: Option<Box<Compression>>,
+    before_segment: Option<Box<AckSegment>>,
     /// The application's writes; the segment that ends a write is acknowledged at once.
     writes: Option<Box<Writes>>,
     /// Number of segments still to be acknowledged at once.
@@ -152,6 +153,7 @@ impl Receiver {
             in_order_fast_path: !acks_carry_more && writes.is_none(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
+            before_segment: None,
             writes: writes.map(Box::new),
             quick,
             sends_clock,
@@ -219,7 +221,7 @@ impl Receiver {
         }
         self.latest = sequence;
         self.next = sequence + u64::from(length);
-        let grew = self.grow_window(now, stamp.get(), self.next, 0);
+        let grew = self.grow_window(now, stamp.get(), self.next, Beyond::default());
         self.measure_gap(now);
         if self.use_quick_ack() | grew {
             self.pending = true;
@@ -291,24 +293,34 @@ impl Receiver {
         let marks = self.echoes_mark;
         self.take_mark(segment.ecn, segment.length);
         let fresh = self.out_of_order.is_empty();
+        let triggers = self.triggers_waiting_ack(&segment);
+        if triggers {
+            self.ack_before_segment(now);
+        }
+        let before = self.beyond();
         let (in_order, filled) = self.store(&segment);
-        let range = match &mut self.compression {
-            Some(compression) if !in_order => compression.take(self.next, (segment.sequence, segment.end())),
-            _ => 0,
-        };
+        if let (false, Some(compression)) = (in_order, &mut self.compression) {
+            compression.take(self.next, (segment.sequence, segment.end()));
+        }
         if self.delays.is_some() {
             self.start_quick_acks(now, &segment, (in_order, marks));
         }
-        let acks_immediately = self.must_ack_immediately(now, &segment, in_order);
-        if in_order && !filled && !acks_immediately && self.out_of_order.is_empty() {
+        let pushed = self.ends_write(now, &segment, in_order);
+        let acks_immediately = self.must_ack_immediately(now, &segment, in_order.then_some(before));
+        if triggers {
+            // The ACK that the growing window requests is that of the next segment (tcp_grow_window).
+            self.quick = self.quick.max(u32::from(acks_immediately));
+            self.pending = true;
+        } else if in_order && !filled && !acks_immediately && !pushed && self.out_of_order.is_empty() {
             self.acknowledge_or_wait(now);
         } else {
             self.unacknowledged += 1;
             let waits = !acks_immediately && self.compression.is_some();
-            let wait = if waits { self.compressed(range, fresh) } else { None };
+            let wait = if waits { self.compressed(fresh) } else { None };
             match wait {
-                Some(wait) => self.deadline = self.deadline.min((now + wait).into()),
-                None => self.pending = true,
+                // The application reads a segment that ends a write at once, and thereby triggers the waiting ACK.
+                Some(wait) if !pushed => self.deadline = self.deadline.min((now + wait).into()),
+                _ => self.pending = true,
             }
         }
         self.stamp_ack(now);
@@ -356,30 +368,41 @@ impl Receiver {
         }
     }
 
-    /// Returns whether a segment is acknowledged at once: it is one of the first segments, the window grew, it ends a
-    /// write, or it is marked.
-    fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
-        let beyond = self.out_of_order_bytes;
-        let grew = if in_order {
-            self.grow_window(now, segment.timestamp.get(), segment.end(), beyond)
+    /// Returns whether an in-order segment ends a write. Only in-order segments are delivered to the application, and only
+    /// their PSH flag is examined (tcp_event_data_recv).
+    fn ends_write(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
+        let range = (segment.sequence, segment.end());
+        let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, range);
+        self.writes.as_mut().is_some_and(ends) && in_order
+    }
+
+    /// Returns whether a segment is acknowledged at once: it is one of the first segments, the window grew, or it is
+    /// marked. `before` is the data that lay beyond a hole before an in-order segment arrived.
+    fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, before: Option<Beyond>) -> bool {
+        let grew = if let Some(before) = before {
+            // The window grows before the data beyond a hole that the segment fills are read (tcp_data_queue).
+            self.grow_window(now, segment.timestamp.get(), segment.end(), before)
         } else {
             if let (Some(window), Some(sent)) = (&mut self.window, segment.timestamp.get()) {
                 window.measure(now, sent);
             }
-            let new = segment.sequence > self.next && self.duplicate.is_none();
-            new && self.window.as_mut().is_some_and(|window| window.grow(beyond))
+            segment.sequence > self.next && self.duplicate.is_none() && self.grow_window_beyond(segment)
         };
         let first = self.use_quick_ack();
+        first || grew || self.counter.is_due()
+    }
+
+    /// Returns whether the waiting ACK is sent before a segment is processed (see `Compression::is_due`).
+    fn triggers_waiting_ack(&self, segment: &DataSegment) -> bool {
         let range = (segment.sequence, segment.end());
-        let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, range);
-        // Only in-order segments are delivered to the application, and only their PSH flag is examined
-        // (tcp_event_data_recv).
-        let pushed = self.writes.as_mut().is_some_and(ends) && in_order;
-        first || grew || pushed || self.counter.is_due()
+        let beyond = segment.sequence > self.next && self.unacknowledged > 0;
+        let new = || self.out_of_order.covered(range.0, range.1) == 0;
+        let compression = self.compression.as_ref();
+        beyond && compression.is_some_and(|compression| compression.is_due(self.next, range)) && new()
     }
 
     /// Returns the delay of the ACK for a segment that arrives while data lie beyond a hole.
-    fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
+    fn compressed(&mut self, fresh: bool) -> Option<Span> {
         // The last remaining hole was filled.
         if self.out_of_order.is_empty() {
             return None;
@@ -389,7 +412,7 @@ impl Receiver {
         if self.unacknowledged == 1 {
             compression.on_ack();
         }
-        compression.on_segment(self.next, range, fresh, round_trip)
+        compression.on_segment(self.next, fresh, round_trip)
     }
 
     /// Schedules an ACK of the data received before the marking changed; it is sent before any other ACK.
@@ -399,11 +422,35 @@ impl Receiver {
         }
     }
 
-    /// Lets autotuning enlarge the window for an in-order segment that ends at byte `end`, while `beyond` bytes lie
-    /// beyond a hole. Returns whether the window grew. If the segment filled a hole, the application reads the data
-    /// beyond the hole afterwards (tcp_rcv_space_adjust is called for each packet).
+    /// Returns the data that lie beyond a hole.
     #[inline]
-    fn grow_window(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
+    fn beyond(&self) -> Beyond {
+        Beyond {
+            bytes: self.out_of_order_bytes,
+            ranges: self.out_of_order.count(),
+        }
+    }
+
+    /// Lets autotuning enlarge the window for a segment that was stored beyond a hole. Returns whether the window grew.
+    fn grow_window_beyond(&mut self, segment: &DataSegment) -> bool {
+        let mut beyond = self.beyond();
+        let window = self.window.as_mut().filter(|window| window.may_grow());
+        let (Some(window), Some(range)) = (window, self.out_of_order.containing(segment.sequence)) else {
+            return false;
+        };
+        // A segment that is not merged with the one before it counts only afterwards (tcp_data_queue_ofo).
+        if range.0 == segment.sequence {
+            beyond.bytes -= u64::from(segment.length).min(beyond.bytes);
+            beyond.ranges -= u64::from(range.1 == segment.end());
+        }
+        window.grow_beyond(beyond)
+    }
+
+    /// Lets autotuning enlarge the window for an in-order segment that ends at byte `end`, while data lie beyond a hole.
+    /// Returns whether the window grew. If the segment filled a hole, the application reads the data beyond the hole
+    /// afterwards (tcp_rcv_space_adjust is called for each packet).
+    #[inline]
+    fn grow_window(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: Beyond) -> bool {
         match (&mut self.window, sent) {
             (Some(window), Some(sent)) => window.on_segment(now, sent, end, beyond),
             _ => false,

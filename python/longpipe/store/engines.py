@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy.
 # 13: the causes of window reductions over cells; what streams wrote, and how long players waited for chunks.
 # 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "13"
+_NOW: Final = "14"
+_THIRTEENTH: Final = "13"
 _TWELFTH: Final = "12"
 _ELEVENTH: Final = "11"
 _TENTH: Final = "10"
@@ -94,6 +96,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_THIRTEENTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
     (_TWELFTH, lambda text: _OTHER_IN_13.search(text) is not None),
     (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
     (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),
@@ -117,6 +120,7 @@ def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
         (
+            _THIRTEENTH,
             _TWELFTH,
             _ELEVENTH,
             _TENTH,

@@ -129,6 +129,12 @@ fn linux(book: &mut Book) {
             ("cubic-successive", cubic.clone(), (true, true, true), 0),
             ("bbr-successive", bbr, (true, true, true), 0),
             ("cubic-sack-delay", cubic.clone(), (true, true, false), 10 * MS),
+            (
+                "cubic-sack-delay-every-second",
+                cubic.clone(),
+                (true, true, false),
+                10 * MS,
+            ),
         ] {
             let config = TcpConfig {
                 recovery: rack(tells, successive),
@@ -146,7 +152,15 @@ fn linux(book: &mut Book) {
                 },
                 ..tcp(RecoveryKind::Sack, 262_144)
             };
-            book.add(&format!("linux/{name}/{medium}"), &small(framing, &config));
+            let mut scenario = small(framing, &config);
+            if name.ends_with("every-second") {
+                scenario.flows.truncate(1);
+                let indices = (800..900).step_by(2).collect();
+                scenario.links[0].loss = LossConfig::Packets { indices };
+                // An ACK waits for at most a twentieth of the RTT.
+                scenario.links[0].delay_ps = 80 * MS;
+            }
+            book.add(&format!("linux/{name}/{medium}"), &scenario);
         }
     }
 }

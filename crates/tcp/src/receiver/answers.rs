@@ -27,17 +27,23 @@ impl Receiver {
         if !self.pending {
             return None;
         }
-        if self.before_mark.is_some() {
-            return self.poll_before_mark(now);
+        if self.before_mark.is_some() | self.before_segment.is_some() {
+            return self.poll_before_mark(now).or_else(|| self.poll_before_segment());
         }
-        Some(AckSegment {
+        Some(self.acknowledge_in_full(now))
+    }
+
+    /// Creates an ACK of all received data with everything that ACKs may report.
+    #[inline(always)]
+    fn acknowledge_in_full(&mut self, now: Time) -> AckSegment {
+        AckSegment {
             ace: self.ace(),
             clock: self.clock(now),
             counts: self.counts(),
             window: self.advertised_window(),
             opening: std::mem::take(&mut self.opening),
             ..self.acknowledge()
-        })
+        }
     }
 
     /// Creates an ACK of all received data.
@@ -98,6 +104,21 @@ impl Receiver {
         })
     }
 
+    /// Makes the next ACK report only the data received so far.
+    #[cold]
+    pub(super) fn ack_before_segment(&mut self, now: Time) {
+        self.before_segment = Some(Box::new(self.acknowledge_in_full(now)));
+        self.acks_carry_more = true;
+    }
+
+    /// Returns the ACK of the data received before the latest segment, if this segment triggered one.
+    #[cold]
+    fn poll_before_segment(&mut self) -> Option<AckSegment> {
+        let ack = self.before_segment.take()?;
+        self.pending = false;
+        Some(*ack)
+    }
+
     /// Returns the receiver's clock for an ACK, if ACKs carry it.
     #[inline(always)]
     fn clock(&self, now: Time) -> MaybeTime {
@@ -111,7 +132,7 @@ impl Receiver {
     /// If the window grows, returns the window for an ACK of all received data; a SYN-ACK advertises the initial
     /// window.
     fn advertised_window(&mut self) -> u32 {
-        let (next, beyond) = (self.next, self.out_of_order_bytes);
+        let (next, beyond) = (self.next, self.beyond());
         match &mut self.window {
             Some(window) if !self.opening.is_syn() => window.advertise(next, beyond),
             _ => 0,

@@ -25,8 +25,6 @@ pub struct Compression {
     immediate_acks: u32,
     /// Number of segments whose ACKs are waiting (`compressed_ack`).
     waiting: u32,
-    /// Number of segments whose ACKs will still be waiting after the next ACK.
-    waiting_after_ack: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
 }
@@ -40,20 +38,21 @@ impl Compression {
             next: 0,
             immediate_acks: 0,
             waiting: 0,
-            waiting_after_ack: 0,
             ranges: Vec::new(),
         })
     }
 
+    /// Returns whether a segment beyond the hole at `next` triggers the waiting ACK, because it starts or extends a
+    /// third range and an ACK has room for three. This ACK reports only the segments before this one, and this segment
+    /// gets no ACK of its own (tcp_sack_compress_send_ack, after which no ACK is scheduled).
+    pub fn is_due(&self, next: u64, segment: (u64, u64)) -> bool {
+        let known = self.ranges.iter().filter(|&&(start, _)| start > next);
+        self.waiting > 0 && known.take_while(|&&range| !touch(range, segment)).count() >= SACK_BLOCKS_EXPECTED
+    }
+
     /// Returns the delay of the ACK for a segment that arrived beyond a hole at `next`; None if the ACK is sent at
-    /// once. `fresh` is true for the first segment beyond a hole; `range` is the index of its range.
-    pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
-        // An ACK has room for three ranges. Linux sends an ACK that reports the segments before this one and delays
-        // this segment's own ACK; in this simulation, the ACK also reports this segment.
-        if self.waiting > 0 && range >= SACK_BLOCKS_EXPECTED {
-            self.waiting_after_ack = 1;
-            return None;
-        }
+    /// once. `fresh` is true for the first segment beyond a hole.
+    pub fn on_segment(&mut self, next: u64, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
         // Linux 6.1.176 sends four immediate ACKs at a new hole, but only three if another hole was filled before.
         if fresh || self.waiting >= COMP_SACK_NR {
             return None;
@@ -72,34 +71,35 @@ impl Compression {
 
     /// Records that an ACK was sent since the previous segment.
     pub fn on_ack(&mut self) {
-        self.waiting = std::mem::take(&mut self.waiting_after_ack);
+        self.waiting = 0;
     }
 
-    /// Adds a segment to the ranges beyond the hole at `next`. Returns the index of the range that it extends, or the
-    /// number of ranges if it extends none (`tcp_sack_new_ofo_skb`).
-    pub fn take(&mut self, next: u64, (sequence, end): (u64, u64)) -> usize {
+    /// Adds a segment to the ranges beyond the hole at `next` (`tcp_sack_new_ofo_skb`).
+    pub fn take(&mut self, next: u64, segment: (u64, u64)) {
         self.ranges.retain(|&(start, _)| start > next);
-        if sequence <= next {
-            return 0;
+        if segment.0 <= next {
+            return;
         }
-        let touches = |&(start, until): &(u64, u64)| sequence <= until && start <= end;
-        let place = self.ranges.iter().position(touches);
-        let (mut whole, before) = ((sequence, end), self.ranges.len());
-        self.ranges.retain(|range| {
-            if touches(range) {
+        let mut whole = segment;
+        self.ranges.retain(|&range| {
+            if touch(range, segment) {
                 whole = (whole.0.min(range.0), whole.1.max(range.1));
             }
-            !touches(range)
+            !touch(range, segment)
         });
         self.ranges.insert(0, whole);
         self.ranges.truncate(NUM_SACKS);
-        place.unwrap_or(before)
     }
 
     /// Returns the latest ranges, the most recent one first; some of them may already have been acknowledged.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
+}
+
+/// Returns whether two ranges overlap or are adjacent.
+fn touch(first: (u64, u64), second: (u64, u64)) -> bool {
+    first.0 <= second.1 && second.0 <= first.1
 }
 
 #[cfg(test)]
@@ -111,53 +111,55 @@ mod tests {
     #[test]
     fn four_acks_are_immediate_and_the_next_waits_for_a_millisecond_or_44_segments() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
-        assert_eq!(compression.on_segment(1000, 0, true, RTT), None);
-        let waits: Vec<_> = (0..48).map(|_| compression.on_segment(1000, 0, false, RTT)).collect();
+        assert_eq!(compression.on_segment(1000, true, RTT), None);
+        let waits: Vec<_> = (0..48).map(|_| compression.on_segment(1000, false, RTT)).collect();
         assert!(waits[..3].iter().all(Option::is_none));
         assert!(waits[3..47].iter().all(|&wait| wait == Some(Span::millis(1))));
         assert_eq!(waits[47], None);
         compression.on_ack();
-        assert_eq!(compression.on_segment(1000, 0, false, RTT), Some(Span::millis(1)));
+        assert_eq!(compression.on_segment(1000, false, RTT), Some(Span::millis(1)));
         // This segment reveals a second hole.
-        assert_eq!(compression.on_segment(2000, 0, false, RTT), None);
+        assert_eq!(compression.on_segment(2000, false, RTT), None);
     }
 
-    /// tcp_sack_new_ofo_skb of Linux 6.1: a segment that starts or extends a third range triggers the waiting ACK; the
-    /// ACK of a segment that extends the first or second range waits.
+    /// tcp_sack_new_ofo_skb of Linux 6.1: a segment that starts or extends a third range triggers the waiting ACK; a
+    /// segment that extends the first or second range does not.
     #[test]
     fn a_third_range_beyond_the_hole_triggers_the_waiting_ack() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
-        let mut waits = |sequence: u64, acked: bool| {
-            let range = compression.take(0, (sequence, sequence + 1));
-            let wait = compression.on_segment(0, range, false, RTT).is_some();
-            if acked {
+        let mut due = |sequence: u64| {
+            let segment = (sequence, sequence + 1);
+            let due = compression.is_due(0, segment);
+            compression.take(0, segment);
+            if due {
+                // The segment gets no ACK of its own.
+                compression.on_ack();
+            } else if compression.on_segment(0, false, RTT).is_none() {
                 compression.on_ack();
             }
-            wait
+            due
         };
-        for sequence in [10, 11, 20] {
-            assert!(!waits(sequence, true), "{sequence}");
-        }
-        assert!(waits(21, false) && waits(12, false));
-        // This segment starts a new range; in Linux, its ACK waits.
-        assert!(!waits(30, true) && !waits(40, true));
-        // The first segment extends the second range to 30..32; the second segment extends the range that is now the
-        // third and was the second before.
-        assert!(waits(31, false) && waits(41, false));
-        assert!(!waits(13, true));
+        // The first three ACKs do not wait.
+        assert!([10, 11, 20].iter().all(|&sequence| !due(sequence)));
+        assert!(!due(21) && !due(12));
+        // This segment starts a third range; no ACK waits for the next segment's new range.
+        assert!(due(30) && !due(40));
+        // The ACK for 40 waits. The first segment extends the second range to 30..32; the second segment extends the
+        // range that is now the fourth and was the third before.
+        assert!(!due(31) && due(13));
     }
 
     #[test]
     fn on_a_short_path_acks_wait_a_twentieth_of_the_rtt() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
         for _ in 0..3 {
-            compression.on_segment(0, 0, false, None);
+            compression.on_segment(0, false, None);
         }
         assert_eq!(
-            compression.on_segment(0, 0, false, Some(Span::millis(10))),
+            compression.on_segment(0, false, Some(Span::millis(10))),
             Some(Span(Span::millis(1).0 / 2))
         );
-        assert_eq!(compression.on_segment(0, 0, false, None), None);
+        assert_eq!(compression.on_segment(0, false, None), None);
         assert!(Compression::new(0).is_none());
     }
 }
