@@ -1,5 +1,7 @@
 """Convergence times, compared with values computed by hand, and used as a measure of runs."""
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -55,3 +57,41 @@ def test_the_measure_needs_the_trace_and_is_that_of_the_table() -> None:
     column = result.flows.set_index("flow")[COLUMN]
     assert result.measure("flow:late.convergence") == column["late"]
     assert 10 * paths(result.scenario.resolved)[1].round_trip_s <= column["late"] < 18
+
+
+def plain(scenario: Scenario, columns: Mapping[str, Any], flow: int) -> float:
+    """Returns a flow's convergence time, with a sum over all flows at every instant."""
+    trace, flows = columns["traces"]["arrivals"], columns["flows"]
+    of_row, times, sizes = (np.asarray(trace[name]) for name in ("flow", "time_s", "bytes"))
+    ends = [30.0 if math.isnan(end) else end for end in flows["completion_s"]]
+    start_s, end_s = flows["start_s"][flow], ends[flow]
+    over_s = max(10 * paths(scenario.resolved)[flow].round_trip_s, (end_s - start_s) / 1000)
+    until = np.arange(start_s + over_s, end_s, over_s / 20)
+    since = until - over_s
+    arrived = np.zeros((len(ends), len(until)))
+    for i, own in enumerate(arrived):
+        for at, size in zip(times[of_row == i], sizes[of_row == i], strict=True):
+            own += np.where((since < at) & (at <= until), size, 0)
+    active = [(begin <= since) & (until <= end) for begin, end in zip(flows["start_s"], ends, strict=True)]
+    total = np.sum(np.where(active, arrived, 0), axis=0)
+    fair = np.flatnonzero((arrived[flow] * np.sum(active, axis=0) >= 0.9 * total) & (total > 0))
+    return float(until[fair[0]] - start_s) if len(fair) else math.nan
+
+
+def test_times_are_those_of_sums_over_all_flows_at_every_instant() -> None:
+    group = [
+        {"name": "a", "count": 2},
+        {"name": "late", "count": 2, "start": {"kind": "random", "from": "5 s", "over": "10 s"}},
+        {"name": "short", "traffic": {"kind": "transfer", "size": "1 MB"}, "start": {"kind": "fixed", "at": "3 s"}},
+    ]
+    scenario = Scenario(
+        duration="30 s",
+        framing="ip",
+        network={"kind": "dumbbell", "group": group, "trunk_rate": "2 Mbit/s", "trunk_delay": "20 ms"},
+        switch={"buffer": "20 packets"},
+        traces={"arrivals": True},
+    )
+    columns = simulate(scenario).columns
+    found = columns["flows"]["convergence_s"]
+    assert found == pytest.approx([plain(scenario, columns, i) for i in range(5)], abs=0, nan_ok=True)
+    assert sum(map(math.isfinite, found)) > 2

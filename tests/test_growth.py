@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
+from longpipe.analysis import convergence
 from longpipe.analysis.cautions import cautions
 from longpipe.design import Design, Factor
 from longpipe.scenario import KEPT, Dumbbell, Graph, Link
@@ -150,6 +151,18 @@ def test_building_and_checking_execute_lines_in_proportion_to_flows(
     work(2)
     few, many = work(50), work(200)
     assert many < 4.2 * few
+
+
+def test_convergence_times_of_flows_execute_lines_in_proportion_to_flows() -> None:
+    def work(flows: int) -> int:
+        recorded = scenario(unlike(flows), duration="200 us").with_(traces={"arrivals": True})
+        columns = simulate(recorded).columns
+        trace = columns["traces"]["arrivals"]
+        return lines_of(lambda: convergence.by_flow(recorded.resolved, trace, columns["flows"]))
+
+    work(2)
+    few, many = work(50), work(200)
+    assert many < 4.6 * few
 
 
 def test_a_chain_of_switches_is_laid_out_in_time_in_proportion_to_its_length() -> None:
