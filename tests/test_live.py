@@ -177,6 +177,10 @@ def test_a_record_decides_the_same_again_and_another_path_otherwise(idle: str, t
     shown = run("live", "replay", str(record))
     assert shown.returncode == 0
     assert "every decision equals that of the recorded run" in shown.stdout
+    assert "delay from source to sink: median 10" in shown.stdout
+    assert "delay from sink to source: median 10" in shown.stdout
+    assert {*again.delay_by_direction_s} == {"forward", "back"}
+    assert max(one["1"] or 0 for one in again.delay_by_direction_s.values()) == again.delay_s["1"]
     assert read(record).hosts == ("source1", "sink1")
 
 

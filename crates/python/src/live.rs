@@ -141,12 +141,25 @@ impl From<ReadError> for Stopped {
     }
 }
 
+/// Delays of delivered packets: of all, and by direction, from sources to sinks and back.
+#[derive(Default)]
+struct Delays {
+    all: Histogram,
+    by_direction: [Histogram; 2],
+}
+
+/// Time at which a packet entered, and its direction: 0 from the source to the sink, 1 back.
+struct Entry {
+    at: Time,
+    direction: usize,
+}
+
 /// Advances the path to `time`, and counts the delays. Python's signal handlers run every [`CHECK_INTERVAL`].
 fn advance(
     path: &mut Path,
     time: Time,
-    entered: &[Time],
-    delays: &mut Histogram,
+    entered: &[Entry],
+    delays: &mut Delays,
     last_check: &mut Instant,
 ) -> Result<(), Stopped> {
     let time = time.min(path.end());
@@ -177,7 +190,7 @@ pub(crate) fn live_replay<'py>(
     let (scenario, mut path, controls) = path(scenario_json, seed)?;
     let circuits = 2 * scenario.flows.len() as u32;
     let external = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
-    let (mut unknown, mut delays, mut entered) = (0, Histogram::default(), Vec::new());
+    let (mut unknown, mut delays, mut entered) = (0, Delays::default(), Vec::new());
     let ended = py.detach(|| {
         let mut last_check = Instant::now();
         let ended = record::read(&file, offset, |arrival| {
@@ -186,7 +199,10 @@ pub(crate) fn live_replay<'py>(
                 return Ok(());
             }
             advance(&mut path, arrival.at, &entered, &mut delays, &mut last_check)?;
-            entered.push(arrival.at);
+            entered.push(Entry {
+                at: arrival.at,
+                direction: (arrival.circuit % 2) as usize,
+            });
             path.enter(arrival);
             Ok::<(), Stopped>(())
         })?;
@@ -208,15 +224,23 @@ pub(crate) fn live_replay<'py>(
     let result = PyDict::new(py);
     numbers(py, &result, path.now(), &path.counts(), path.decisions())?;
     result.set_item("recorded_decisions", ended.map(|end| format!("{:016x}", end.decisions)))?;
-    result.set_item("delay_s", quantiles(py, &delays)?)?;
+    result.set_item("delay_s", quantiles(py, &delays.all)?)?;
+    let by_direction = PyDict::new(py);
+    for (name, delays) in ["forward", "back"].iter().zip(&delays.by_direction) {
+        by_direction.set_item(name, quantiles(py, delays)?)?;
+    }
+    result.set_item("delay_by_direction_s", by_direction)?;
     ports(py, &result, &scenario, &mut path)?;
     Ok(result)
 }
 
-fn count_delays(outcomes: &[longpipe_network::Outcome], entered: &[Time], delays: &mut Histogram) {
+fn count_delays(outcomes: &[longpipe_network::Outcome], entered: &[Entry], delays: &mut Delays) {
     for outcome in outcomes {
         if let longpipe_network::Fate::Delivered { .. } = outcome.fate {
-            delays.add((outcome.time - entered[outcome.id as usize]).0 / 1000);
+            let entry = &entered[outcome.id as usize];
+            let delay_ns = (outcome.time - entry.at).0 / 1000;
+            delays.all.add(delay_ns);
+            delays.by_direction[entry.direction].add(delay_ns);
         }
     }
 }

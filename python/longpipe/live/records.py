@@ -154,8 +154,9 @@ class Replay:
     marked: int
     on_path: int
     lost: dict[str, int]
-    # Quantiles of the time from entry to delivery.
+    # Quantiles of the time from entry to delivery, of all packets, and by direction: "forward" (to sinks) and "back".
     delay_s: dict[str, float | None]
+    delay_by_direction_s: dict[str, dict[str, float | None]]
     decisions: str
     # Hash of the recorded run's decisions; None if it was interrupted.
     recorded_decisions: str | None

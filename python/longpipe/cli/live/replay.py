@@ -47,10 +47,14 @@ def replay(
     )
     if any(done.lost.values()):
         console.print("lost by " + ", ".join(f"{cause} {count}" for cause, count in done.lost.items() if count))
-    if done.delivered:
-        shown = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "1": "most"}
-        quantiles = [f"{name} {(done.delay_s[share] or 0) * 1e3:.3f} ms" for share, name in shown.items()]
-        console.print("delay " + ", ".join(quantiles), soft_wrap=True)
+    shown = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "1": "most"}
+    for direction, way in (("forward", "source to sink"), ("back", "sink to source")):
+        delay_s = done.delay_by_direction_s[direction]
+        # Without packets of this direction there are no quantiles.
+        known = {name: value for share, name in shown.items() if (value := delay_s[share]) is not None}
+        quantiles = [f"{name} {value * 1e3:.4g} ms" for name, value in known.items()]
+        if quantiles:
+            console.print(f"delay from {way}: {', '.join(quantiles)}", soft_wrap=True)
     console.print(f"decisions {done.decisions}")
     if done.recorded_decisions is None:
         console.print("the record is incomplete, so there are no decisions to compare with")
