@@ -75,6 +75,15 @@ test("printed pages contain pictures and numbers, but no buttons", async () => {
     await page.context().close();
 });
 
+test("the answer of every exercise is in view at 390 pixels before the text is scrolled", async () => {
+    for (const number of [1, 2, 3, 4]) {
+        const { page } = await open({ hash: `#exercise=${number}`, width: 390 });
+        const [guide, answer, check] = await page.$$eval("#guide, #answer, #check", (all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+        for (const one of [answer, check]) assert.ok(one.bottom <= guide.bottom, JSON.stringify([number, guide, one]));
+        await page.context().close();
+    }
+});
+
 test("the verdict on an answer is in view at 390 pixels", async () => {
     for (const number of [1, 4]) {
         const { page } = await open({ hash: `#exercise=${number}`, width: 390 });
