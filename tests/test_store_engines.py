@@ -434,6 +434,10 @@ def test_engine_12_holds_but_for_cells_streams_and_video(changes: dict[str, obje
     assert holds("6", json.loads(SHORT.to_json()))
 
 
+JITTER = {"kind": "jitter", "delay": "10 ms", "jitter": "1 ms"}
+DUPLICATION = {"kind": "duplication", "probability": 0.1}
+
+
 @pytest.mark.parametrize(
     ("changes", "stays"),
     [
@@ -442,7 +446,13 @@ def test_engine_12_holds_but_for_cells_streams_and_video(changes: dict[str, obje
         ({"tcp.profile": "linux-6", "tcp.ack": "immediate", **PACKETS}, True),
         ({"tcp.ack": "linux", **PACKETS}, False),
         ({"traffic.kind": "stream", "traffic.rate": "1 Mbit/s", **PACKETS}, True),
+        ({"traffic.kind": "voice", **PACKETS}, True),
+        ({"traffic.kind": "voice", "network.conditioners": [JITTER], **PACKETS}, False),
+        ({"traffic.kind": "cbr", "traffic.rate": "1 Mbit/s", "network.conditioners": [DUPLICATION], **PACKETS}, False),
+        ({"network.conditioners": [JITTER], **PACKETS}, True),
     ],
 )
-def test_engine_13_holds_but_for_acks_of_linux(changes: dict[str, object], stays: bool) -> None:
+def test_engine_13_holds_but_for_acks_of_linux_and_disordered_datagrams(
+    changes: dict[str, object], stays: bool
+) -> None:
     assert holds("13", json.loads(SHORT.with_(**changes).to_json())) is stays

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
-# 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy.
+# 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy; datagrams
+#     over paths that reorder or duplicate packets.
 # 13: the causes of window reductions over cells; what streams wrote, and how long players waited for chunks.
 # 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
@@ -54,11 +55,12 @@ _CHANGED_BY_3: Final = (
     "rack",
     "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "linux-reno", "scalable", "veno", "westwood",
 )  # fmt: skip
+_OF_DATAGRAMS: Final = ("cbr", "poisson", "on-off", "voice", "video", "arrivals")
 # The recoveries, congestion controls and queues that engine 7 changed, and the kinds of datagrams.
 _CHANGED_BY_7: Final = (
     *_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3",
     "codel", "fq-codel", "pie", "dualpi2",
-    "cbr", "poisson", "on-off", "voice", "video", "arrivals",
+    *_OF_DATAGRAMS,
 )  # fmt: skip
 # The recoveries and congestion controls that engine 8 changed.
 _CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
@@ -82,6 +84,17 @@ _OTHER_IN_13: Final = re.compile(r': "(stream|adaptive-video)"')
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 
 
+# Match a kind of datagrams, and a path that may reorder or duplicate packets: jitter, duplication, a time-varying link
+# with a free order, or satellites, whose routes change.
+_DATAGRAMS: Final = re.compile(rf': "({"|".join(_OF_DATAGRAMS)})"')
+_DISORDERS: Final = re.compile(r': "(jitter|duplication)"|"order": "free"|"(path|rerouting)": \{')
+
+
+def _has_disordered_datagrams(text: str) -> bool:
+    """Returns whether datagrams may be reordered or duplicated, which engine 14 counts otherwise."""
+    return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
+
+
 def _is_web_of_cells(text: str) -> bool:
     """Returns whether web files are sent as cells; then bytes in short segments, which engine 7 counts, are unknown."""
     return '"kind": "web"' in text and '"framing": "aal5"' in text
@@ -96,7 +109,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (_THIRTEENTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
+    (_THIRTEENTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None or _has_disordered_datagrams(text)),
     (_TWELFTH, lambda text: _OTHER_IN_13.search(text) is not None),
     (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
     (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),
