@@ -1,9 +1,11 @@
-//! Datagrams as cells, alone and with TCP; RED for frames; Linux's fair queueing.
+//! Datagrams as cells, alone and with TCP, and as packets that are reordered and duplicated; RED for frames; Linux's fair queueing.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
 use crate::paths::slower;
 use crate::Book;
+use longpipe_network::scenario::conditioners::{ConditionerConfig, DuplicationConfig, JitterConfig};
+use longpipe_network::scenario::time_varying::OrderConfig;
 use longpipe_network::scenario::{
     ArrivalsConfig, BufferUnit, CbrConfig, FqConfig, OnOffDatagramsConfig, PoissonConfig, PolicyConfig, QueueUnit,
     RedConfig, RedGap, Scenario, Times, TrafficConfig, VideoConfig,
@@ -93,6 +95,26 @@ pub fn add_all(book: &mut Book) {
         let mut scenario = small(policy("epd"));
         scenario.flows[1].traffic = traffic;
         book.add(&format!("datagrams/{name}/beside-tcp/cells"), &scenario);
+        let mut scenario = ip(scenario, BufferUnit::Packets, 5);
+        let trunk = scenario.flows[0].route[1];
+        scenario
+            .links
+            .iter_mut()
+            .for_each(|link| link.policy = policy("tail-drop"));
+        scenario.links[trunk].conditioners = vec![
+            ConditionerConfig::Duplication(DuplicationConfig {
+                probability: 0.1,
+                correlation: 0.0,
+            }),
+            ConditionerConfig::Jitter(JitterConfig {
+                delay_ps: 20 * MS,
+                jitter_ps: 10 * MS,
+                table: None,
+                correlation: 0.0,
+                order: OrderConfig::Free,
+            }),
+        ];
+        book.add(&format!("datagrams/{name}/disordered/packets"), &scenario);
     }
     for (name, initial_quantum_bytes, flow_limit) in [("linux", 15_140, 100), ("short", 600, 3)] {
         let mut scenario = ip(small(policy("tail-drop")), BufferUnit::Packets, 25);
