@@ -14,6 +14,7 @@ import pytest
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.cli import main
 from longpipe.fit import observe
+from longpipe.fit.series import observed
 from longpipe.measured import Recording, Subject, read
 from pcap import needs_tshark, tshark
 
@@ -321,6 +322,82 @@ def test_what_is_no_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:
         ScenarioError, match="begins with 'hello', which no known tool writes; needs one of pcap or pcapng"
     ):
         read(tmp_path / "b")
+
+
+def unreported(packets: pd.DataFrame, source: str, target: str) -> list[int]:
+    """Returns the bytes sent and neither acknowledged nor SACKed after each ACK, from tshark's relative numbers."""
+    next_byte, una, sacked, found = 0, 0, np.zeros(0, dtype=bool), []
+    columns = ("tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.flags", "tcp.options.sack_le",
+               "tcp.options.sack_re")  # fmt: skip
+    for from_port, to_port, seq, length, ack, flags, left, right in packets[list(columns)].itertuples(index=False):
+        if (from_port, to_port) == (source, target):
+            # SYN and FIN occupy one number each.
+            next_byte = max(next_byte, int(seq) + int(length) + (int(flags, 16) & 3 != 0))
+        elif (from_port, to_port) == (target, source) and int(flags, 16) & ACK:
+            una = max(una, int(ack))
+            if isinstance(left, str):
+                sacked = np.append(sacked, np.zeros(max(0, next_byte - len(sacked)), dtype=bool))
+                for begin, end in zip(left.split(","), right.split(","), strict=True):
+                    sacked[int(begin) : int(end)] = True
+            found.append(next_byte - una - int(sacked[una:].sum()))
+    return found
+
+
+@needs_tshark
+def test_data_that_acks_or_sack_blocks_report_are_not_in_flight() -> None:
+    path = DATA / "linux-cubic.pcap.gz"
+    fields = ("tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.flags", "tcp.options.sack_le",
+              "tcp.options.sack_re")  # fmt: skip
+    packets = tshark(path, *fields)
+    one = read(path).subjects[0]
+    flight = one.of("in flight")
+    assert count(one, "SACK blocks") > 0
+    assert flight is not None
+    assert flight.numbers.tolist() == unreported(packets, *(end.rpartition(":")[2] for end in one.name.split(" > ")))
+
+
+@pytest.fixture(scope="module")
+def recovering(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame]:
+    """Returns the sender's capture of a run with SACK and losses at a full queue, and the run's trace `flight`."""
+    scenario = Scenario(duration="20 s", framing="ip").with_(
+        **{
+            "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "12 Mbit/s", "trunk_delay": "110 ms"},
+            "switch.buffer": "200 packets",
+            "tcp.profile": "linux-6",
+            "traces.flight": True,
+        }
+    )
+    path = tmp_path_factory.mktemp("recovering") / "sender.pcapng"
+    result = simulate(scenario, captures={"host:source1": path})
+    assert result.flows["retransmitted_segments"].iloc[0] > 20
+    return path, result.traces["flight"]
+
+
+def test_data_in_flight_are_those_of_the_simulated_sender(recovering: tuple[Path, pd.DataFrame]) -> None:
+    path, trace = recovering
+    (one,) = read(path).subjects
+    flight = one.of("in flight")
+    assert flight is not None
+    # The first samples precede the initial window of ten segments, which the sender sends at the same time.
+    at = np.searchsorted(trace["time_s"], flight.time_s, side="right") - 1
+    apart = (trace["in_flight_bytes"].to_numpy()[at] - flight.numbers)[flight.time_s > 1] / count(one, "mss")
+    # A sample is taken before the sender responds to the ACK with up to two segments.
+    assert 0 <= apart.min() <= apart.max() <= 2
+    assert flight.numbers.max() == pytest.approx(trace["in_flight_bytes"].max(), rel=0.01)
+
+
+def test_read_and_fit_have_the_same_data_in_flight(recovering: tuple[Path, pd.DataFrame]) -> None:
+    path, _ = recovering
+    flight = read(path).subjects[0].of("in flight")
+    assert flight is not None
+    seen = observe(path)
+    fitted = observed(seen)
+    # Times of a fit are those since the first data packet.
+    begin = flight.time_s[flight.numbers == 0][0]
+    at = np.searchsorted(flight.time_s - begin, fitted.grid, side="right") - 1
+    # Only the fit counts the segments sent since the ACK: the response to it, and at most one whose ACK follows.
+    apart = np.abs(fitted.in_flight - flight.numbers[at])[fitted.grid > 1] / seen.mss
+    assert apart.max() <= 3
 
 
 @pytest.fixture(scope="module")

@@ -230,7 +230,7 @@ def _series(one: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin:
         series(
             "in flight",
             _at(one.in_flight if one.data_packets else (), begin),
-            "captured and not acknowledged, after an ACK",
+            "captured and neither acknowledged nor SACKed, after an ACK",
         ),
     )
 

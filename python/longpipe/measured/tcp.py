@@ -58,6 +58,7 @@ class Direction:
     delivered: list[tuple[int, int]] = field(default_factory=list)
     data: list[tuple[int, int]] = field(default_factory=list)
     rtts: list[tuple[int, int]] = field(default_factory=list)
+    # Bytes that were sent and that no ACK or SACK block has reported, as (time of an ACK, bytes).
     in_flight: list[tuple[int, int]] = field(default_factory=list)
     # Holes that were filled too late for reordering, so that their data was lost before the capture point, as (time of
     # detection, bytes).
@@ -77,6 +78,8 @@ class Direction:
     # State of each range in bits: 1 if it was retransmitted, 2 if it was SACKed.
     _marks: bytearray = field(default_factory=bytearray)
     _head: int = 0
+    # Bytes above the cumulative ACK that are SACKed.
+    _sacked: int = 0
     # SACK blocks of the latest ACK that had any: the end of each block by its beginning.
     _blocks: dict[int, int] = field(default_factory=dict)
     _window: int = -1
@@ -210,7 +213,7 @@ class Direction:
         if segment.sack:
             self._select(now, segment.sack)
         if self.next is not None:
-            self.in_flight.append((now, max(0, self.next - max(ack, self.una))))
+            self.in_flight.append((now, max(0, self.next - max(ack, self.una) - self._sacked)))
 
     def _acknowledge(self, now: int, ack: int) -> None:
         una = self.una or ack
@@ -225,6 +228,7 @@ class Direction:
             self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
             self._holes = [[max(left, ack), right, seen] for left, right, seen in self._holes if right > ack]
         sent, sacked = self._remove(ack)
+        self._sacked -= sacked
         if last > una:
             self.acknowledged += last - una
         if last - una > sacked:
@@ -265,6 +269,7 @@ class Direction:
             blocks[begin] = end
             before = self._blocks.get(begin, begin)
             sent, more = self._mark(before if before <= end else begin, end)
+            self._sacked += more
             if more:
                 self.delivered.append((now, more))
             if place == 0 and sent is not None and now >= sent:
