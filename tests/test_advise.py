@@ -19,9 +19,10 @@ from longpipe.advise.quantities import quantity
 from longpipe.advise.question import Question, tolerance
 from longpipe.advise.ranges import Uncertain, situations
 from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
+from longpipe.advise.tables import alternatives
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
-from longpipe.advise.words import confidence, headline
+from longpipe.advise.words import confidence, headline, legend
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
 from longpipe.design.ranges import Range
@@ -278,7 +279,10 @@ def test_what_the_choice_loses_is_unknown_if_alternatives_have_a_single_replicat
     [
         ("8 runs", True, "the same command with a larger --budget continues from these runs."),
         ("8 runs", False, "--no-store kept none of these runs: repeat the command with a larger --budget"),
-        ("8 runs", True, "before each of 4 alternatives had the 4 replications after which the comparison begins;"),
+        ("15 runs", True, "before each of 4 alternatives had the 4 replications after which the comparison begins;"),
+        ("16 runs", True, "of 4 alternatives left;"),
+        ("17 runs", True, "of 4 alternatives left;"),
+        ("24 runs", True, "of 4 alternatives left;"),
         ("40 runs", True, "of 4 alternatives left;"),
     ],
 )
@@ -286,6 +290,49 @@ def test_the_end_of_a_budget_says_how_to_continue(budget: str, *, stored: bool, 
     text = confidence(answered(budget=budget), stored=stored)
     assert text.startswith(f"Not certified: the budget of {budget} ended ")
     assert told in text
+
+
+def test_the_first_replications_are_compared_though_the_budget_ends_within_the_next_ones() -> None:
+    found = answered(budget="17 runs")
+    assert [len(rows) for rows in found.rows] == [5, 4, 4, 4]
+    assert found.advice.selection is not None
+    assert found.advice.selection.replications == 4
+
+
+def test_an_answer_that_is_not_certified_names_the_smallest_zone_that_these_runs_certify() -> None:
+    found = answered(budget="16 runs", limits=(), zone="1 kbit/s")
+    assert found.certifying is not None
+    zone, choice = found.certifying
+    goal = found.advice.question.goal
+    text = confidence(found)
+    assert "These limits certify nothing" in text
+    value = text.partition("--zone '")[2].partition("'")[0]
+    assert quantity(goal, value, "--zone") == (pytest.approx(zone), False)
+    again = answered(budget="16 runs", limits=(), zone=value)
+    assert (again.certified, again.choice) == (True, choice)
+    assert not answered(budget="16 runs", limits=(), zone=f"{0.99 * zone / goal.scale} {goal.unit}").certified
+
+
+def test_without_a_decision_on_a_limit_no_zone_certifies() -> None:
+    found = answered(budget="16 runs", limits=("datagrams:call.p95 < 22 ms",), tolerance="0.1 us")
+    assert (found.choice, found.certifying) == (3, None)
+    assert "No --zone would certify an answer with these runs, because a limit is undecided" in confidence(found)
+
+
+def test_the_table_compares_each_alternative_with_the_choice_over_the_seeds_of_both() -> None:
+    values = tuple(
+        np.array([[[one, 0.01]] for one in row]) for row in ([10.0, 11, 12, 1, 1, 1], [9.0, 10, 11], [4.0, 5, 6])
+    )
+    selection = Selection(3, Allowances(0.05, 0.5, (0.001,), 3))
+    for replication in range(3):
+        selection.add({i: [rows[replication, 0, 0], 0.02] for i, rows in enumerate(values)})
+    found = Answer(Advice(question(first=3), values, selection, 0.5, spent=False, budget="", runs=12))
+    frame = alternatives(found)
+    # The first mean is the lowest because it is over more seeds; with equal seeds, the choice is the best by 1 and 6.
+    assert frame["worse by [Mbit/s]"].tolist() == pytest.approx([math.nan, 1e-6, 6e-6], nan_ok=True)
+    assert frame["± worse by"].tolist() == pytest.approx([math.nan, 0, 0], nan_ok=True)
+    assert frame["flow:bulk*.throughput [Mbit/s]"].tolist() == pytest.approx([6e-6, 10e-6, 5e-6])
+    assert "comparable only if the numbers of runs are equal" in legend(found)
 
 
 def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:

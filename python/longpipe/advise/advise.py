@@ -122,13 +122,17 @@ class _Work:
             last = self._ready + count
             chosen = [(r, i) for r in range(self._ready, last) for i in alternatives]
             room = int(min(self._budget.runs - self.runs, len(chosen) * self.shape[0]) // self.shape[0])
+            is_spent = room < len(chosen)
             try:
                 self._complete([job for r, i in chosen[:room] for job in self._jobs(i, r)])
+            except SpentError:
+                is_spent = True
             finally:
                 self._read(chosen[:room])
-            if room < len(chosen):
+            # The budget may end within the replications that were started early, although the wanted ones are complete.
+            self._ready = min(len(self.values[i]) for i in alternatives) if is_spent else last
+            if is_spent and self._ready < wanted:
                 raise SpentError
-            self._ready = last
 
     def _jobs(self, alternative: int, replication: int) -> list[Job]:
         seed = self._question.first_seed + replication
@@ -168,11 +172,26 @@ class _Work:
 def _first_decisions(question: Question, values: list[list[Numbers]]) -> tuple[Selection, float]:
     """Returns the selection after the first replications, with the indifference zone."""
     zone = _zone(question, values)
-    tolerances = tuple(tolerance(limit, question.tolerance) for limit in question.bounds)
-    selection = Selection(len(values), Allowances(question.error, zone, tolerances, question.first))
+    selection = Selection(len(values), _allowances(question, zone))
     for replication in range(question.first):
         _feed(question, selection, values, replication)
     return selection, zone
+
+
+def replayed(question: Question, rows: tuple[Numbers, ...], zone: float) -> Selection:
+    """Repeats the selection with another indifference zone, from one value per replication and measure.
+
+    The selection ends early if it needs a replication that was not run.
+    """
+    selection = Selection(len(rows), _allowances(question, zone))
+    while not selection.done and all(len(rows[one]) > selection.replications for one in selection.alive):
+        selection.add({one: _observation(question, rows[one][selection.replications]) for one in selection.alive})
+    return selection
+
+
+def _allowances(question: Question, zone: float) -> Allowances:
+    tolerances = tuple(tolerance(limit, question.tolerance) for limit in question.bounds)
+    return Allowances(question.error, zone, tolerances, question.first)
 
 
 def _zone(question: Question, values: list[list[Numbers]]) -> float:
@@ -195,9 +214,15 @@ def _zone(question: Question, values: list[list[Numbers]]) -> float:
 
 def _feed(question: Question, selection: Selection, values: list[list[Numbers]], replication: int) -> None:
     """Adds one replication to a selection."""
-    rows = {}
-    for alternative in selection.alive:
-        row = reduced(question, values[alternative][replication][None])[0]
-        margins = [limit.margin(value) for limit, value in zip(question.bounds, row[1:], strict=True)]
-        rows[alternative] = [row[0] if question.maximise else -row[0], *margins]
-    selection.add(rows)
+    selection.add(
+        {
+            alternative: _observation(question, reduced(question, values[alternative][replication][None])[0])
+            for alternative in selection.alive
+        }
+    )
+
+
+def _observation(question: Question, row: Numbers) -> list[float]:
+    """Returns the objective, of which the largest is the best, and the margins of the limits in one replication."""
+    margins = [limit.margin(value) for limit, value in zip(question.bounds, row[1:], strict=True)]
+    return [row[0] if question.maximise else -row[0], *margins]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from longpipe.advise.advise import Advice
+from longpipe.advise.advise import Advice, replayed
 from longpipe.advise.quantities import shown
 from longpipe.advise.selection import NO_VALUE, WORSE
 from longpipe.analysis.intervals import estimate
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # Relative change of a limit, in both directions, that tests whether the limit affects the choice.
 SHIFT: Final = 0.1
+# Range of zones, as a power of two, and resolution in which the smallest certifying zone is searched.
+_MOST_DOUBLINGS: Final = 40
+_FINEST: Final = 1e-3
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,32 @@ class Answer:
         return float(np.max([0.0, *(-self.difference(one, error).low for one in others)]))
 
     @cached_property
+    def certifying(self) -> tuple[float, int | None] | None:
+        """The smallest indifference zone, to three digits, with which the same runs complete the selection; its choice.
+
+        It is None if the answer is certified or has too few replications, or if no zone completes the selection because
+        a limit is undecided.
+        """
+        question, zone = self.advice.question, self.advice.zone
+        if self.certified or self.advice.selection is None:
+            return None
+
+        def rounded(exponent: float) -> float:
+            return float(f"{zone * 2**exponent:.2e}")
+
+        def completes(exponent: float) -> bool:
+            return replayed(question, self.rows, rounded(exponent)).done
+
+        high = next((float(one) for one in range(1, _MOST_DOUBLINGS) if completes(one)), None)
+        if high is None:
+            return None
+        low = high - 1
+        while high - low > _FINEST:
+            middle = (low + high) / 2
+            low, high = (low, middle) if completes(middle) else (middle, high)
+        return rounded(high), replayed(question, self.rows, rounded(high)).choice
+
+    @cached_property
     def runner_up(self) -> Difference | None:
         """The second best alternative within the limits, according to the mean difference."""
         others = [self.difference(one) for one in self.allowed() if one != self.choice]
@@ -273,9 +302,9 @@ class Answer:
         if alternative in self.undefined:
             return f"{self.undefined[alternative]} has no value in run {after + 1}"
         if why == WORSE:
-            return f"worse, after {after}"
+            return f"worse, after {after} replications"
         bounds = self.advice.question.bounds
         means = zip(bounds, self.means[alternative][1:], strict=True)
         others = [limit_text(limit) for limit, mean in means if limit is not bounds[why] and limit.margin(mean) < 0]
         also = f"; its mean also violates {' and '.join(others)}" if others else ""
-        return f"violates {limit_text(bounds[why])}, after {after}{also}"
+        return f"violates {limit_text(bounds[why])}, after {after} replications{also}"

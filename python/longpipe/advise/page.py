@@ -43,8 +43,8 @@ def page(answer: Answer, command: str, *, stored: bool = True) -> str:
             "alternatives",
             "Alternatives",
             (
-                "Means over the seeds; ± is half of the 95 % confidence interval. front: no other alternative is "
-                "better in the objective and in all limited measures.",
+                f"Means over the seeds. {words.legend(answer)} front: no other alternative is better in the objective "
+                "and in all limited measures.",
             ),
             (*_pictures(answer, palette), grid(alternatives(answer), "table", "Alternatives, best first")),
         ),

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from longpipe.advise.quantities import head
+from longpipe.advise.quantities import head, unit
 
 if TYPE_CHECKING:
     from longpipe.advise.answer import Answer
 
 
-def alternatives(answer: Answer) -> pd.DataFrame:
-    """Returns a row per alternative: the choice, the others within the limits, and the rest, each sorted by the mean.
+def worse_by(answer: Answer) -> str:
+    """Returns the name of the column with the differences from the choice."""
+    of = unit(answer.advice.question.goal)
+    return f"worse by [{of}]" if of else "worse by"
 
-    Columns: the factors, each measure's mean in its unit with the half-width of its 95 % interval, `runs`
-    (replications), `front` (whether no other alternative is better in all measures) and `result`.
+
+def alternatives(answer: Answer) -> pd.DataFrame:
+    """Returns a row per alternative: the choice, the others within the limits, and the rest, each from best to worst.
+
+    Columns: the factors, each measure's mean in its unit with the half-width of its 95 % interval, the mean difference
+    by which the objective is worse than that of the choice over the seeds of both, with the half-width of its 95 %
+    interval, `runs` (replications), `front` (whether no other alternative is better in all measures) and `result`. The
+    means of alternatives with different numbers of replications are not comparable, but their differences from the
+    choice are; therefore the order is that of the differences. Without a choice, there are no differences, and the
+    order is that of the means.
     """
     question = answer.advice.question
     allowed = set(answer.allowed())
     sign = -1 if question.maximise else 1
-    order = sorted(
-        range(len(answer.rows)),
-        key=lambda i: (
-            i != answer.choice,
-            i not in allowed,
-            sign * float(answer.means[i, 0]) if answer.means[i, 0] == answer.means[i, 0] else float("inf"),
-        ),
-    )
+    has_choice = answer.choice is not None
+
+    def rank(one: int) -> tuple[bool, bool, float]:
+        lost = answer.difference(one).mean if has_choice else sign * float(answer.means[one, 0])
+        return one != answer.choice, one not in allowed, lost if lost == lost else float("inf")
+
     rows = []
-    for one in order:
+    for one in sorted(range(len(answer.rows)), key=rank):
         row: dict[str, Any] = dict(question.levels(one))
         for place, measure in enumerate(question.measures):
             if head(measure) in row:
                 continue
             row[head(measure)] = float(answer.means[one, place]) / measure.scale
             row[f"± {measure.name}"] = answer.half(one, place) / measure.scale
+            if place == 0 and has_choice:
+                found = answer.difference(one)
+                row[worse_by(answer)] = math.nan if one == answer.choice else found.mean / measure.scale
+                row["± worse by"] = math.nan if one == answer.choice else (found.high - found.low) / 2 / measure.scale
         row["runs"] = len(answer.rows[one])
         row["front"] = "yes" if one in answer.front else ""
         row["result"] = answer.state(one)

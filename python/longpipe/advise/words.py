@@ -83,10 +83,30 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
         text = f"Not certified: {spent} {_progress(answer)}; {_continuation(answer, stored=stored)}"
     if math.isnan(answer.cost):
         return f"{text} The maximum loss is unknown: it needs two replications of each alternative."
-    return (
-        f"{text} At worst it is {shown(goal, answer.cost)} worse than another alternative (simultaneous {sure} "
-        f"intervals)."
+    worst = f"{shown(goal, answer.cost)} worse than another" if answer.cost else "no worse than any other"
+    text += f" At worst it is {worst} alternative (one-sided, simultaneous {sure} limits)."
+    return text if answer.certified else text + _evidence(answer)
+
+
+def _evidence(answer: Answer) -> str:
+    """Returns why limits after a number of runs certify nothing, and the zone with which the runs would suffice."""
+    text = (
+        " These limits certify nothing: the selection compares after each replication and may stop after any, which "
+        "needs more evidence than limits after a fixed number of runs."
     )
+    if answer.advice.selection is None:
+        return text
+    found = answer.certifying
+    if found is None:
+        return (
+            f"{text} No --zone would certify an answer with these runs, because a limit is undecided; a larger "
+            "--tolerance decides it sooner."
+        )
+    zone, choice = found
+    goal = answer.advice.question.goal
+    value = f"{float(f'{zone / goal.scale:.2e}'):g} {unit(goal)}".rstrip()
+    which = "no choice" if choice is None else "the same choice" if choice == answer.choice else levels(answer, choice)
+    return f"{text} With a zone of {value} (--zone '{value}'), these runs certify {which}."
 
 
 def _progress(answer: Answer) -> str:
@@ -105,6 +125,22 @@ def _continuation(answer: Answer, *, stored: bool) -> str:
     if stored:
         return "the same command with a larger --budget continues from these runs."
     return "--no-store kept none of these runs: repeat the command with a larger --budget, or without --no-store."
+
+
+def legend(answer: Answer) -> str:
+    """Returns an explanation of the columns of the table of alternatives."""
+    text = "±: half of the two-sided 95 % interval of this value alone."
+    if answer.choice is not None:
+        text += (
+            " worse by: mean difference from the choice over the seeds of both; means themselves are comparable only "
+            "if the numbers of runs are equal."
+        )
+    states = [answer.state(one) for one in range(len(answer.rows))]
+    if any(state.startswith(("worse, ", "violates ")) for state in states):
+        text += " worse, or violates a limit, after n replications: eliminated then."
+    if "undecided" in states:
+        text += " undecided: not eliminated when the runs ended."
+    return text
 
 
 def runner_up(answer: Answer) -> str:
