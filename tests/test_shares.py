@@ -1,11 +1,14 @@
 from functools import cache
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
 from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Recorded
 from longpipe.pictures.share_of_time import CAUSES, time_shares
+from longpipe.result import duration_s
 
 HELD: dict[str, tuple[dict[str, object], str]] = {
     "small window": ({"tcp.receiver_window": "64 KiB"}, "receiver's window"),
@@ -47,3 +50,48 @@ def test_a_flow_that_sent_nothing_has_no_shares() -> None:
     result = run("small window")
     traces = {name: frame[frame["flow"] == "flow2"] for name, frame in result.traces.items()}
     assert time_shares(Recorded(result.scenario, traces), "flow1").isna().all()
+
+
+def flight_shares(result: Result) -> dict[str, float]:
+    """Returns the shares of time that the trace `flight` shows for flow1, since its first segment."""
+    rows, sent = (result.traces[name].query("flow == 'flow1'") for name in ("flight", "sequence"))
+    begins = np.maximum(rows["time_s"], sent.query("event == 0")["time_s"].iloc[0])
+    spans = np.diff([*begins, duration_s(result.scenario)])
+    shares = pd.Series(spans).groupby(rows["limited_by"].astype(str).to_numpy()).sum() / spans.sum()
+    names = {"cwnd": "congestion window", "receiver-window": "receiver's window"}
+    return {names.get(name, name): share for name, share in shares.items()}
+
+
+@pytest.mark.parametrize("with_control", [True, False])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {
+            "tcp.congestion": "prague",
+            "tcp.ecn": {"kind": "accurate", "ect": 1},
+            "switch": {"buffer": "1000 packets", "policy": "dualpi2"},
+        },
+        {"tcp.congestion": "bbr"},
+        {"tcp.congestion": "bbr3"},
+        {"tcp.congestion": "copa"},
+        {"tcp.congestion": "cubic", "tcp.pacing": True},
+        {"tcp.congestion": "cubic"},
+        {"tcp.congestion": "bbr", "traffic": {"kind": "transfer", "size": "5 MB"}},
+    ],
+    ids=["prague", "bbr", "bbr3", "copa", "paced cubic", "cubic", "bbr transfer"],
+)
+def test_pacing_has_the_share_that_the_flight_shows(changes: dict[str, object], with_control: bool) -> None:
+    base = Scenario.from_toml("""
+        framing = "ip"
+        duration = "5 s"
+        network = { kind = "dumbbell", sources = 1, access_rate = "1 Gbit/s", trunk_rate = "50 Mbit/s", trunk_delay = "10 ms" }
+        switch = { buffer = "unlimited" }
+        tcp = { profile = "linux-6" }
+        """)
+    names = ["cwnd", "sequence", "events", "flight", *["control"] * with_control]
+    result = simulate(base.with_(**changes, **{f"traces.{name}": True for name in names}))
+    by_hand = flight_shares(result)
+    found = time_shares(result, "flow1")
+    # No packet is lost, so that only windows, the pacer and the application hold the flow back.
+    assert {**dict.fromkeys(CAUSES, 0.0), **by_hand} == pytest.approx(found.to_dict(), abs=0.002)
+    assert (found["pacing"] > 0) == (changes != {"tcp.congestion": "cubic"})

@@ -1,16 +1,17 @@
 """Shares of time in which each cause limited a flow."""
 
+import math
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
+from longpipe.scenario.variant import MODELS
 
 CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "pacing", "application")
-# Congestion controllers that always pace, regardless of `tcp.pacing`.
-PACED: Final = ("bbr", "bbr3")
 
 
 def time_shares(run: Run, flow: str) -> pd.Series:
@@ -18,8 +19,10 @@ def time_shares(run: Run, flow: str) -> pd.Series:
 
     Uses `traces.cwnd`, `traces.sequence` and `traces.events`. The cause is the first of the following that applies: a
     loss recovery (from a fast retransmit, or from the start of the wait for a timeout, until the data in flight at that
-    time is acknowledged), a full receiver window, a full congestion window. Otherwise, a paced greedy flow waited for
-    its pacer, and any other flow waited for data. All shares are NaN if the flow sent nothing.
+    time is acknowledged), a full receiver window, a full congestion window. Otherwise, a paced greedy flow or transfer
+    that still had data to send waited for its pacer, and any other flow waited for data. `traces.control`, if it is
+    recorded, shows when a flow was paced; without it, the flow's fields do, except for modules and controls in Python.
+    All shares are NaN if the flow sent nothing.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)
@@ -29,27 +32,52 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     reached = rows["sequence_bytes"].where(is_ack, 0).cummax()
     furthest = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
     # Only the state after the last of several events at the same time counts.
-    states = pd.DataFrame({"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"]})
+    states = pd.DataFrame(
+        {"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"], "sent": furthest}
+    )
     states = states.groupby("time_s", sort=True).last()
     begins = states.index.to_numpy()
     mended = losses_mended(run, flow)
     edges = np.unique([*begins, *np.clip([edge for span in mended for edge in span], begins[0], None)])
     spans = np.diff(np.append(edges, shown_s(run, None)[1]))
-    following = states["next"].to_numpy()[np.searchsorted(begins, edges, side="right") - 1]
-    cwnd = windows["cwnd_bytes"].to_numpy()[np.searchsorted(windows["time_s"].to_numpy(), edges, side="right") - 1]
+    following, sent = (states[name].to_numpy()[_latest(begins, edges)] for name in ("next", "sent"))
+    cwnd = windows["cwnd_bytes"].to_numpy()[_latest(windows["time_s"].to_numpy(), edges)]
     losing = np.any([(edges >= first) & (edges < last) for first, last in mended], axis=0) if mended else False
+    paced = _is_paced(run, flow, edges) & (sent < _available_bytes(run, flow))
     causes = np.select(
-        [losing, following > config["receiver_window_bytes"], following > cwnd],
-        ["loss recovery", "receiver's window", "congestion window"],
-        "pacing" if _is_paced(run, flow) else "application",
+        [losing, following > config["receiver_window_bytes"], following > cwnd, paced],
+        ["loss recovery", "receiver's window", "congestion window", "pacing"],
+        "application",
     )
     found: pd.Series[float] = pd.Series(spans).groupby(causes).sum() / spans.sum()
     return found.reindex(list(CAUSES), fill_value=0.0).rename(flow)
 
 
-def _is_paced(run: Run, flow: str) -> bool:
-    """Returns whether a flow is paced."""
-    config = next(one for one in run.scenario.resolved["flows"] if one["name"] == flow)
-    congestion = config["tcp"]["congestion"]
-    kind = congestion if isinstance(congestion, str) else congestion["kind"]
-    return config["traffic"]["kind"] == "greedy" and (config["tcp"].get("pacing", False) or kind in PACED)
+def _latest(times: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Returns, for each edge, the position of the latest of the sorted times that is not after it."""
+    return np.searchsorted(times, edges, side="right") - 1
+
+
+def _is_paced(run: Run, flow: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Returns, for each of the times `edges` [s], whether the flow has a pacing rate."""
+    if "control" not in run.traces:
+        config = config_of(run.scenario, flow)
+        congestion = config["congestion"]
+        kind = congestion if isinstance(congestion, str) else congestion["kind"]
+        return np.full(len(edges), config.get("pacing", False) or kind in MODELS)
+    rows = of_flow(trace(run, "control"), flow)
+    # An edge before the first row takes the last value.
+    has_rate: npt.NDArray[np.bool_] = np.append(rows["pacing_bps"].notna().to_numpy(), False)
+    return has_rate[_latest(rows["time_s"].to_numpy(), edges)]
+
+
+def _available_bytes(run: Run, flow: str) -> float:
+    """Returns the amount of data that a flow has to send from its start, or 0 if its application writes over time."""
+    traffic = next(one for one in run.scenario.resolved["flows"] if one["name"] == flow)["traffic"]
+    match traffic["kind"]:
+        case "greedy":
+            return math.inf
+        case "transfer":
+            return float(traffic["size_bytes"])
+        case _:
+            return 0.0
