@@ -197,6 +197,72 @@ def test_an_outage_that_drops_packets_is_named() -> None:
     assert limited_by(scenario) == {"outage"}
 
 
+def of_cells(**changes: object) -> Result:
+    """Runs flows whose initial window is one segment, over a switch that loses the first segments of some of them.
+
+    These flows wait for their first timeout, after 3 s, until the end of the run.
+    """
+    network = {"kind": "dumbbell", "sources": 15}
+    start = {"kind": "random", "over": "10 ms"}
+    switch = {"buffer": "1000 cells", "policy": "tail-drop"}
+    scenario = Scenario(duration="2 s", network=network, switch=switch, start=start, tcp={"recovery": "reno"})
+    return simulate(scenario.with_(**changes))
+
+
+def test_flows_that_wait_for_the_timeout_of_a_loss_are_limited_by_its_cause() -> None:
+    result = of_cells()
+    flows = result.part("flows")
+    silent = [
+        sent == 1 and not timeouts for sent, timeouts in zip(flows["sent_segments"], flows["timeouts"], strict=True)
+    ]
+    assert sum(silent) == 6
+    assert {one.limited_by for one in limits(result)} == {"buffer"}
+
+
+def test_a_busy_link_does_not_limit_a_flow_of_which_nothing_arrived() -> None:
+    result = of_cells(**{"network.sources": 5, "switch.policy": "epd"})
+    found = {one.limited_by: one for one in limits(result)}
+    assert set(found) == {"link", "buffer"}
+    (alone,) = (one for one in limits(result) if one.limited_by == "buffer")
+    assert result.part("flows")["delivered_bytes"][int(alone.flow.removeprefix("flow")) - 1] == 0
+    assert alone.link_busy > 0.9
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        # The SYN, and the first segment of a connection without a handshake, arrive at the trunk before 10 ms.
+        ({"tcp.profile": "linux-6"}, "random loss"),
+        ({"tcp.recovery": "sack", "tcp.initial_window": "1 segment"}, "random loss"),
+        # The only segment has not arrived yet.
+        ({"tcp.recovery": "sack", "tcp.initial_window": "1 segment", "network.trunk_delay": "1 s"}, "slow start"),
+    ],
+    ids=["handshake", "first segment", "no loss"],
+)
+def test_a_lost_first_packet_over_ip_is_named(changes: dict[str, object], limit: str) -> None:
+    steps = {"kind": "over-time", "steps": [["0 s", 1.0], ["10 ms", 0.0]]}
+    loss = {} if limit == "slow start" else {"network.trunk_loss": steps}
+    short = {"duration": "900 ms", "network.sources": 1, "network.trunk_delay": "20 ms"}
+    assert limited_by(geo(**{**short, **loss, **changes})) == {limit}
+
+
+def test_a_flow_that_waits_for_its_first_timeout_most_of_the_time_is_limited_by_its_loss() -> None:
+    # The first segment arrives; the two segments that its ACK releases are lost.
+    loss = {"kind": "over-time", "steps": [["0 s", 0.0], ["8 ms", 1.0]]}
+    tcp = {"tcp.recovery": "sack", "tcp.initial_window": "1 segment", "tcp.ack": "immediate"}
+    path = {"network.sources": 1, "network.trunk_delay": "5 ms", "network.trunk_loss": loss}
+    result = simulate(geo(duration="200 ms", **tcp, **path))
+    flows = result.part("flows")
+    assert [flows[name][0] for name in ("sent_segments", "timeouts", "fast_retransmits")] == [3, 0, 0]
+    assert {one.limited_by for one in limits(result)} == {"random loss"}
+
+
+def test_one_loss_at_the_end_does_not_change_what_limited_a_flow() -> None:
+    loss = {"kind": "at-times", "instants": ["19.9 s"]}
+    vegas = {"tcp.receiver_window": "auto", "tcp.congestion": "vegas", "duration": "20 s", "network.sources": 1}
+    assert limited_by(geo(**vegas, **{"network.trunk_delay": "200 ms", "network.trunk_loss": loss})) == {"congestion"}
+
+
 def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None:
     result = simulate(geo(**{"tcp.receiver_window": "auto"}))
     columns = {name: part for name, part in result.columns.items() if name != "reductions"}

@@ -83,6 +83,10 @@ MUCH: Final = 0.05
 SERVED: Final = 0.95
 # Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
+# Number of RTTs, with full queues, in which data of a flow have arrived unless they were lost.
+ARRIVED_ROUND_TRIPS: Final = 2
+# Segments per RTT, with full queues, below which a sender waits for a timeout: any window allows at least one.
+WAITING: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,14 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             further.setdefault(connections[path.flow], []).extend(path.route)
     # Runs stored by early versions have no column for reductions due to marks.
     marks = flows.get("mark_reductions") or repeat(0)
-    names = ("start_s", "completion_s", "sent_bytes", "sent_segments", "timeouts", "fast_retransmits")
+    names = (
+        "start_s", "completion_s", "delivered_bytes", "sent_bytes", "sent_segments", "timeouts", "fast_retransmits",
+    )  # fmt: skip
     counters = zip(*(flows[name] for name in names), marks)  # noqa: B905 - `marks` may be endless
     found = []
     for path, counted in zip(known, counters, strict=True):
-        flow_start_s, completion_s, sent_bytes, sent_segments, timeouts, fast_retransmits, mark_reductions = counted
+        flow_start_s, completion_s, delivered_bytes, sent_bytes, sent_segments, *rest = counted
+        timeouts, fast_retransmits, mark_reductions = rest
         start_s, end_s = active_time(flow_start_s, completion_s, begin, duration_s)
         slowest = path.bottleneck
         if start_s >= duration_s:
@@ -177,9 +184,19 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 # A connection's counters include the losses on its further paths.
                 losses = ports.losses({*path.route, *further.get(path.flow, ())})
                 reduced_by = _by_count(timeouts, fast_retransmits, losses, mark_reductions)
+            # Programs over real stacks may have nothing to send.
+            demanding = path.flow not in real or sent_bytes
+            max_round_trips = active_s / ports.max_round_trip_s(path)
+            nothing_arrived = demanding and not delivered_bytes and max_round_trips >= ARRIVED_ROUND_TRIPS
+            waiting = path.flow not in real and sent_segments < WAITING * max_round_trips
+            if (nothing_arrived or waiting) and reduced_by in (None, "timeouts"):
+                # The losses reduced no window, because the sender has not detected them or lost its handshake.
+                counts = ports.losses_by_limit((*path.route, *path.return_route), aqm)
+                reduced_by = _most(counts) or reduced_by
             limited_by = _limit(
                 busy=busy,
                 return_busy=return_busy,
+                nothing_arrived=nothing_arrived,
                 acks_alone=slowest_back not in carry_data,
                 window_used=window_used,
                 timeouts=timeouts,
@@ -276,6 +293,7 @@ def _limit(
     *,
     busy: float,
     return_busy: float,
+    nothing_arrived: bool,
     acks_alone: bool,
     window_used: float,
     timeouts: int,
@@ -286,6 +304,9 @@ def _limit(
 ) -> Limit:
     if is_served:
         return "application"
+    # A busy link then carried the data of other flows.
+    if nothing_arrived and reduced_by is not None:
+        return reduced_by
     if busy >= BUSY:
         return "link"
     # A link that also carries data may be busy even without the ACKs.
@@ -346,8 +367,13 @@ def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -
     """
     if lost < MUCH:
         return "application"
-    most: Limit = max(losses, key=lambda limit: losses[limit], default="buffer")
+    most = _most(losses) or "buffer"
     return "link" if most in ("buffer", "AQM") and busy >= BUSY else most
+
+
+def _most(losses: Mapping[Limit, int]) -> Limit | None:
+    """Returns the limit that most losses indicate, or None without losses."""
+    return max(losses, key=lambda limit: losses[limit], default=None)
 
 
 def _lost_share(sent: int, received: int, lost: int, max_queued: float) -> float:
@@ -431,6 +457,16 @@ class _Ports:
             column = self._columns[name]
             found[aqm if limit == "AQM" else limit] += sum([column[port] for port in ports])
         return +found
+
+    def max_round_trip_s(self, path: Path) -> float:
+        """Returns the RTT [s] of a flow whose packets find each queue at its maximum length."""
+        unit_bytes = path.packet_bytes if self._unit == "packets" else CELL_BYTES
+        peaks = self._columns[f"peak_queue_{self._unit}"]
+        queues_s = [
+            8 * unit_bytes * float(peaks[port] or 0) / float(self._links[port]["rate_bps"])
+            for port in (*path.route, *path.return_route)
+        ]
+        return path.round_trip_s + sum(queues_s)
 
     def max_queued(self, ports: Iterable[int]) -> int:
         """Returns the maximum total number of packets in the queues of these ports; for ATM, the number of cells."""
