@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longpipe.analysis.intervals import estimate, estimate_average
+from longpipe.analysis.intervals import deviation, estimate, estimate_average
+from longpipe.analysis.readable import written
 from longpipe.papers.rounding import difference, rounded
 from longpipe.papers.seeds import seeds_text
+from longpipe.study.until import needed
 
 
 def test_configurations_with_the_same_seeds_are_averaged_by_seed() -> None:
@@ -18,6 +20,25 @@ def test_configurations_with_the_same_seeds_are_averaged_by_seed() -> None:
     assert (found.mean, found.mean_low, found.mean_high) == pytest.approx(
         (wanted.mean, wanted.mean_low, wanted.mean_high)
     )
+
+
+@pytest.mark.parametrize("value", [417.1, 0.1, 5.1e7, -3.3, 0.0])
+def test_the_interval_of_equal_values_is_the_value_itself(value: float) -> None:
+    found = estimate([value] * 5)
+    assert (found.mean, found.low, found.high, found.mean_low, found.mean_high) == (value,) * 5
+    assert written(found.mean, (found.mean_high - found.mean_low) / 2).rstrip(".0").endswith("±")
+    # Sums of equal numbers in a different order differ by rounding errors.
+    noisy = [value, value, value * (1 + 2e-16), value, value * (1 - 2e-16)]
+    assert deviation(noisy) == 0
+    average = estimate_average([dict(enumerate(noisy)), dict.fromkeys(range(3), 2 * value)])
+    assert average.mean_low == average.mean == average.mean_high
+    assert needed(np.array(noisy), 0.01, 0.95) == (0, 0)
+
+
+def test_small_deviations_and_values_that_are_not_finite_are_kept() -> None:
+    assert deviation([1.0, 1 + 1e-9]) == pytest.approx(1e-9 / math.sqrt(2))
+    assert math.isnan(deviation([1.0, math.nan]))
+    assert estimate([1e-15, 3e-15]).mean_high > 2e-15
 
 
 def test_the_average_of_configurations_with_fewer_seeds_is_that_of_their_means() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIDENCE: Final = 0.95
-# Tolerance for sums of the same numbers in a different order.
+# Tolerance for sums of the same numbers in a different order, relative to the largest number.
 ROUNDING: Final = 1e-12
 
 
@@ -35,6 +35,13 @@ class Estimate:
     mean_high: float
 
 
+def deviation(values: ArrayLike) -> float:
+    """Returns the sample standard deviation of at least two values; 0 if they differ only by rounding errors."""
+    x = np.asarray(values, dtype=float)
+    is_rounding = np.isfinite(x).all() and np.ptp(x) <= ROUNDING * np.abs(x).max()
+    return 0.0 if is_rounding else float(np.std(x, ddof=1))
+
+
 def estimate(
     values: ArrayLike, bounds: Sequence[float] = (-math.inf, math.inf), *, level: float = CONFIDENCE
 ) -> Estimate:
@@ -43,10 +50,12 @@ def estimate(
     mean = float(np.mean(x))
     if x.size < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
-    deviation = float(np.std(x, ddof=1))
+    # Rounding can move the mean of equal values away from them.
+    mean = float(np.clip(mean, x.min(), x.max()))
+    spread = deviation(x)
     t = t_quantile(level, x.size - 1)
-    of_mean = t * deviation / math.sqrt(x.size)
-    of_one = t * deviation * math.sqrt(1 + 1 / x.size)
+    of_mean = t * spread / math.sqrt(x.size)
+    of_one = t * spread * math.sqrt(1 + 1 / x.size)
     low, high = max(mean - of_one, bounds[0]), min(mean + of_one, bounds[1])
     return Estimate(mean, low, high, mean - of_mean, mean + of_mean)
 
@@ -67,8 +76,8 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
     for one in measured:
         for other in measured:
             shared = [seed for seed in one if seed in other]
-            if len(shared) > 1:
-                x, y = ([values[seed] for seed in shared] for values in (one, other))
+            x, y = ([values[seed] for seed in shared] for values in (one, other))
+            if len(shared) > 1 and deviation(x) and deviation(y):
                 variance += float(np.cov(x, y)[0, 1]) * len(shared) / (len(one) * len(other))
     margin = t_quantile(level, fewest - 1) * math.sqrt(max(variance, 0.0)) / len(measured)
     return Estimate(mean, math.nan, math.nan, mean - margin, mean + margin)

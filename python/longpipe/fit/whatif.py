@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.analysis.dimensions import BITS_PER_SECOND, SECONDS, text_of
-from longpipe.analysis.intervals import CONFIDENCE, estimate
+from longpipe.analysis.intervals import CONFIDENCE, deviation, estimate
 from longpipe.analysis.measure import parse_all
 from longpipe.analysis.quantiles import t_quantile
 from longpipe.errors import ScenarioError
@@ -276,7 +276,7 @@ def mean_of_path(values: Numbers) -> tuple[float, float]:
     """
     repeats, count = values.shape
     means = values.mean(axis=0)
-    between = float(means.var(ddof=1))
+    between = deviation(means) ** 2
     of_path = 0.0
     if repeats > 1:
         within = float(values.var(axis=0, ddof=1).mean()) / repeats

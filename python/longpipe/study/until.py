@@ -13,7 +13,7 @@ import pandas as pd
 from longpipe.analysis import expressions
 from longpipe.analysis.dimensions import same_dimension
 from longpipe.analysis.factors import check_level
-from longpipe.analysis.intervals import copies
+from longpipe.analysis.intervals import copies, deviation
 from longpipe.analysis.measure import Measure, parse
 from longpipe.analysis.measures import names
 from longpipe.analysis.quantiles import t_quantile
@@ -220,7 +220,7 @@ def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tupl
     which corrects Student's t for the skewness of the values.
     """
     count = len(values)
-    error = float(values.std(ddof=1))
+    error = deviation(values)
     if not error:
         return 0.0, 0.0
     skewness = skewness_of(values)
