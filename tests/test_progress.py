@@ -72,6 +72,26 @@ def test_a_limit_before_the_end_replaces_the_remaining_time(clock: Clock, capsys
 
 
 @pytest.mark.parametrize(
+    ("left", "bound", "expected"),
+    [
+        (5.5e-15, "at least", "30 runs/min"),
+        (5.5e-15, "", "30 runs/min, 0 s left"),
+        (0.6, "at least", "30 runs/min, at least 1 s left"),
+        (2.4, "about", "30 runs/min, about 5 s left"),
+    ],
+)
+def test_remaining_times_are_whole_seconds(
+    left: float, bound: str, expected: str, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Bar("advise") as bar:
+        bar.update(Progress(wanted=96, stored=0))
+        clock.now_s = 2 * 96
+        bar.update(Progress(wanted=96, stored=0, done=96, worked=96.0, left=left, bound=bound))
+    found = f"{bound} 96" if bound else "96"
+    assert capsys.readouterr().err == f"advise: 96 of {found} runs, {expected}\n"
+
+
+@pytest.mark.parametrize(
     ("done", "seconds", "expected"),
     [
         (5000, 100, "50 runs/s, 2 min left"),

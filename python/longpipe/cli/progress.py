@@ -142,8 +142,12 @@ class Bar(_Shown):
         if found is None:
             return counts
         if found.expected_s > now.limit_s:
-            return f"{counts}, {_rate(found.runs_per_s)}, the budget ends the runs in {duration_text(now.limit_s)}"
-        left, low, high = (duration_text(one) for one in (found.expected_s, found.low_s, found.high_s))
+            limit = duration_text(round(now.limit_s))
+            return f"{counts}, {_rate(found.runs_per_s)}, the budget ends the runs in {limit}"
+        # Fractions of a second are too uncertain to show; less than half a second says nothing about a minimum.
+        if now.bound == "at least" and found.high_s < 0.5:
+            return f"{counts}, {_rate(found.runs_per_s)}"
+        left, low, high = (duration_text(round(one)) for one in (found.expected_s, found.low_s, found.high_s))
         between = "" if low == high else f" ({low.removesuffix(high[high.index(' ') :])} to {high})"
         return f"{counts}, {_rate(found.runs_per_s)}, {bound}{left} left{between}"
 
