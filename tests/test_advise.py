@@ -1,6 +1,7 @@
 """Tests of `longpipe advise`: selection with a stated confidence, and its answer on the terminal and in the report."""
 
 import math
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -576,6 +577,11 @@ def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     page = (out / "report.html").read_text()
     for words in ("With 95 % confidence", "runner-up", "Alternatives, best first", "Pareto front", "longpipe advise"):
         assert words in page
+    # The result stands beside the factors, where it needs no scrolling, and intervals beside their means.
+    heads = re.findall(r'data-head="([^"]*)"><button', page)
+    assert heads[:5] == ["queue", "switch.buffer", "result", "efficiency", "worse by"]
+    assert not any(head.startswith("±") for head in heads)
+    assert re.search(r"<td[^>]*>0\.\d{3} ±0\.\d{3}</td>", page)
 
 
 def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(tmp_path: Path) -> None:

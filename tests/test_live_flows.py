@@ -49,7 +49,7 @@ def flow(times_s: dict[str, float], cwnd_bytes: int = 50_000) -> RealFlow:
         ({"window_s": 9.0}, "receiver's window", "raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at b"),
         ({"buffer_s": 6.0}, "send buffer", "raise the third value of net.ipv4.tcp_wmem, or SO_SNDBUF, at a"),
         ({"busy_s": 2.0}, "application", "the program had nothing to send"),
-        ({"buffer_s": 3.0}, "path", "congestion control, 3 segments retransmitted"),
+        ({"buffer_s": 3.0}, "path", "the congestion control held data back, 3 segments retransmitted"),
     ],
 )
 def test_a_connection_is_limited_by_what_held_it_longest(times_s: dict[str, float], limit: str, advice: str) -> None:

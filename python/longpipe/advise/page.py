@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longpipe import _core
@@ -10,9 +11,9 @@ from longpipe.advise import words
 from longpipe.advise.quantities import shown
 from longpipe.advise.tables import alternatives, runs
 from longpipe.pictures.saving import to_svg
-from longpipe.report.frames import download, grid
+from longpipe.report.frames import MOST_OPEN_ROWS, cell, download
 from longpipe.report.page import render
-from longpipe.report.parts import Cell, Column, Downloads, Facts, Grid, Picture, Report, Section
+from longpipe.report.parts import Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
 from longpipe.report.svg import Palette, inline
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def page(answer: Answer, command: str, *, stored: bool = True) -> str:
                 f"Means over the seeds. {words.legend(answer)} front: no other alternative is better in the objective "
                 "and in all limited measures.",
             ),
-            (*_pictures(answer, palette), grid(alternatives(answer), "table", "Alternatives, best first")),
+            (*_pictures(answer, palette), _alternatives(answer)),
         ),
         Section(
             "changes",
@@ -75,6 +76,26 @@ def _pictures(answer: Answer, palette: Palette) -> Iterator[Picture]:
     figure = front(answer)
     drawing = inline(to_svg(figure, "front"), "front", palette)
     yield Picture("front", drawing.title, drawing.alt, drawing.svg)
+
+
+def _alternatives(answer: Answer) -> Grid:
+    """Returns the table of alternatives, with intervals beside their means and with the result after the factors."""
+    frame = alternatives(answer)
+    factors = [factor.name for factor in answer.advice.question.factors]
+    halves = {name: half for name in frame.columns if (half := f"± {name.partition(' [')[0]}") in frame.columns}
+    others = [name for name in frame.columns if name not in (*factors, *halves.values(), "result")]
+    names = [*factors, "result", *others]
+    columns = tuple(Column(name, number=name in halves or name == "runs") for name in names)
+    rows = tuple(
+        tuple(_mean(row[name], row[halves[name]]) if name in halves else cell(row[name]) for name in names)
+        for row in frame.to_dict("records")
+    )
+    return Grid("table", "Alternatives, best first", columns, rows, closed=len(rows) > MOST_OPEN_ROWS, stacked=True)
+
+
+def _mean(mean: float, half: float) -> Cell:
+    found = cell(mean, decimals=3)
+    return found if half != half else replace(found, text=f"{found.text} ±{number(half, decimals=3)}")
 
 
 def _situations(answer: Answer) -> Iterator[Grid]:

@@ -36,7 +36,7 @@ class Cost:
 
     def __str__(self) -> str:
         planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
-        source = "an estimate, accurate to a factor of 3 or 1 s; less with losses"
+        source = "an estimate, accurate to a factor of 3 or 1 s; less accurate with losses"
         if self.measured:
             source = f"measured on {_counted(self.measured, 'run')}"
         return (

@@ -78,7 +78,7 @@ class RealFlow:
             case "application":
                 return "; the program had nothing to send"
             case "path":
-                return f"; congestion control, {self.retransmitted} segments retransmitted"
+                return f"; the congestion control held data back, {self.retransmitted} segments retransmitted"
 
     def __str__(self) -> str:
         """Returns a line with both ends, the rate, the limit and advice."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
@@ -44,6 +45,8 @@ def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
             _draw(panel, row, one, colour)
         panel.set_ylabel(row[0])
         panel.set_ylim(bottom=0)
+        if row[0].endswith("[packets]"):
+            panel.yaxis.set_major_locator(MaxNLocator(integer=True))
         _key(panel, row, drawn)
     if not rows:
         axes[0].text(0.5, 0.5, "no series, only counters", ha="center", transform=axes[0].transAxes)
