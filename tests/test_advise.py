@@ -308,7 +308,9 @@ def test_an_answer_that_is_not_certified_names_the_smallest_zone_that_these_runs
     text = confidence(found)
     assert "These limits certify nothing" in text
     value = text.partition("--zone '")[2].partition("'")[0]
-    assert quantity(goal, value, "--zone") == (pytest.approx(zone), False)
+    given, relative = quantity(goal, value, "--zone")
+    assert given == pytest.approx(zone)
+    assert not relative
     again = answered(budget="16 runs", limits=(), zone=value)
     assert (again.certified, again.choice) == (True, choice)
     assert not answered(budget="16 runs", limits=(), zone=f"{0.99 * zone / goal.scale} {goal.unit}").certified
