@@ -336,6 +336,7 @@ def test_the_table_compares_each_alternative_with_the_choice_over_the_seeds_of_b
     assert frame["± worse by"].tolist() == pytest.approx([math.nan, 0, 0], nan_ok=True)
     assert frame["flow:bulk*.throughput [Mbit/s]"].tolist() == pytest.approx([6e-6, 10e-6, 5e-6])
     assert "comparable only if the numbers of runs are equal" in legend(found)
+    assert (found.front, frame["front"].tolist()) == ([0], ["yes", "", ""])
 
 
 def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:

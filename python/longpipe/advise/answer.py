@@ -215,15 +215,22 @@ class Answer:
 
     @cached_property
     def front(self) -> list[int]:
-        """Pareto front: alternatives that no other improves in the objective and all limited measures, best first."""
+        """Pareto front: alternatives that no other improves in the objective and all limited measures, best first.
+
+        Two alternatives are compared by their means over the replications of both.
+        """
         question = self.advice.question
         signs = [1 if question.maximise else -1, *(1 if limit.sign[0] == ">" else -1 for limit in question.bounds)]
-        better = self.means * np.array(signs)
-        known = [i for i in range(len(better)) if np.isfinite(better[i]).all()]
-        found = [
-            i for i in known if not any((better[j] >= better[i]).all() and (better[j] > better[i]).any() for j in known)
-        ]
-        return sorted(found, key=lambda i: -float(better[i, 0]))
+        better = [rows * np.array(signs) for rows in self.rows]
+        known = [i for i in range(len(better)) if np.isfinite(self.means[i]).all()]
+
+        def dominates(one: int, other: int) -> bool:
+            count = min(len(better[one]), len(better[other]))
+            lead = better[one][:count].mean(axis=0) - better[other][:count].mean(axis=0)
+            return bool((lead >= 0).all() and (lead > 0).any())
+
+        found = [i for i in known if not any(dominates(j, i) for j in known)]
+        return sorted(found, key=lambda i: -signs[0] * float(self.means[i, 0]))
 
     @cached_property
     def effects(self) -> list[Effect]:
@@ -264,7 +271,8 @@ class Answer:
     def by_situation(self) -> list[tuple[dict[str, object], int | None, float]]:
         """For each situation, the best alternative within the limits, and how much worse the chosen one is.
 
-        Both are computed from means over the replications of the situation.
+        Limits are checked with means over the replications of the situation; objectives are compared with that of the
+        choice over the replications of both, or by their means if there is no choice.
         """
         question = self.advice.question
         if not question.uncertain:
@@ -282,14 +290,20 @@ class Answer:
                 if np.isfinite(row).all()
                 and all(limit.margin(value) >= 0 for limit, value in zip(question.bounds, row[1:], strict=True))
             ]
-            best = max(allowed, key=lambda i: sign * float(means[i][0]), default=None)
-            lost = (
-                math.nan
-                if best is None or self.choice is None
-                else sign * float(means[best][0] - means[self.choice][0])
-            )
-            found.append((fields, best, lost))
+            leads = {
+                i: sign * float(means[i][0]) if self.choice is None else self._lead(i, self.choice, place)
+                for i in allowed
+            }
+            best = max(leads, key=leads.__getitem__, default=None)
+            found.append((fields, best, math.nan if best is None or self.choice is None else leads[best]))
         return found
+
+    def _lead(self, alternative: int, other: int, situation: int) -> float:
+        """Returns by how much an alternative is better than another in one situation, over the replications of both."""
+        sign = 1 if self.advice.question.maximise else -1
+        count = min(len(self.advice.values[alternative]), len(self.advice.values[other]))
+        one, two = (self.advice.values[i][:count, situation, 0] for i in (alternative, other))
+        return sign * float(one.mean() - two.mean())
 
     def state(self, alternative: int) -> str:
         """Returns the status of an alternative in a few words."""
