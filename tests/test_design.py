@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
-from longpipe.design.pilot import extrapolated, measured_cost
+from longpipe.design.pilot import LONGEST_S, WITHIN_S, Measured, extrapolated, measured_cost, measured_run
 from longpipe.design.text import from_json, to_json
 from longpipe.executors import Job
 from longpipe.scenario import Red
@@ -132,29 +132,67 @@ def test_confounding_puts_an_interaction_between_the_blocks() -> None:
 
 
 def test_the_processor_time_is_that_of_first_runs_scaled_by_the_estimates() -> None:
-    measured: list[list[Job]] = []
+    measured: list[Job] = []
 
-    def measure(jobs: Sequence[Job]) -> float:
-        measured.append(list(jobs))
-        return sum(5 * cpu_s(scenario) for scenario, _ in jobs)
+    def measure(job: Job, most_s: float) -> Measured:
+        measured.append(job)
+        whole_s = 5 * cpu_s(job[0])
+        return Measured(whole_s, min(whole_s, most_s))
 
     design = Design.full_factorial(BASE, FACTORS, replications=2)
     cost = extrapolated(design, measure)
     assert cost.cpu_s == pytest.approx(5 * design.cost().cpu_s)
     # The first of two trials loads modules. Then each of the 8 points runs twice, with seeds of its own.
-    assert [len(jobs) for jobs in measured] == [1, 1, 16]
-    assert len({(scenario.digest(), seed) for jobs in measured for scenario, seed in jobs}) == 18
-    assert cost.measured == 16
+    assert len(measured) == 2 + 16
+    assert len({(scenario.digest(), seed) for scenario, seed in measured}) == 18
+    assert (cost.measured, cost.parts) == (16, 0)
     assert "(measured on 16 runs)" in str(cost)
-    # If all other runs would take too long, the second trial alone is measured.
-    longer = Design.full_factorial(BASE.with_(duration="20 s"), FACTORS)
-    alone = extrapolated(longer, lambda jobs: 4.0 * len(jobs))
-    assert alone.measured == 1
-    assert alone.cpu_s == pytest.approx(longer.cost().cpu_s * 4 / min(map(cpu_s, longer.scenarios)))
+    # Long runs are stopped, each at another point, until the time is over.
+    measured.clear()
+    longer = Design.full_factorial(BASE.with_(duration="2000 s"), FACTORS)
+    stopped = extrapolated(longer, measure)
+    assert stopped.cpu_s == pytest.approx(5 * longer.cost().cpu_s)
+    assert len({scenario.digest() for scenario, _ in measured}) == len(measured) == int(WITHIN_S / LONGEST_S)
+    assert f"(measured on {len(measured)} runs, {len(measured)} of them in part)" in str(stopped)
 
 
-def test_runs_of_minutes_are_not_measured_before_the_design() -> None:
-    assert measured_cost(Design.full_factorial(BASE.with_(duration="20000 s"), FACTORS)) is None
+def test_runs_of_minutes_are_measured_in_part_before_the_design() -> None:
+    began_s = time.process_time()
+    cost = measured_cost(Design.full_factorial(BASE.with_(duration="20000 s"), FACTORS))
+    assert time.process_time() - began_s < 2 * WITHIN_S
+    assert cost is not None
+    assert cost.measured == cost.parts > 1
+
+
+@pytest.mark.parametrize("levels", [[0.001, 0.03], [0.0, 0.001], [0.001, 0.0]])
+def test_losses_that_keep_a_link_idle_do_not_inflate_the_processor_time(levels: list[float]) -> None:
+    base = Scenario.from_toml("""
+        framing = "ip"
+        duration = "60 s"
+        network = { kind = "dumbbell", sources = 1, access_rate = "10 Gbit/s", trunk_rate = "1 Gbit/s", trunk_delay = "50 ms" }
+        switch = { buffer = "unlimited" }
+        tcp = { recovery = "sack", receiver_window = "auto" }
+        """)
+    loss = Factor.over("network.trunk_loss", [{"kind": "bernoulli", "probability": one} for one in levels])
+    design = Design.full_factorial(base, [loss], replications=2)
+    cost = measured_cost(design)
+    began_s = time.process_time()
+    for scenario in design.scenarios:
+        pack(simulate(scenario))
+    spent_s = 2 * (time.process_time() - began_s)
+    assert cost is not None
+    assert 1 / 3 < cost.cpu_s / spent_s < 3 or abs(cost.cpu_s - spent_s) < 0.1
+    # The estimate alone counts the link as busy.
+    assert max(levels) < 0.03 or design.cost().cpu_s > 20 * cost.cpu_s
+
+
+def test_a_run_that_is_stopped_shows_the_time_of_the_whole_run() -> None:
+    (scenario,) = Design.full_factorial(BASE.with_(duration="100 s"), []).scenarios
+    with closing(Store()) as store:
+        part, whole = (measured_run((scenario, seed), most_s, store) for seed, most_s in ((1, 0.02), (2, math.inf)))
+    assert whole.is_whole
+    assert not part.is_whole
+    assert part.cpu_s == pytest.approx(whole.cpu_s, rel=0.7)
 
 
 def test_cost_is_the_sum_of_what_the_frame_tells() -> None:

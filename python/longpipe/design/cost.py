@@ -25,7 +25,8 @@ S_PER_RUN: Final = 0.006
 class Cost:
     """Number of runs, with their total simulated time [s] and estimated processor time [s].
 
-    `measured` is the number of runs on which the processor time was measured; 0 if it follows from the scenario alone.
+    `measured` is the number of runs on which the processor time was measured, and `parts` the number of those that were
+    stopped before their end; 0 if it follows from the scenario alone.
     """
 
     points: int
@@ -33,12 +34,17 @@ class Cost:
     simulated_s: float
     cpu_s: float
     measured: int = 0
+    parts: int = 0
 
     def __str__(self) -> str:
         planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
-        source = "an estimate, accurate to a factor of 3 or 1 s; less accurate with losses"
+        # Unless measured, each bottleneck counts as busy.
+        source = (
+            "an estimate, within a factor of 3 or 1 s if links are busy; too long if losses or windows keep them idle"
+        )
         if self.measured:
-            source = f"measured on {_counted(self.measured, 'run')}"
+            beginnings = f", {self.parts} of them in part" if self.parts else ""
+            source = f"measured on {_counted(self.measured, 'run')}{beginnings}"
         return (
             f"{planned}, {self.simulated_s:g} s of simulated time, "
             f"about {duration_text(self.cpu_s)} of processor time ({source})"
