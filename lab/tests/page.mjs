@@ -6,6 +6,9 @@ export const PAGE = new URL("../../python/longpipe/lab/page.html", import.meta.u
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const executablePath = process.env.CHROMIUM ?? BROWSERS.find((path) => existsSync(path));
 
+// The tests do not measure time, so a busy machine may take this long [ms] for any step.
+export const PATIENCE = 120_000;
+
 let browser = null;
 
 /** The browser, started once. */
@@ -24,6 +27,7 @@ export async function open({ hash = "", width = 1300, scheme = "light", ready = 
     const options = { viewport: { width, height: 900 }, colorScheme: scheme, acceptDownloads: true };
     const context = await (await start()).newContext(options);
     const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
     const errors = [];
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
     page.on("pageerror", (error) => errors.push(String(error)));
