@@ -96,6 +96,59 @@ def test_predictions_are_those_of_the_table(rate_bps: float, rtt_s: float, share
     assert total == pytest.approx(rate_bps / PACKET_BITS, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"network.access_rate": "10 Gbit/s"},
+        {"network.access_delay": "5 us"},
+        {"network.trunk_delay": "1 ms"},
+        {"network.trunk_rate": "1 Gbit/s"},
+        {"network.sources": 2},
+        {"tcp.mss": "1460 B"},
+        {"tcp.mss": "536 B"},
+        {"tcp.ack": "immediate"},
+        {"tcp.timer": "coarse"},
+    ],
+)
+def test_prague_alone_uses_the_link(changes: dict[str, Any]) -> None:
+    """Prague paces about one window per RTT, but its window is still full, so that it grows until packets are marked."""
+    scenario = Scenario().with_(
+        framing="ip",
+        duration="60 s",
+        network={
+            "kind": "dumbbell",
+            "sources": 1,
+            "access_rate": "1 Gbit/s",
+            "trunk_rate": "50 Mbit/s",
+            "trunk_delay": "10 ms",
+        },
+        switch={"buffer": "1000 packets", "policy": "dualpi2"},
+        tcp={"profile": "linux-6", **PRAGUE},
+    )
+    assert simulate(scenario.with_(**changes)).efficiency > 0.95
+
+
+@pytest.mark.parametrize("control", ["aimd", "cubic", "linux-reno", "hybla"])
+def test_pacing_and_controls_measure_srtt_exactly_with_a_coarse_timer(control: str) -> None:
+    """SRTT is 87.5 ms in ticks, but the RTT is 20 ms."""
+    scenario = Scenario().with_(
+        framing="ip",
+        duration="30 s",
+        warm_up="10 s",
+        network={
+            "kind": "dumbbell",
+            "sources": 1,
+            "access_rate": "10 Gbit/s",
+            "trunk_rate": "50 Mbit/s",
+            "trunk_delay": "10 ms",
+        },
+        switch={"buffer": "1000 packets"},
+        tcp={"recovery": "rack", "congestion": control, "pacing": True, "receiver_window": "auto"},
+    )
+    assert simulate(scenario).efficiency > 0.99
+
+
 def test_prague_needs_accurate_ecn_with_ect_1() -> None:
     for ecn, found in (("off", "off"), ("dctcp", "dctcp"), ("accurate", "accurate with ect = 0")):
         tcp = {"profile": "linux-6", "congestion": "prague", "ecn": ecn}

@@ -31,8 +31,8 @@ NATIVE = [name for name in CHOSEN if name not in ("bbr", "cdg", "lp", "nv", "yea
 IN_TABLE = [name for name in CHOSEN if name in CONTROLS.index]
 # Lists of lost packets after which a module in longpipe sends different segments than in Linux. BBR's pacing timer
 # expires within 1 us of an ACK, and the order of these events decides between a new segment and a retransmission; in
-# Linux either order occurs: see docs/linux.md. The causes for Hybla and HighSpeed are not known.
-TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "hybla": [8], "highspeed": [19]}
+# Linux either order occurs: see docs/linux.md. The cause for HighSpeed is not known.
+TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "highspeed": [19]}
 
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
 

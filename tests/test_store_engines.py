@@ -379,7 +379,7 @@ def test_engine_9_holds_but_for_what_engine_10_changed(changes: dict[str, object
         (PACKETS, True),
         ({"tcp.profile": "linux-6", **MARKS}, False),
         ({"traces.vc_queue": True, **PACKETS}, False),
-        ({"tcp.congestion": "cubic", **PACKETS}, True),
+        ({"tcp.congestion": "cubic", "tcp.timer": "fine", **PACKETS}, True),
         ({"tcp.profile": "linux-6", "tcp.congestion": "bbr", **PACKETS}, False),
         ({"tcp.profile": "linux-6", "tcp.congestion": "bbr3", **PACKETS}, False),
     ],
@@ -450,9 +450,24 @@ DUPLICATION = {"kind": "duplication", "probability": 0.1}
         ({"traffic.kind": "voice", "network.conditioners": [JITTER], **PACKETS}, False),
         ({"traffic.kind": "cbr", "traffic.rate": "1 Mbit/s", "network.conditioners": [DUPLICATION], **PACKETS}, False),
         ({"network.conditioners": [JITTER], **PACKETS}, True),
+        ({"tcp.pacing": True}, False),
+        ({"tcp.pacing": True, "tcp.timer": "fine"}, True),
+        ({"tcp.congestion": "illinois"}, True),
+        ({"tcp.congestion": "hybla"}, False),
+        ({"tcp.congestion": "hybla", "tcp.timer": "fine"}, True),
+        (
+            {
+                "tcp.congestion": "prague",
+                "tcp.recovery": "rack",
+                "tcp.timer": "fine",
+                "tcp.ecn": {"kind": "accurate", "ect": 1},
+                **PACKETS,
+            },
+            False,
+        ),
     ],
 )
-def test_engine_13_holds_but_for_acks_of_linux_and_disordered_datagrams(
+def test_engine_13_holds_but_for_acks_of_linux_disordered_datagrams_prague_and_srtt_in_ticks(
     changes: dict[str, object], stays: bool
 ) -> None:
     assert holds("13", json.loads(SHORT.with_(**changes).to_json())) is stays

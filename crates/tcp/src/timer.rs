@@ -30,6 +30,7 @@ impl RttEstimator {
                 current: ((phase.0 % tick_ps).wrapping_sub(tick_ps), 0),
                 phase: phase.0 % tick_ps,
                 srtt: 0,
+                exact_srtt: 0,
                 rttvar: 0,
                 rto: initial_rto_ticks,
                 backoff: 0,
@@ -95,11 +96,21 @@ impl RttEstimator {
         }
     }
 
-    /// Returns SRTT; None before the first sample.
+    /// Returns SRTT, which a coarse timer computes in ticks; None before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         match self {
             RttEstimator::Coarse(timer) => (timer.srtt > 0).then(|| timer.srtt()),
+            RttEstimator::Fine(timer) => timer.srtt.map(Span),
+        }
+    }
+
+    /// Returns SRTT for pacing and congestion controllers; None before the first sample. These measure the RTT with a
+    /// fine clock even if the RTO has coarse ticks.
+    #[inline]
+    pub fn exact_srtt(&self) -> Option<Span> {
+        match self {
+            RttEstimator::Coarse(timer) => (timer.exact_srtt > 0).then_some(Span(timer.exact_srtt)),
             RttEstimator::Fine(timer) => timer.srtt.map(Span),
         }
     }
@@ -149,6 +160,8 @@ pub struct CoarseTimer {
     current: (u64, u64),
     srtt: i32,
     rttvar: i32,
+    /// SRTT of RFC 6298 [ps]; 0 before the first sample.
+    exact_srtt: u64,
     rto: u32,
     backoff: u32,
     min: u32,
@@ -180,6 +193,11 @@ impl CoarseTimer {
     fn measure(&mut self, sent: Time, now: Time) {
         let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MAX_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
+        let exact = (now - sent).0;
+        self.exact_srtt = match self.exact_srtt {
+            0 => exact,
+            srtt => weighted(7, srtt, exact),
+        };
         if self.srtt == 0 {
             // BSD's tick counter starts at 1 when a measurement begins, and BSD subtracts 1 from every measurement
             // except the first.

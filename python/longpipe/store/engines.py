@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # What each engine changed:
 # 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy; datagrams
-#     over paths that reorder or duplicate packets.
+#     over paths that reorder or duplicate packets; Prague's pacing rate, and the SRTT that pacing and congestion
+#     controllers use with a coarse timer.
 # 13: the causes of window reductions over cells; what streams wrote, and how long players waited for chunks.
 # 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
@@ -95,6 +96,21 @@ def _has_disordered_datagrams(text: str) -> bool:
     return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
 
 
+# Match Prague, and what reads SRTT: pacing, and the controls that do so by themselves or may do so.
+_PRAGUE: Final = re.compile(r': "prague"')
+_READS_SRTT: Final = re.compile(r'"pacing": true|: "(bbr|bbr3|copa|cubic|hybla|module|python|previous|saved)"')
+
+
+def _has_other_srtt(text: str) -> bool:
+    """Returns whether pacing or a control may read an SRTT in ticks, which engine 14 measures exactly."""
+    return '"kind": "coarse"' in text and _READS_SRTT.search(text) is not None
+
+
+def _is_changed_by_14(text: str) -> bool:
+    matched = re.search(_ACKS_OF_LINUX, text) or _PRAGUE.search(text)
+    return matched is not None or _has_disordered_datagrams(text) or _has_other_srtt(text)
+
+
 def _is_web_of_cells(text: str) -> bool:
     """Returns whether web files are sent as cells; then bytes in short segments, which engine 7 counts, are unknown."""
     return '"kind": "web"' in text and '"framing": "aal5"' in text
@@ -109,7 +125,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (_THIRTEENTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None or _has_disordered_datagrams(text)),
+    (_THIRTEENTH, _is_changed_by_14),
     (_TWELFTH, lambda text: _OTHER_IN_13.search(text) is not None),
     (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
     (_TENTH, lambda text: _OTHER_IN_11.search(text) is not None),

@@ -319,8 +319,8 @@ impl Prague {
     }
 
     /// Returns the pacing rate: one window per RTT, or two in the first half of slow start
-    /// (`prague_update_pacing_rate`). The kernel's rate includes headers, because its packet scheduler paces whole
-    /// packets; the returned rate counts only payload.
+    /// (`prague_update_pacing_rate`). The kernel computes the rate from whole packets, but paces their payload
+    /// (`tcp_update_skb_after_send`), so a sender is always limited by its window.
     fn pacing(&self, srtt: Option<Span>, in_flight: u64, windows: Windows, flight: &Flight) -> Option<Pacing> {
         let eighths = srtt?.0 * 8 / 1_000_000;
         let (mss, mtu) = (u64::from(flight.mss), u64::from(flight.mss) + HEADERS);
@@ -331,7 +331,7 @@ impl Prague {
         }
         let burst = (rate / mtu) >> BURST_SHIFT;
         Some(Pacing {
-            rate_bps: rate * 8 * mss / mtu,
+            rate_bps: rate * 8,
             quantum_bytes: (burst.clamp(1, u64::from(u16::MAX)) * mss) as u32,
         })
     }
@@ -498,9 +498,8 @@ mod tests {
                 f64::INFINITY
             };
             assert_eq!(update.threshold, ssthresh, "{row}");
-            // The module's rate includes the packets' headers.
             let pacing = update.pacing.expect(row);
-            assert_eq!(pacing.rate_bps, number(14) * 8 * mss / (mss + HEADERS), "{row}");
+            assert_eq!(pacing.rate_bps, number(14) * 8, "{row}");
             assert_eq!(u64::from(pacing.quantum_bytes), number(15) * mss, "{row}");
         }
     }
@@ -597,12 +596,13 @@ mod tests {
     }
 
     #[test]
-    fn the_pacing_rate_is_one_window_per_rtt_and_a_burst_lasts_a_quarter_of_a_millisecond() {
+    fn the_pacing_rate_is_one_window_of_whole_packets_per_rtt_and_a_burst_lasts_a_quarter_of_a_millisecond() {
         let mut script = Script::new(1000, Span::millis(100));
         script.ack(false, false);
         let windows = Windows::of(&script.flight);
         let pacing = script.prague.pacing(Some(script.rtt), 0, windows, &script.flight);
-        let expected = 8.0 * 1000.0 * f64::from(MSS) / 0.1;
+        // The kernel multiplies the rate by the ratio of a packet's length to its payload.
+        let expected = 8.0 * 1000.0 * (f64::from(MSS) + HEADERS as f64) / 0.1;
         let pacing = pacing.expect("the RTT is known");
         assert!((pacing.rate_bps as f64 / expected - 1.0).abs() < 1e-3);
         // At 10 000 packets per second, 2 packets take 2^-12 s.

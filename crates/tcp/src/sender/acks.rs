@@ -430,7 +430,7 @@ impl Sender {
             return;
         };
         let in_flight = cc_state.in_flight(&self.flight);
-        let (flight, srtt) = ((&self.flight, in_flight), self.rtt.srtt());
+        let (flight, srtt) = ((&self.flight, in_flight), self.rtt.exact_srtt());
         let ack = before.report(now, flight, (summary, turn), srtt, cc_state);
         cc_state.set_pacing(self.congestion.on_ack(&ack, &mut self.flight));
         cc_state.update_window_pacing(&self.flight, ack.srtt, ack.least_rtt);

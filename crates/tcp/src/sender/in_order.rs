@@ -49,7 +49,7 @@ impl Sender {
             self.rto = self.rtt.constant_rto();
             self.measured = Some(now - sent);
         }
-        let (in_flight, srtt) = (flight.outstanding(), self.rtt.srtt());
+        let (in_flight, srtt) = (flight.outstanding(), self.rtt.exact_srtt());
         let step = RecoveryStep {
             grows: true,
             open: true,

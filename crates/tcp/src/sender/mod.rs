@@ -170,7 +170,13 @@ impl Sender {
         };
         let mut cc_state = needs_cc_state.then(|| Box::new(CcState::new(wants, config)));
         if let Some(known) = known {
-            opening::begin_with(cc_state.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
+            opening::begin_with(
+                cc_state.as_deref_mut(),
+                &mut congestion,
+                &mut flight,
+                rtt.exact_srtt(),
+                known,
+            );
         }
         // Since the handshake, the connection was idle for longer than the RTO (tcp_slow_start_after_idle_check).
         if config.idle_restart && Span(config.preconnect_ps) > rtt.rto() {

@@ -94,7 +94,7 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
         }
     }
     if let Some(sent) = sent {
-        let srtt = sender.rtt.srtt();
+        let srtt = sender.rtt.exact_srtt();
         let cc_state = sender.cc_state.as_deref_mut();
         begin_with(cc_state, &mut sender.congestion, &mut sender.flight, srtt, now - sent);
     }
