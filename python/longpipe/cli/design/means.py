@@ -1,5 +1,6 @@
 """The table of means of a design, one row per point."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
@@ -10,8 +11,10 @@ from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
 from longpipe.analysis.limits import without_further_paths
+from longpipe.analysis.paths import paths
 from longpipe.analysis.readable import Readable, readable, written
 from longpipe.design import Design
+from longpipe.scenario import Scenario
 from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
 
@@ -19,7 +22,7 @@ MOST_POINTS: Final = 40
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
 LATE: Final = (
-    "throughput may exceed the link's rate, because it includes data that arrived in the warm-up behind a loss and "
+    "a throughput exceeds the link's rate, because it includes data that arrived in the warm-up behind a loss and "
     "were delivered after it"
 )
 
@@ -71,8 +74,8 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
         notes.append(f"-: {', '.join(unknown)} not known in every run, for example because a flow did not end")
-    rates = [metric for metric in metrics if metric.head.endswith("bit/s]")]
-    if rates and any(one.warm_up != NONE for one in design.scenarios):
+    rates = [metric.column for metric in metrics if metric.head.endswith("bit/s]")]
+    if any(_exceeds_links(one, group[rates]) for one, group in _with_warm_up(design, runs)):
         notes.append(LATE)
     if copied := copies(runs):
         notes.append(copied)
@@ -80,6 +83,19 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         notes.append(f"{design.replications} replications make wide intervals; --replications 5 adds runs")
     table.caption = "\n".join(notes) or None
     return table
+
+
+def _with_warm_up(design: Design, runs: pd.DataFrame) -> list[tuple[Scenario, pd.DataFrame]]:
+    """Returns the points that have a warm-up, with their runs."""
+    of_points = ((design.scenarios[int(str(point)) - 1], group) for point, group in runs.groupby("point"))
+    return [(scenario, group) for scenario, group in of_points if scenario.warm_up != NONE]
+
+
+def _exceeds_links(scenario: Scenario, rates_bps: pd.DataFrame) -> bool:
+    """Returns whether a rate in a scenario's runs [bit/s] exceeds that of a flow's slowest link."""
+    resolved = scenario.resolved
+    slowest_bps = min((resolved["links"][path.bottleneck]["rate_bps"] for path in paths(resolved)), default=math.inf)
+    return bool((rates_bps > slowest_bps).any(axis=None))
 
 
 def _title(replications: int) -> str:
