@@ -17,11 +17,11 @@ use std::ops::AddAssign;
 
 /// Number of reductions whose cause may still change, however old they are.
 const RECENT: usize = 64;
-/// Age below which the cause of further reductions may still change. A loss is reported at most one round-trip time
-/// late. More than a few reductions occur within this time only if the maximum RTO is tiny.
+/// Age below which the cause of further reductions may still change, because data that were sent after a lost segment
+/// may overtake it on another route.
 const SETTLED: Span = Span(1_000_000_000_000);
-/// Maximum number of reductions whose cause may still change. Only a sender whose RTO is shorter than 4 µs, such as
-/// one whose timer has ticks of 1 ps, has more of them within `SETTLED`.
+/// Maximum number of reductions whose cause may still change. Only a sender whose RTO is far shorter than its round-trip
+/// time, such as one whose timer has ticks of 1 ps, has more of them.
 const MOST_RECENT: usize = 1 << 18;
 
 /// Cause of a segment's loss, as numbered by the network.
@@ -133,6 +133,15 @@ enum Trigger {
 }
 
 impl Reduction {
+    /// Returns whether every loss before the reduction has been reported, if the route has not changed. `una` is
+    /// SND.UNA. An acknowledgement of data that were first sent after the reduction proves that the ports have forwarded
+    /// these data, and hence that they have processed all segments sent before. Until then, the report may be late by
+    /// the whole round-trip time, because the fast engine processes timers ahead of time up to an acknowledgement whose
+    /// arrival is certain. Waiting in a queue, an acknowledgement may take longer than many RTOs.
+    fn knows_losses(&self, una: u64) -> bool {
+        una > self.max
+    }
+
     /// Returns the episode that starts with this reduction, if a loss led to it.
     fn episode(&self) -> Option<Episode> {
         match self.trigger {
@@ -234,9 +243,7 @@ impl Reductions {
         };
         // Some loss recovery algorithms reduce cwnd to ssthresh only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
-        let is_settled =
-            |first: &Reduction| self.recent.len() == MOST_RECENT || now.max(first.since) - first.since >= SETTLED;
-        if self.recent.len() >= RECENT && self.recent.front().is_some_and(is_settled) {
+        while self.is_first_settled(now, flight.una) {
             self.settle_first();
         }
         let reduction = Reduction {
@@ -315,6 +322,13 @@ impl Reductions {
         if let Some(latest) = latest {
             latest.end(now, last.unwrap_or(latest.window));
         }
+    }
+
+    /// Returns whether the cause of the earliest of the recent reductions no longer changes. `una` is SND.UNA.
+    fn is_first_settled(&self, now: Time, una: u64) -> bool {
+        let is_settled = |first: &Reduction| now.max(first.since) - first.since >= SETTLED && first.knows_losses(una);
+        let count = self.recent.len();
+        count == MOST_RECENT || (count >= RECENT && self.recent.front().is_some_and(is_settled))
     }
 
     /// Adds the earliest of the recent reductions to the totals.
@@ -463,6 +477,21 @@ mod tests {
         let counts = totals.map(|total| total.count);
         assert_eq!((counts[0], counts[3]), (1, 2));
         assert_eq!((totals[3].bytes, totals[3].lasted), (8000.0, Span::seconds(20)));
+    }
+
+    /// A queue holds the acknowledgement for longer than many RTOs.
+    #[test]
+    fn a_loss_counts_however_late_it_is_reported_until_later_data_are_acknowledged() {
+        for (una_at_report, count) in [(101_000, 151), (101_001, 63)] {
+            let mut reductions = Reductions::default();
+            for timeout in 0..150 {
+                reductions.on_reduction(false, second(timeout), &flight(1000), 5000.0);
+            }
+            reductions.on_reduction(false, second(200), &flight(una_at_report), 5000.0);
+            reductions.note_loss(lost(1000, second(0), RANDOM), una_at_report);
+            let Totals(totals) = reductions.until(second(300), 5000.0);
+            assert_eq!(totals[3].count, count);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # What each engine changed:
 # 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy; datagrams
 #     over paths that reorder or duplicate packets; Prague's pacing rate, and the SRTT that pacing and congestion
-#     controllers use with a coarse timer.
+#     controllers use with a coarse timer; the causes of window reductions over cells.
 # 13: the causes of window reductions over cells; what streams wrote, and how long players waited for chunks.
 # 12: the efficiency of trunks with a shaper or policer, the trace `vc_queue`, and the state hash of adaptive video.
 # 11: BBR's first minimum RTT, the causes of window reductions over cells, and the order of rows of the trace
@@ -46,9 +46,9 @@ _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
-# Engines that record the causes of window reductions, which engines 11 and 13 changed over cells. Runs of earlier
+# Engines that record the causes of window reductions, which engines 11, 13 and 14 changed over cells. Runs of earlier
 # engines lack these causes, so they are still valid.
-_WITH_CAUSES: Final = (_TWELFTH, _ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH)
+_WITH_CAUSES: Final = (_THIRTEENTH, _TWELFTH, _ELEVENTH, _TENTH, _NINTH, _EIGHTH, _SEVENTH)
 # Matches scenarios that use ECN.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery algorithm and the congestion controls that engine 3 changed.
@@ -122,7 +122,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 
 
 # Engines, the latest first, each with a function that tells from a scenario's fields as JSON whether the next engine
-# changed its runs; `holds` also checks the causes that engines 11 and 13 changed. Vegas' parameters are in every
+# changed its runs; `holds` also checks the causes that engines 11, 13 and 14 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     (_THIRTEENTH, _is_changed_by_14),
