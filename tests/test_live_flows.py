@@ -143,7 +143,8 @@ def test_all_data_of_a_connection_are_counted_that_ends_long_after_its_program_c
         (tmp_path / name).write_text(code)
     python = f"{sys.executable} {tmp_path}"
     done = live(
-        idle, "--alone", "--set", "network.trunk_delay=150 ms", "--json", str(report), "--wait-for", "source1:5000",
+        idle, "--alone", "--set", "network.trunk_delay=150 ms", "--set", "network.trunk_rate=4 Mbit/s",
+        "--json", str(report), "--wait-for", "source1:5000",
         "--at", "sink1", f"{python}/take.py source1 5000", "--at", "source1", f"{python}/give.py 5000",
     )  # fmt: skip
     assert done.stdout == "2000000\n"
