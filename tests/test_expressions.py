@@ -248,3 +248,8 @@ def test_a_response_may_be_an_expression_of_columns(tmp_path: Path) -> None:
     done = run("analyse", "runs.csv", "--response", "x / rate", "--factors", "tcp", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("x / rate over tcp: 4 runs")
+
+
+def test_a_pattern_without_a_prefix_is_told_about_it() -> None:
+    with pytest.raises(ScenarioError, match=r"cannot read '\.throughput'; a pattern of names needs a prefix, as in flow:"):
+        parse("share=up*.throughput")

@@ -151,7 +151,9 @@ def _tokens(text: str, field: str) -> Iterator[re.Match[str]]:
     while place < end:
         match = _TOKENS.match(text, place)
         if match is None:
-            raise ScenarioError(f"{field}: {_cited(text)}: cannot read {_cited(text[place:].strip())}; {SYNTAX}")
+            is_pattern = place > 0 and text[place - 1] in "*?]"
+            hint = "a pattern of names needs a prefix, as in flow:up*.throughput; " if is_pattern else ""
+            raise ScenarioError(f"{field}: {_cited(text)}: cannot read {_cited(text[place:].strip())}; {hint}{SYNTAX}")
         place = match.end()
         yield match
 
