@@ -251,5 +251,7 @@ def test_a_response_may_be_an_expression_of_columns(tmp_path: Path) -> None:
 
 
 def test_a_pattern_without_a_prefix_is_told_about_it() -> None:
-    with pytest.raises(ScenarioError, match=r"cannot read '\.throughput'; a pattern of names needs a prefix, as in flow:"):
+    with pytest.raises(
+        ScenarioError, match=r"cannot read '\.throughput'; a pattern of names needs a prefix, as in flow:"
+    ):
         parse("share=up*.throughput")
