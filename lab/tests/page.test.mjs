@@ -477,11 +477,13 @@ test("the loss is that of the bottleneck, and the picture of its queue reaches t
             // Four packets are lost of those that reach the trunk: all segments, which include the retransmitted ones.
             const sent = await page.$eval("#flow-table tbody tr", (row) => Number(row.children[3].textContent));
             assert.equal(await text(page, "metric-loss"), `${((100 * 4) / sent).toFixed(2)} %`);
-            await rerun(page, async () => {
-                await page.fill("#from", "0.4");
-                await page.fill("#to", "0.6");
-                await page.press("#to", "Enter");
-            });
+            // Each of the two fields causes a run.
+            for (const [field, seconds] of [["#from", "0.4"], ["#to", "0.6"]]) {
+                await rerun(page, async () => {
+                    await page.fill(field, seconds);
+                    await page.press(field, "Enter");
+                });
+            }
             const most = Number(/up to ([\d.]+):/.exec(await page.getAttribute("#throughput", "aria-label"))[1]);
             assert.ok(most > 9.5 && most <= 10, `${most} Mbit/s`);
         }
