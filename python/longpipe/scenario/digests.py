@@ -1,7 +1,7 @@
 """Fills in the field `digest`, by which a scenario identifies programs, stacks and controllers of the user."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal
 
@@ -9,26 +9,26 @@ from longpipe.scenario.base import Model
 
 # How the digest in the fields of a scenario is treated if the digest of the object may differ: "compare" raises an
 # error, "keep" does not look for the object, "renew" replaces the digest in the fields.
-_rule: Final[ContextVar[Literal["compare", "keep", "renew"]]] = ContextVar("rule", default="compare")
+Rule = Literal["compare", "keep", "renew"]
+_rule: Final[ContextVar[Rule]] = ContextVar("rule", default="compare")
 
 # Fields that name what the field `digest` beside them identifies.
 _HOLDERS: Final = ("class", "file", "command")
 
 
-@contextmanager
-def as_stored() -> Iterator[None]:
+def as_stored() -> AbstractContextManager[None]:
     """Creates scenarios from the fields of a store: keeps their digests, and reads no file until it is needed."""
-    token = _rule.set("keep")
-    try:
-        yield
-    finally:
-        _rule.reset(token)
+    return _with_rule("keep")
+
+
+def renewed() -> AbstractContextManager[None]:
+    """Creates scenarios whose digests are those of the present files and classes, whatever their fields contain."""
+    return _with_rule("renew")
 
 
 @contextmanager
-def renewed() -> Iterator[None]:
-    """Creates scenarios whose digests are those of the present files and classes, whatever their fields contain."""
-    token = _rule.set("renew")
+def _with_rule(rule: Rule) -> Iterator[None]:
+    token = _rule.set(rule)
     try:
         yield
     finally:
