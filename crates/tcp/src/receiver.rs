@@ -10,7 +10,7 @@ use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::growing_window::{Beyond, GrowingWindow};
 use crate::ranges::Ranges;
-use crate::segment::{AckSegment, DataSegment, Opening, MAX_SACK_BLOCKS};
+use crate::segment::{DataSegment, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -61,9 +61,8 @@ pub struct Receiver {
     sends_clock: bool,
     /// Receive-window autotuning, which acknowledges at once while the window grows.
     window: Option<Box<GrowingWindow>>,
-    /// SACK compression, and the ACK that the latest segment triggered, which reports the segments before it.
+    /// SACK compression.
     compression: Option<Box<Compression>>,
-    before_segment: Option<Box<AckSegment>>,
     /// The application's writes; the segment that ends a write is acknowledged at once.
     writes: Option<Box<Writes>>,
     /// Number of segments still to be acknowledged at once.
@@ -153,7 +152,6 @@ impl Receiver {
             in_order_fast_path: !acks_carry_more && writes.is_none(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
-            before_segment: None,
             writes: writes.map(Box::new),
             quick,
             sends_clock,
@@ -377,7 +375,8 @@ impl Receiver {
     }
 
     /// Returns whether a segment is acknowledged at once: it is one of the first segments, the window grew, or it is
-    /// marked. `before` is the data that lay beyond a hole before an in-order segment arrived.
+    /// marked. `before` is the data that lay beyond a hole before the segment arrived; None if the segment is not in
+    /// order.
     fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, before: Option<Beyond>) -> bool {
         let grew = if let Some(before) = before {
             // The window grows before the data beyond a hole that the segment fills are read (tcp_data_queue).

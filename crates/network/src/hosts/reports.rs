@@ -8,21 +8,30 @@ use longpipe_events::Time;
 use longpipe_tcp::reductions::{Loss, LossCause};
 
 impl<P: Probe> Hosts<P> {
-    /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future. Among
-    /// the transmissions of a segment, the one that is lost last counts as the latest.
+    /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future; a lost
+    /// datagram also counts at its flow. Among the transmissions of a segment, the one that is lost last counts as the
+    /// latest.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
-        // A packet that is lost after the end of the run counts as in transit.
-        if packet.is_datagram() && time <= self.clock.end {
-            if let Some(datagrams) = self.flows[packet.vc().flow().index()].application.datagrams_mut() {
-                datagrams.lose(packet.frame());
-            }
+        if packet.is_datagram() {
+            return self.lose_datagram(time, link, packet, cause);
         }
         self.report_loss(&Dropped::new(time, link, packet, cause), time.0);
     }
 
-    /// Reports that a packet is duplicated.
+    /// Like `lose`, but for a datagram.
+    #[inline(never)]
+    fn lose_datagram(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
+        let datagrams = self.flows[packet.vc().flow().index()].application.datagrams_mut();
+        // A datagram that is lost after the end of the run counts as in transit.
+        if let Some(datagrams) = datagrams.filter(|_| time <= self.clock.end) {
+            datagrams.lose(packet.frame());
+        }
+        self.report_loss(&Dropped::new(time, link, packet, cause), time.0);
+    }
+
+    /// Records at its flow that a packet with a datagram is duplicated.
     #[cold]
     pub fn duplicate(&mut self, packet: &Packet) {
         if let Some(datagrams) = self.flows[packet.vc().flow().index()].application.datagrams_mut() {

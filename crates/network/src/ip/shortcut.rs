@@ -6,7 +6,7 @@
 //!   keep transmission records or are paced;
 //! - data in order that a pacer releases.
 
-use super::forward::HostArrival;
+use super::forward::{HostArrival, ProvenAck};
 use super::port::line::End;
 use super::Ip;
 use crate::clock::UNKNOWN;
@@ -173,12 +173,9 @@ impl Ip {
         options: &Options,
         left_trunk: Time,
     ) {
-        let now = hosts.begin_early(next.arrival);
-        let proven = hosts.receive(self, next.packet, options, left_trunk);
-        hosts.end_early(now);
-        if let Some(ack) = &proven {
-            self.continue_proven(hosts, ack.next, &ack.options);
-        }
+        self.deliver_early_by(hosts, next, |ip, hosts| {
+            hosts.receive(ip, next.packet, options, left_trunk)
+        });
     }
 
     /// Delivers a packet that is neither data nor an ACK of a flow, or that has options or flags. `receive` would call
@@ -191,8 +188,21 @@ impl Ip {
         options: &Options,
         left_trunk: Time,
     ) {
+        self.deliver_early_by(hosts, next, |ip, hosts| {
+            hosts.receive_in_full(ip, next.packet, options, left_trunk)
+        });
+    }
+
+    /// Delivers a packet ahead of time by calling `receive`, and continues with the ACK that it proves, if any.
+    #[inline(always)]
+    fn deliver_early_by<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        receive: impl FnOnce(&mut Ip, &mut Hosts<P>) -> Option<ProvenAck>,
+    ) {
         let now = hosts.begin_early(next.arrival);
-        let proven = hosts.receive_in_full(self, next.packet, options, left_trunk);
+        let proven = receive(self, hosts);
         hosts.end_early(now);
         if let Some(ack) = &proven {
             self.continue_proven(hosts, ack.next, &ack.options);

@@ -27,10 +27,11 @@ impl Receiver {
         if !self.pending {
             return None;
         }
-        if self.before_mark.is_some() | self.before_segment.is_some() {
-            return self.poll_before_mark(now).or_else(|| self.poll_before_segment());
+        if self.before_mark.is_some() {
+            return self.poll_before_mark(now);
         }
-        Some(self.acknowledge_in_full(now))
+        let before_segment = self.poll_before_segment();
+        Some(before_segment.unwrap_or_else(|| self.acknowledge_in_full(now)))
     }
 
     /// Creates an ACK of all received data with everything that ACKs may report.
@@ -107,14 +108,17 @@ impl Receiver {
     /// Makes the next ACK report only the data received so far.
     #[cold]
     pub(super) fn ack_before_segment(&mut self, now: Time) {
-        self.before_segment = Some(Box::new(self.acknowledge_in_full(now)));
-        self.acks_carry_more = true;
+        let ack = Box::new(self.acknowledge_in_full(now));
+        if let Some(compression) = &mut self.compression {
+            compression.before_segment = Some(ack);
+            self.acks_carry_more = true;
+        }
     }
 
     /// Returns the ACK of the data received before the latest segment, if this segment triggered one.
-    #[cold]
+    #[inline(always)]
     fn poll_before_segment(&mut self) -> Option<AckSegment> {
-        let ack = self.before_segment.take()?;
+        let ack = self.compression.as_mut()?.before_segment.take()?;
         self.pending = false;
         Some(*ack)
     }

@@ -1,6 +1,7 @@
 //! SACK compression as in Linux (tcp_input.c, __tcp_ack_snd_check, 6.1): several ACKs of data beyond a hole are
 //! combined into one.
 
+use crate::segment::AckSegment;
 use longpipe_events::Span;
 
 /// Number of ACKs that are sent at once, because senders may count duplicate ACKs (TCP_FASTRETRANS_THRESH).
@@ -27,6 +28,8 @@ pub struct Compression {
     waiting: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
+    /// ACK that the latest segment triggered. It reports only the data received before this segment.
+    pub before_segment: Option<Box<AckSegment>>,
 }
 
 impl Compression {
@@ -39,6 +42,7 @@ impl Compression {
             immediate_acks: 0,
             waiting: 0,
             ranges: Vec::new(),
+            before_segment: None,
         })
     }
 
