@@ -7,7 +7,7 @@ const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/go
 const executablePath = process.env.CHROMIUM ?? BROWSERS.find((path) => existsSync(path));
 
 // The tests do not measure time, so a busy machine may take this long [ms] for any step.
-export const PATIENCE = 120_000;
+const STEP_TIMEOUT = 120_000;
 
 let browser = null;
 
@@ -27,7 +27,7 @@ export async function open({ hash = "", width = 1300, scheme = "light", ready = 
     const options = { viewport: { width, height: 900 }, colorScheme: scheme, acceptDownloads: true };
     const context = await (await start()).newContext(options);
     const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE);
+    page.setDefaultTimeout(STEP_TIMEOUT);
     const errors = [];
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
     page.on("pageerror", (error) => errors.push(String(error)));

@@ -12,6 +12,15 @@ use crate::config::MAX_WINDOW_FIELD;
 use longpipe_events::{MaybeTime, Span, Time};
 use std::collections::VecDeque;
 
+/// Data that wait beyond a hole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beyond {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Number of ranges.
+    pub ranges: u64,
+}
+
 /// The receive window and its bound.
 #[derive(Clone, Debug)]
 pub struct GrowingWindow {
@@ -178,15 +187,6 @@ const SPARE_SEGMENTS: u64 = 16;
 const HEADERS: u64 = 832;
 const STEP: u64 = 128;
 
-/// Data that wait beyond a hole.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Beyond {
-    /// Number of bytes.
-    pub bytes: u64,
-    /// Number of ranges.
-    pub ranges: u64,
-}
-
 /// Free space below half of the bound is rounded down; if it is below 1/MIN_FREE_SHARE of the bound, a window of 0 is
 /// advertised (__tcp_select_window).
 const MIN_FREE_SHARE: u64 = 16;
@@ -274,21 +274,21 @@ impl GrowingWindow {
     /// Returns the window of an ACK of all bytes before `next` [byte], while data wait beyond a hole (tcp_select_window);
     /// 0 if ACKs do not advertise the growing window.
     pub fn advertise(&mut self, next: u64, beyond: Beyond) -> u32 {
-        let Some(Advertised { most, unit, edge }) = self.advertised else {
+        let occupied = self.occupied(beyond);
+        let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
             return 0;
         };
-        let mut free = self.space.saturating_sub(self.occupied(beyond));
+        let mut free = self.space.saturating_sub(occupied);
         if free < self.space / 2 {
-            free = free / unit * unit;
+            free = free / *unit * *unit;
             if free < self.space / MIN_FREE_SHARE || free < self.mss {
                 free = 0;
             }
         }
         let window = free.min(self.window).max(edge.saturating_sub(next));
-        let field = window.div_ceil(unit).min(MAX_WINDOW_FIELD);
-        let edge = next + field * unit;
-        self.advertised = Some(Advertised { most, unit, edge });
-        (field * unit) as u32
+        let field = window.div_ceil(*unit).min(MAX_WINDOW_FIELD);
+        *edge = next + field * *unit;
+        (field * *unit) as u32
     }
 
     /// Returns whether the window may grow, depending on the data beyond a hole.

@@ -50,19 +50,16 @@ impl Ranges {
             return true;
         }
         let first = self.earlier.partition_point(|range| range.1 < start);
-        let mut grown = (start, end);
-        if let Some(range) = self.earlier.get(first) {
-            // In the usual case, the range is already covered.
-            if range.0 <= start && end <= range.1 {
-                return false;
-            }
-            grown.0 = start.min(range.0);
+        // In the usual case, the range is already covered.
+        let covers = |range: &(u64, u64)| range.0 <= start && end <= range.1;
+        if self.earlier.get(first).is_some_and(covers) {
+            return false;
         }
         let reached = self.earlier.range(first..).take_while(|range| range.0 <= end).count();
+        let mut grown = (start, end);
         if reached > 0 {
-            grown.1 = end.max(self.earlier[first + reached - 1].1);
-        } else {
-            grown.0 = start;
+            let (first, last) = (self.earlier[first], self.earlier[first + reached - 1]);
+            grown = (start.min(first.0), end.max(last.1));
         }
         if self.last.0 <= end {
             self.last = (grown.0, grown.1.max(self.last.1));

@@ -17,8 +17,7 @@ enum Algorithm {
     Blue(Blue),
 }
 
-/// Interface of algorithms that decide on arrivals, for FIFOs in which the start of each transmission is known when the
-/// packet is admitted.
+/// Interface of algorithms that decide on arriving packets.
 pub trait Admission {
     /// Decides on an arriving packet. If the packet would be marked but is not ECN-capable, it is dropped.
     fn decide(&mut self, arrival: &Arrival) -> Verdict;
@@ -27,7 +26,8 @@ pub trait Admission {
     /// unchanged, provided that the previous packet was transmitted without waiting.
     fn ignores_idle_arrivals(&self) -> bool;
 
-    /// Records that a packet was admitted; its transmission will start at `begins`.
+    /// Records that a packet was admitted; its transmission will start at `begins`. Queues that do not know this time yet
+    /// call `Aqm::enqueue` and `Aqm::begin_service` instead.
     fn admit(&mut self, arrival: &Arrival, begins: Time);
 
     /// Records that an accepted packet found the buffer full.

@@ -325,7 +325,8 @@ impl Pie {
         self.last_departure = Some(packet.begins);
     }
 
-    /// Updates the estimate of the departure rate when a packet departs.
+    /// Updates the estimate of the queueing delay or of the departure rate when a packet departs, unless the delay is the
+    /// measured sojourn time.
     #[inline(never)]
     fn estimate_after(&mut self, packet: &Waiting) {
         let behind = self.behind(packet);

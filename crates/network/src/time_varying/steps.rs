@@ -181,6 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn the_shortcut_applies_to_work_within_the_step_of_the_latest_query() {
+        let ms = PS_PER_SECOND / 1000;
+        let mut steps = RateSteps::new(vec![[0, 1_000_000], [4 * ms, 2_000_000]], None);
+        let first = steps.finish(Exact::default(), work(100), u64::MAX).expect("a rate");
+        let within = steps.finish_within_step(first, work(100) as u64);
+        assert_eq!(
+            within,
+            Some(Exact {
+                whole: 1_600_000_000,
+                part: 0
+            })
+        );
+        assert_eq!(steps.finish_within_step(first, work(1000) as u64), None);
+    }
+
+    #[test]
     fn nothing_is_sent_at_a_constant_rate_of_zero() {
         let mut steps = RateSteps::new(vec![[0, 8], [PS_PER_SECOND, 0]], None);
         assert_eq!(steps.finish(Exact::default(), work(2), 1 << 62), Err(work(1)));

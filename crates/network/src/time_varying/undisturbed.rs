@@ -37,7 +37,7 @@ impl TimeVaryingLink {
             begins,
             ends: Time(free.whole),
         };
-        let arrival = service.ends.0 + self.delay.of(begins.0, service.ends.0);
-        Some((service, Time(self.order.arrive_in_order(arrival))))
+        let delivered = service.ends.0 + self.delay.of(begins.0, service.ends.0);
+        Some((service, Time(self.order.arrive_in_order(delivered))))
     }
 }

@@ -8,6 +8,7 @@ impl Receiver {
     /// section 4).
     #[inline(always)]
     pub(super) fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
+        // `duplicate` is taken only in the cold function, because this one then writes less.
         if self.duplicate.is_some() {
             return self.blocks_after_duplicate();
         }

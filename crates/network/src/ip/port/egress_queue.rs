@@ -329,7 +329,7 @@ impl EgressQueue {
         waiting
     }
 
-    /// Returns whether there are lost or marked packets that the engine has not reported yet.
+    /// Returns whether there are lost, marked or duplicated packets that the engine has not reported yet.
     #[inline]
     pub fn has_reports(&self) -> bool {
         !(self.drops.is_empty() && self.marks.is_empty() && self.duplicated.is_empty())

@@ -90,7 +90,7 @@ impl Router {
     fn queue_by_red(&mut self, line: &mut Line, now: Time, bytes: u16, capable: bool) -> Option<Time> {
         let rules = self.rules.as_deref_mut()?;
         let Frequent::Red(mut red) = rules.aqm.as_deref_mut()?.frequent()? else {
-            return None;
+            unreachable!("`kind` is that of the rules");
         };
         let (packet, lossy) = ((now, bytes, capable), (&mut rules.loss, &mut rules.marked));
         self.fifo.queue_by(line, packet, lossy, &mut red)
@@ -100,7 +100,7 @@ impl Router {
     fn queue_by_pie(&mut self, line: &mut Line, now: Time, bytes: u16, capable: bool) -> Option<Time> {
         let rules = self.rules.as_deref_mut()?;
         let Frequent::Pie(mut pie) = rules.aqm.as_deref_mut()?.frequent()? else {
-            return None;
+            unreachable!("`kind` is that of the rules");
         };
         let (packet, lossy) = ((now, bytes, capable), (&mut rules.loss, &mut rules.marked));
         self.fifo.queue_by(line, packet, lossy, &mut pie)

@@ -139,7 +139,7 @@ impl Reference {
                 self.serve(link);
             }
         }
-        self.report_drops(hosts, link);
+        self.report_changes(hosts, link);
     }
 
     /// Schedules the departure of a port's first packet.
@@ -271,7 +271,7 @@ impl Medium for Reference {
             LinkEvent::AtRouter(_) => self.on_router(hosts, link),
             LinkEvent::AtHost => self.on_host(hosts, link),
         }
-        self.report_drops(hosts, link);
+        self.report_changes(hosts, link);
         true
     }
 
@@ -323,7 +323,7 @@ impl Medium for Reference {
 
 impl Reference {
     /// Reports the packets that a link has duplicated, lost or marked since the last call.
-    fn report_drops<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+    fn report_changes<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if self.disc_ports[link.index()].is_none() && !self.ports[link.index()].has_losses() {
             return;
         }
