@@ -312,4 +312,4 @@ def test_means_after_a_warm_up_say_why_a_throughput_exceeds_the_rate(
     words = ("design", "loss.toml", "--measure", "bulk=throughput", "--run", "loss", "--store", "runs.db")
     done = run(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert ("exceeds the link's rate" in " ".join(done.stdout.split())) is exceeds
+    assert ("exceeds the rate of the slowest links" in " ".join(done.stdout.split())) is exceeds

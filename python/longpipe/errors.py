@@ -100,7 +100,7 @@ def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
 
 
 # Maximum length of a field's name in a message.
-MOST_NAME: Final = 80
+_MOST_NAME: Final = 80
 # Maximum number of fields of a table that a message lists for a value that is no table.
 _MOST_FIELDS: Final = 12
 # Text for each type of pydantic error about a plain value.
@@ -232,7 +232,7 @@ def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, li
             below, tagged = [candidate for candidate in below if _kind(candidate) == part], True
         else:
             # The name of an unknown field may be of any length, and empty.
-            written = (part or "''") if len(part) <= MOST_NAME else f"{part[: MOST_NAME - 3]}..."
+            written = shortened(part, _MOST_NAME) or "''"
             path += f".{written}" if path else written
             owners, last, tagged = below, part, False
             fields = [f for owner in owners if (f := _named_fields(owner).get(part))]

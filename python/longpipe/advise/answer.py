@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # Relative change of a limit, in both directions, that tests whether the limit affects the choice.
 SHIFT: Final = 0.1
-# Range of zones, as a power of two, and resolution in which the smallest certifying zone is searched.
+# Maximum number of times that the zone is doubled in the search for the smallest certifying zone, and resolution of
+# its binary logarithm.
 _MOST_DOUBLINGS: Final = 40
 _FINEST: Final = 1e-3
 
@@ -189,7 +190,7 @@ class Answer:
         def completes(exponent: float) -> bool:
             return replayed(question, self.rows, rounded(exponent)).done
 
-        high = next((float(one) for one in range(1, _MOST_DOUBLINGS) if completes(one)), None)
+        high = next((float(one) for one in range(1, _MOST_DOUBLINGS + 1) if completes(one)), None)
         if high is None:
             return None
         low = high - 1
@@ -217,7 +218,8 @@ class Answer:
     def front(self) -> list[int]:
         """Pareto front: alternatives that no other improves in the objective and all limited measures, best first.
 
-        Two alternatives are compared by their means over the replications of both.
+        Two alternatives are compared by their means over the replications of both. Because pairs may share different
+        replications, each alternative may be improved by another one; the front is then empty.
         """
         question = self.advice.question
         signs = [1 if question.maximise else -1, *(1 if limit.sign[0] == ">" else -1 for limit in question.bounds)]

@@ -106,12 +106,14 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
     """
     found: dict[str, list[tuple[str, str]]] = {}
     for scenario in scenarios:
-        kinds = {_NUMBERS.sub("0", line): (scenario.name, line) for line in reversed(cautions(scenario))}
-        for kind, named in reversed(kinds.items()):
-            found.setdefault(kind, []).append(named)
+        kinds: dict[str, str] = {}
+        for line in cautions(scenario):
+            kinds.setdefault(_NUMBERS.sub("0", line), line)
+        for kind, line in kinds.items():
+            found.setdefault(kind, []).append((scenario.name, line))
     said = [f"{len(own)} of {len(scenarios)} points, as {own[0][0]}: {own[0][1]}" for own in found.values()]
     if len(said) > _MOST_KINDS:
-        said[_MOST_KINDS:] = [f"and {len(said) - _MOST_KINDS} more kinds of warnings"]
+        said[_MOST_KINDS:] = [f"kinds of warnings not shown: {len(said) - _MOST_KINDS}"]
     alike = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
     if alike:
         where = "" if len(alike) == len(scenarios) else f"{len(alike)} of {len(scenarios)} points: "

@@ -19,8 +19,9 @@ MOST_FOR_SHAPIRO: Final = 5000
 # Number of draws of a null distribution, their minimum, and the maximum total number of normal variates drawn for it.
 DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
 MOST_CELLS_TO_PROJECT: Final = 2000
-# Replications from which the Brown-Forsythe statistic of normal errors has about the F distribution. With 3 it never
-# exceeds the 5 % quantile of F, because one of three deviations from their median is 0; with 20, half as often as that.
+# Replications from which the Brown-Forsythe statistic of normal errors has about the F distribution. With 3, it never
+# exceeds the 95 % quantile of F, because one of three deviations from their median is 0; with 20, it does so in about
+# half as many cases as F.
 ENOUGH_FOR_F: Final = 100
 # Maximum number of normal variates in memory at a time.
 _DRAWN_AT_ONCE: Final = 1_000_000
@@ -99,7 +100,7 @@ def _equal_variance(found: Anova, residual: Floats) -> Row:
 
 
 def _null_of_brown_forsythe(found: Anova, cells: Sequence[Rows]) -> Floats:
-    """Simulates the statistic for normal errors."""
+    """Returns simulated values of the Brown-Forsythe statistic for normal errors."""
     if found.blocks is not None and (drawn := _drawn_residuals(found)) is not None:
         return _brown_forsythe(drawn, cells)
     # Without blocks the statistic does not depend on the model, which has one value for all runs of a cell. With blocks

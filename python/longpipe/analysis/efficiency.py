@@ -146,7 +146,7 @@ class _Wire:
         return cls(resolved["framing"], service.get("header_bytes", 0))
 
     def share_of(self, flow: Resolved) -> float:
-        """Returns the largest share of payload in a flow's full segments or datagrams; 0 for an empty file of these."""
+        """Returns the largest share of payload in a flow's full segments or datagrams; 0 if an empty file is sent."""
         tcp, traffic = flow["tcp"], flow["traffic"]
         if traffic["kind"] in OVER_TCP:
             return self.share(tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False)))

@@ -137,8 +137,10 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
             loader = SourceFileLoader(Path(where).stem, where)
             module = ModuleType(loader.name)
             module.__file__ = where
-            # Not through a cache of bytecode, which takes files of equal size and second of modification to be equal.
-            exec(compile(loader.get_data(where), where, "exec"), module.__dict__)  # noqa: S102 - the user's own code
+            # Compiled here, because Python's cache of bytecode does not notice an edit within a second that keeps the
+            # file's size.
+            code = compile(loader.get_data(where), where, "exec", dont_inherit=True)
+            exec(code, module.__dict__)  # noqa: S102 - the user's own code
         else:
             module = importlib.import_module(where)
     except Exception as error:

@@ -148,8 +148,10 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     counters = zip(*(flows[name] for name in names), marks)  # noqa: B905 - `marks` may be endless
     found = []
     for path, counted in zip(known, counters, strict=True):
-        flow_start_s, completion_s, delivered_bytes, sent_bytes, sent_segments, *rest = counted
-        timeouts, fast_retransmits, mark_reductions = rest
+        (
+            flow_start_s, completion_s, delivered_bytes, sent_bytes, sent_segments,
+            timeouts, fast_retransmits, mark_reductions,
+        ) = counted  # fmt: skip
         start_s, end_s = active_time(flow_start_s, completion_s, begin, duration_s)
         slowest = path.bottleneck
         if start_s >= duration_s:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.files import read_from_files
@@ -83,11 +83,22 @@ def changes_shown() -> Iterator[None]:
     """Prints on stderr which changed files cause runs of a study to be repeated."""
     from longpipe.study import ChangedInputWarning
 
-    def show(message: Warning | str, *_: object, **__: object) -> None:
-        echo(f"note: {message}", err=True)
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, ChangedInputWarning):
+            echo(f"note: {message}", err=True)
+        else:
+            others(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
         warnings.simplefilter("always", ChangedInputWarning)
         warnings.showwarning = show
         yield
@@ -95,7 +106,7 @@ def changes_shown() -> Iterator[None]:
 
 def note_changes(study: Study) -> None:
     """Prints on stderr which files have changed since the runs of a study, whose stored results are shown."""
-    from longpipe.study.changes import shown
+    from longpipe.study.changes import text_of_changes
 
     try:
         changes = study.changes()
@@ -104,7 +115,7 @@ def note_changes(study: Study) -> None:
         return
     if changes:
         echo(
-            f"note: study {study.name!r}: {shown(changes)}; shown as stored, "
+            f"note: study {study.name!r}: {text_of_changes(changes)}; shown as stored, "
             f"`longpipe study run {study.name}` repeats these runs",
             err=True,
         )

@@ -222,8 +222,10 @@ def _from_file(path: Path) -> ModuleType:
             raise ScenarioError(f"{FIELD}: {path}; {_NEEDS_CLASS}")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         try:
-            # Not through a cache of bytecode, which takes files of equal size and second of modification to be equal.
-            exec(compile(text, path.resolve(), "exec"), module.__dict__)  # noqa: S102 - the user's own code
+            # Compiled here, because Python's cache of bytecode does not notice an edit within a second that keeps the
+            # file's size.
+            code = compile(text, path.resolve(), "exec", dont_inherit=True)
+            exec(code, module.__dict__)  # noqa: S102 - the user's own code
         except BaseException:
             del sys.modules[name]
             raise

@@ -24,8 +24,8 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
     """Returns the payload capacity of the given flows' slowest link as steps: time_s, capacity_bps.
 
     The capacity is the rate of the link, or of its shaper or policer, minus headers and cell overhead, and 0 during an
-    outage. Beside TCP, datagrams do not matter, because TCP could use the link alone. Returns None if the flows have no
-    common capacity, because they differ in that link or in their packets' length.
+    outage. Beside TCP, datagrams with a smaller share of payload do not matter, because TCP could use the link alone.
+    Returns None if the flows have no common capacity, because they differ in that link or in their share of payload.
     """
     resolved = run.scenario.resolved
     links, names = resolved["links"], [node["name"] for node in resolved["nodes"]]
@@ -36,11 +36,13 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
         return None
     number = own[0][0]
     link = links[number]
-    shares: dict[bool, set[float]] = {True: set(), False: set()}
+    of_tcp, of_datagrams = set[float](), set[float]()
     for _, flow in own:
-        shares[flow["traffic"]["kind"] in OVER_TCP].add(payload_share(resolved, link, flow))
-    share = max(shares[True] or shares[False])
-    if min(shares[True] or shares[False]) < share or max(shares[False], default=0.0) > share:
+        shares = of_tcp if flow["traffic"]["kind"] in OVER_TCP else of_datagrams
+        shares.add(payload_share(resolved, link, flow))
+    counted = of_tcp or of_datagrams
+    share = max(counted)
+    if len(counted) > 1 or max(of_datagrams, default=0.0) > share:
         return None
     if "service" not in link.get("motion", {}):
         steps = pd.DataFrame({"time_s": [0.0], "capacity_bps": [min(link["rate_bps"], limits[number]) * share]})

@@ -41,7 +41,7 @@ MOST_LETTERS: Final = 90
 # Maximum number of a legend's columns.
 MOST_COLUMNS: Final = 5
 # Number of letters that take as much space in a legend as the key and the margins.
-OF_KEY: Final = 6
+KEY_LETTERS: Final = 6
 # Minimum size of a dot in a legend [points].
 DOT: Final = 7
 # Ratio by which a layout may shrink the user's axes later, and maximum share of the axes' height for a legend.
@@ -183,8 +183,8 @@ def _draw_within(width: float, draw: Callable[[list[str], int], Legend], labels:
         if needed <= width:
             return own
         own.remove()
-    letters = int(max(map(len, labels)) * width / needed) - OF_KEY
-    return draw(["\n".join(textwrap.wrap(label, max(letters, OF_KEY))) for label in labels], 1)
+    letters = int(max(map(len, labels)) * width / needed) - KEY_LETTERS
+    return draw(["\n".join(textwrap.wrap(label, max(letters, KEY_LETTERS))) for label in labels], 1)
 
 
 def _visible(handle: Any) -> Any:  # noqa: ANN401 - any artist

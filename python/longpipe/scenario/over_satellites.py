@@ -59,7 +59,7 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
     file = _File(path.elements, _stamp(path.elements), path.begin, path.least_elevation, path.link_range)
     knots, gaps, notes = _over_elements(file, _Route(where, path.from_, path.to, 0, step_ps, duration_ps))
     keep(path.elements, notes)
-    # The delays may be from the cache.
+    # Recorded here, because delays from the cache are returned without reading the file.
     reads.note(path.elements)
     return knots, gaps
 

@@ -35,7 +35,7 @@ def stored_scenarios(store: Store, names: Mapping[str, str]) -> dict[str, Scenar
             query = sa.select(SCENARIOS).where(SCENARIOS.c.digest.in_(some))
             rows = [row._mapping for row in checksums.rows_of(connection, query)]
             if missing := set(some) - {row["digest"] for row in rows}:
-                raise DamagedError(f"scenario {min(missing)[:16]}, which was stored, is gone")
+                raise DamagedError(f"scenario {min(missing)[:16]} is missing from the store")
             for row in rows:
                 checksums.check(row, checksums.SCENARIO, f"scenario {row['digest'][:16]}")
         for row in rows:

@@ -55,7 +55,7 @@ def changes_between(stored: Scenario, now: Scenario) -> list[Change]:
     return [*found, Change(name, stored.digest(), now.digest())]
 
 
-def shown(changes: Iterable[Change]) -> str:
+def text_of_changes(changes: Iterable[Change]) -> str:
     """Returns the changes in one line."""
     lines = list(map(str, changes))
     more = f", and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
@@ -65,8 +65,8 @@ def shown(changes: Iterable[Change]) -> str:
 def warn_of_changes(study: str, changes: Iterable[Change], count: int, points: int) -> None:
     """Warns that the runs of `count` of all points are repeated."""
     warnings.warn(
-        f"study {study!r}: {shown(changes)}; {count} of {points} points are run again, unless the store has these "
-        f"runs; the earlier runs stay in the store",
+        f"study {study!r}: {text_of_changes(changes)}; {count} of {points} points are run again, unless the store has "
+        f"these runs; the earlier runs stay in the store",
         ChangedInputWarning,
         stacklevel=5,
     )

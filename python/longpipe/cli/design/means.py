@@ -22,8 +22,8 @@ MOST_POINTS: Final = 40
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
 LATE: Final = (
-    "a throughput exceeds the link's rate, because it includes data that arrived in the warm-up behind a loss and "
-    "were delivered after it"
+    "a throughput exceeds the rate of the slowest links, because it includes data that arrived in the warm-up behind a "
+    "loss and were delivered after it"
 )
 
 
@@ -92,10 +92,11 @@ def _with_warm_up(design: Design, runs: pd.DataFrame) -> list[tuple[Scenario, pd
 
 
 def _exceeds_links(scenario: Scenario, rates_bps: pd.DataFrame) -> bool:
-    """Returns whether a rate in a scenario's runs [bit/s] exceeds that of a flow's slowest link."""
+    """Returns whether a rate in a scenario's runs [bit/s] exceeds the total rate of the flows' slowest links."""
     resolved = scenario.resolved
-    slowest_bps = min((resolved["links"][path.bottleneck]["rate_bps"] for path in paths(resolved)), default=math.inf)
-    return bool((rates_bps > slowest_bps).any(axis=None))
+    slowest = {path.bottleneck for path in paths(resolved)}
+    total_bps = sum(resolved["links"][link]["rate_bps"] for link in slowest) if slowest else math.inf
+    return bool((rates_bps > total_bps).any(axis=None))
 
 
 def _title(replications: int) -> str:
