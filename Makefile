@@ -209,12 +209,13 @@ soak: $(VENV)/.built
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
 	LONGPIPE_KILLS=1000 $(BIN)/python -m pytest tests/test_kills.py
 
-# The complete sweeps, of which `make test` runs samples (tests/thorough.py, tests/common/random.rs): random scenarios, and
-# comparisons with ns-2, Linux and tshark.
+# The complete sweeps, of which `make test` and `make lab-test` run samples (tests/thorough.py, tests/common/random.rs): random
+# scenarios, and comparisons with ns-2, Linux and tshark.
 THOROUGH = $(shell grep -l '^from thorough import' tests/test_*.py)
 validate: $(VENV)/.built
 	LONGPIPE_THOROUGH=1 cargo test --package longpipe-network --profile ci --test all
 	LONGPIPE_THOROUGH=1 $(BIN)/python -m pytest --numprocesses auto $(THOROUGH)
+	LONGPIPE_THOROUGH=1 $(MAKE) lab-test
 
 # Mutated files of every format, each of which must be read, or rejected with a one-line error; other files are kept in
 # fuzz-failures/. Then single damaged bytes of a store, which must be reported or have no effect on the results read.

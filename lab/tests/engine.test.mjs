@@ -54,9 +54,9 @@ test("presets that the page cannot resolve, resolved by Python, have the native 
     await whole.page.context().close();
 });
 
-test("500 random scenarios have the native state hash, efficiency and fairness", async () => {
-    assert.ok(expected.random.length >= 400);
-    assert.ok(expected.random.filter(({ toml }) => toml.includes('"stream"')).length >= 10);
+test("random scenarios have the native state hash, efficiency and fairness", async () => {
+    assert.ok(expected.random.length >= 80);
+    assert.ok(expected.random.filter(({ toml }) => toml.includes('"stream"')).length >= expected.random.length / 50);
     const found = await inPage(expected.random.map(({ toml }) => toml));
     for (const [i, wanted] of expected.random.entries()) {
         assert.equal(found[i].state_hash, wanted.state_hash, wanted.toml);

@@ -1,11 +1,11 @@
 """Expected results of the browser's runs as JSON: presets, random scenarios and modules, computed by the native core.
 
-Runs longer than SHORT are cut there, so that all of them take less than a minute; FULL=1 runs all of each preset.
+Runs longer than SHORT are cut there. With LONGPIPE_THOROUGH=1 (`make validate`), presets are run completely, and there are
+more random scenarios.
 """
 
 import base64
 import json
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -24,8 +24,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 from strategies import fields, ip_fields_of_the_lab  # noqa: E402
 from test_control_languages import EVERY_HOOK, MISBEHAVES, RUST, WASM32, rust  # noqa: E402
 from test_modules import PATH, with_module  # noqa: E402
+from thorough import THOROUGH, examples  # noqa: E402
 
-RANDOM = 500
+RANDOM = examples(100, 500)
 SHORT = "3 s"
 
 
@@ -46,7 +47,7 @@ def of_presets(*, resolved: bool) -> dict[str, dict[str, object]]:
         if ("core" in preset) != resolved:
             continue
         scenario = Scenario(**preset["fields"])
-        if TIME.parse(scenario.duration) > TIME.parse(SHORT) and not os.environ.get("FULL"):
+        if TIME.parse(scenario.duration) > TIME.parse(SHORT) and not THOROUGH:
             scenario = scenario.with_(duration=SHORT)
         found[preset["name"]] = entry(scenario)
         if resolved:

@@ -505,11 +505,26 @@ test("the page begins with the lesson, next to the pictures, or above them on a 
     }
 });
 
-test("the lesson's six steps run", async () => {
+test("the lesson's six steps run, and their texts state the numbers of the runs", async () => {
     const opened = await open({ hash: "#step=1" });
+    const of = async (metric) => text(opened.page, `metric-${metric}`);
+    const efficiency = async () => Number(await of("efficiency")).toFixed(2).slice(1);
+    const busy = async () => `${parseFloat(await of("utilization")).toFixed(0)} %`;
+    const stated = { 2: [efficiency], 3: [efficiency], 4: [efficiency], 5: [efficiency, busy, () => of("loss")], 6: [efficiency, () => of("loss")] };
+    // The sixth step compares its numbers with those of the fifth.
+    let before = [];
     for (let step = 2; step <= 6; step++) {
         await rerun(opened.page, () => opened.page.click("#lesson-next"));
-        assert.match(await text(opened.page, "lesson-box"), new RegExp(`^${step}\\. `));
+        const lesson = await text(opened.page, "lesson-box");
+        assert.match(lesson, new RegExp(`^${step}\\. `));
+        const numbers = await Promise.all(stated[step].map((number) => number()));
+        for (const number of step === 5 ? numbers.slice(0, 2) : [...numbers, ...before]) assert.ok(lesson.includes(number), `${number} in: ${lesson}`);
+        before = step === 5 ? [numbers[0], numbers[2]] : [];
+        if (step === 4) {
+            await rerun(opened.page, () => opened.page.selectOption('[id="knob-tcp.recovery"]', "sack"));
+            assert.ok(lesson.includes(await efficiency()), lesson);
+            await rerun(opened.page, () => opened.page.goBack());
+        }
     }
     await settled(opened.page);
     await done(opened);
