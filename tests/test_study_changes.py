@@ -66,6 +66,19 @@ FILES: dict[str, tuple[str, str, str, Mapping[str, object]]] = {
         CONTROL.replace("2", "9"),
         {"tcp.congestion": {"kind": "python", "class": "mine.py:Mine"}},
     ),
+    "class of a group": (
+        "mine.py",
+        CONTROL,
+        CONTROL.replace("2", "9"),
+        {
+            "network": {
+                "kind": "dumbbell",
+                "trunk_rate": "20 Mbit/s",
+                "trunk_delay": "20 ms",
+                "group": [{"name": "own", "tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}],
+            }
+        },
+    ),
 }
 
 

@@ -38,6 +38,52 @@ def test_another_design_under_a_study_s_name_is_rejected_with_the_difference() -
     assert Study.open("growth", store).design.replications == 2
 
 
+GROUPS = [{"name": name, "count": 2, "access_delay": "15 ms"} for name in ("mine20", "mine80", "cubic20")]
+GROUPED = BASE.with_(
+    framing="ip",
+    network={"kind": "dumbbell", "trunk_rate": "2 Mbit/s", "group": GROUPS},
+    **{"switch.buffer": "20 packets"},
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "difference"),
+    [
+        ("network.group.1.tcp.hz", 250, "network.group.1.tcp.hz: 250; was nothing; "),
+        ("network.group.2.count", 3, "network.group.2.count: 3; was 2; "),
+        ("network.group", GROUPS[:2], "network.group: 2 elements; was 3 elements; "),
+        ("network.group.0.access_delay", "9 ms", "network.group.0.access_delay: '9 ms'; was '15 ms'; "),
+    ],
+)
+def test_the_difference_of_two_designs_in_a_list_is_the_field_that_differs(
+    field: str, value: object, difference: str
+) -> None:
+    store = Store()
+    Study(design(RECOVERY, base=GROUPED), store, name="growth")
+    message = refusal(store, design(RECOVERY, base=GROUPED.with_(**{field: value})))
+    assert message.startswith(difference)
+    assert len(message.splitlines()) == 1
+
+
+def test_the_difference_of_two_designs_in_a_level_is_the_field_that_differs() -> None:
+    store = Store()
+    levels = [{"network.group": [*GROUPS[:2], {**GROUPS[2], "count": count}]} for count in (2, 1)]
+    first, second = (Factor("groups", {"all": level, "two": {"network.group": GROUPS[:2]}}) for level in levels)
+    Study(design(first, base=GROUPED), store, name="growth")
+    message = refusal(store, design(second, base=GROUPED))
+    assert message.startswith("groups: 'all' has network.group.2.count = 1; was 2; ")
+
+
+def test_a_study_whose_base_and_point_are_the_same_run_accepts_its_design_again() -> None:
+    store = Store()
+    # The first level states the default, so that its point has the digest of the base, but other fields.
+    factor = Factor.over("network.group.1.tcp.recovery", [GROUPED.tcp.recovery.kind, "sack"])
+    assert GROUPED.digest() in [scenario.digest() for scenario in design(factor, base=GROUPED).scenarios]
+    Study(design(factor, base=GROUPED), store, name="growth")
+    again = Study(design(factor, base=GROUPED), store, name="growth")
+    assert again.design.base.to_json() == GROUPED.to_json()
+
+
 def test_a_study_takes_on_a_larger_design_and_runs_only_what_is_new() -> None:
     store = Store()
     assert Study(DESIGN, store, name="growth").run(workers=1).finished == 8

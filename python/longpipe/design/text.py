@@ -11,8 +11,11 @@ from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction
 from longpipe.scenario import Scenario
 
-# Maximum number of differences that are listed.
+# Maximum length of a value in a difference, and number of equal characters that precede the part that differs.
 _SHOWN: Final = 60
+_CONTEXT: Final = 10
+# Value of a field that is missing.
+_ABSENT: Final = object()
 # Field that identifies the content of a file, a class or a program.
 _DIGEST: Final = "digest"
 
@@ -36,10 +39,10 @@ def to_json(design: Design) -> str:
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
-def base_of(text: str) -> tuple[str, str | None]:
-    """Returns the name and the digest of the base in a design that `to_json` wrote; earlier versions wrote none."""
+def base_of(text: str) -> tuple[dict[str, Any], str | None]:
+    """Returns the base's fields and digest in a design that `to_json` wrote; earlier versions wrote no digest."""
     content = json.loads(text)
-    return content["base"]["name"], content.get(_DIGEST)
+    return content["base"], content.get(_DIGEST)
 
 
 def from_json(text: str, base: Scenario | None = None) -> Design:
@@ -93,12 +96,10 @@ def differences(old: Design, new: Design) -> list[str]:
 
 
 def _of_fields(old: Scenario, new: Scenario) -> Iterator[str]:
-    fields = [dict(_flat(json.loads(scenario.to_json()))) for scenario in (old, new)]
-    for name in dict.fromkeys((*fields[0], *fields[1])):
-        was, now = (side.get(name) for side in fields)
-        # The name of a scenario does not affect the identity of its runs. A digest differs if a file has changed.
-        if was != now and name != "name" and name.rpartition(".")[2] != _DIGEST:
-            yield f"{name}: {_cut(now)}; was {_cut(was)}"
+    # The name of a scenario does not affect the identity of its runs.
+    fields = [{**json.loads(scenario.to_json()), "name": ""} for scenario in (old, new)]
+    for name, was, now in _differing(fields[0], fields[1]):
+        yield f"{name}: {_changed(was, now)}"
 
 
 def _of_factors(old: Design, new: Design) -> Iterator[str]:
@@ -110,8 +111,9 @@ def _of_factors(old: Design, new: Design) -> Iterator[str]:
         for level, changes in levels.items():
             if level not in factors[1][name]:
                 yield f"{name}: without level {level!r}; was there"
-            elif _without_digests(_plain(changes)) != _without_digests(_plain(factors[1][name][level])):
-                yield f"{name}: {level!r} is {_cut(_plain(factors[1][name][level]))}; was {_cut(_plain(changes))}"
+                continue
+            for field, was, now in _differing(_plain(changes), _plain(factors[1][name][level])):
+                yield f"{name}: {level!r} has {field} = {_changed(was, now)}"
 
 
 def _point(design: Design, levels: tuple[Level, ...]) -> str:
@@ -126,20 +128,44 @@ def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - any JSON val
     }
 
 
-def _without_digests(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if isinstance(value, dict):
-        return {name: _without_digests(part) for name, part in value.items() if name.rpartition(".")[2] != _DIGEST}
-    return [_without_digests(part) for part in value] if isinstance(value, list) else value
+def _differing(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 - any JSON value
+    """Yields the path and both values of each field that differs, `_ABSENT` for a missing one.
 
-
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON value
-    if isinstance(value, dict) and value:
-        for name, part in value.items():
-            yield from _flat(part, f"{path}.{name}" if path else name)
+    Lists of the same length are compared element by element. Digests are skipped, because they follow from the content
+    of files, classes and programs.
+    """
+    if old == new:
+        return
+    within = f"{path}." if path else ""
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for i, (part, other) in enumerate(zip(old, new, strict=True)):
+            yield from _differing(part, other, f"{within}{i}")
+    elif _has_fields(old, new) or _has_fields(new, old):
+        tables = [side if isinstance(side, dict) else {} for side in (old, new)]
+        for name in dict.fromkeys((*tables[0], *tables[1])):
+            if name.rpartition(".")[2] != _DIGEST:
+                part, other = (table.get(name, _ABSENT) for table in tables)
+                yield from _differing(part, other, f"{within}{name}")
     else:
-        yield path, value
+        yield path, old, new
 
 
-def _cut(value: object) -> str:
-    text = "nothing" if value is None else repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+def _has_fields(one: object, other: object) -> bool:
+    return isinstance(one, dict) and bool(one) and (other is _ABSENT or isinstance(other, dict))
+
+
+def _changed(old: Any, new: Any) -> str:  # noqa: ANN401 - any JSON value
+    """Returns both values, of long texts the parts that differ, and of long lists of different lengths the lengths."""
+    texts = ["nothing" if value is _ABSENT else "none" if value is None else repr(value) for value in (new, old)]
+    if max(map(len, texts)) > _SHOWN:
+        if isinstance(old, list) and isinstance(new, list):
+            texts = [f"{len(value)} elements" for value in (new, old)]
+        elif (start := _first_difference(*texts) - _CONTEXT) > 0:
+            texts = [f"...{text[start:]}" for text in texts]
+    now, was = (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..." for text in texts)
+    return f"{now}; was {was}"
+
+
+def _first_difference(first: str, second: str) -> int:
+    pairs = zip(first, second, strict=False)
+    return next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))

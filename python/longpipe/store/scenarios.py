@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 100
 
 
-def stored_scenarios(store: Store, names: Mapping[str, str]) -> dict[str, Scenario]:
+def stored_scenarios(
+    store: Store, names: Mapping[str, str], known: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Scenario]:
     """Returns the scenarios with these digests, whatever the files that they name contain now.
 
     `names` are the names that the scenarios get, by digest, because equal runs of two studies have the same digest.
+    `known` are fields, by digest, that replace the stored ones, because fields that are written differently can have
+    the same digest: a field that is absent and one that states its default.
     """
     from longpipe.scenario import Scenario
 
@@ -39,6 +43,7 @@ def stored_scenarios(store: Store, names: Mapping[str, str]) -> dict[str, Scenar
             for row in rows:
                 checksums.check(row, checksums.SCENARIO, f"scenario {row['digest'][:16]}")
         for row in rows:
-            fields = {**json.loads(row["fields"]), "name": names[row["digest"]]}
-            found[row["digest"]] = Scenario.stored(fields, row["resolved"], row["digest"])
+            digest = row["digest"]
+            fields = (known or {}).get(digest) or json.loads(row["fields"])
+            found[digest] = Scenario.stored({**fields, "name": names[digest]}, row["resolved"], digest)
     return found

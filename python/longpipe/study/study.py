@@ -122,8 +122,10 @@ class Study:
             from longpipe.design.text import base_of, from_json
             from longpipe.scenario.digests import as_stored
 
-            name, digest = base_of(self._record.design)
-            base = None if digest is None else stored_scenarios(self.store, {digest: name})[digest]
+            fields, digest = base_of(self._record.design)
+            base = None
+            if digest is not None:
+                base = stored_scenarios(self.store, {digest: fields["name"]}, {digest: fields})[digest]
             with as_stored():
                 self._read = replace(from_json(self._record.design, base), stored=self._stored_scenarios)
         return self._read
