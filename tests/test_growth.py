@@ -239,7 +239,23 @@ def test_a_flow_of_each_group_is_checked(monkeypatch: pytest.MonkeyPatch) -> Non
         (
             [{"name": "a1"}, {"name": "a", "count": 2}],
             {"interval": "0 s"},
-            "flows[1].name: 'a1' is the name of network.flows[0]",
+            "network.group[1].name: 'a' and number 1 give 'a1', which is the name of network.group[0]; needs another name",
+        ),
+        (
+            [{"name": "rtt2", "count": 12}, {"name": "rtt21", "count": 2}],
+            {"interval": "0 s"},
+            "network.group[1].name: 'rtt21' and number 1 give 'rtt211', which is the name of flow 11 of "
+            "network.group[0], 'rtt2'; needs another name",
+        ),
+        (
+            [{"name": "a", "count": 2}, {"name": "a2"}],
+            {"interval": "0 s"},
+            "network.group[1].name: 'a2' is the name of flow 2 of network.group[0], 'a'; needs another name",
+        ),
+        (
+            [{"name": "a"}, {"name": "a"}],
+            {"interval": "0 s"},
+            "network.group[1].name: 'a' is the name of network.group[0]; needs a unique name",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 /** The network with all nodes, links and flows listed. */
 import { type Part, type Value, checkPart, kindOf, valueOf } from "./check";
-import { ScenarioError } from "./errors";
+import { ScenarioError, repr } from "./errors";
 
 /** Nodes, links and flows of any network. */
 export interface Graph {
@@ -96,15 +96,45 @@ function ownOf(network: Part, sources: number): [string, Record<string, Value>, 
     for (const group of groups) {
         const names = ["tcp", "traffic", "start", "stop", "class"];
         const own = Object.fromEntries(names.map((name) => [name, valueOf(group, name)]));
-        const [name, count] = [String(valueOf(group, "name")), Number(valueOf(group, "count"))];
         const back = valueOf(group, "direction") === "back";
-        for (let i = 1; i <= count; i++) flows.push([count === 1 ? name : `${name}${i}`, own, back]);
+        const count = nameAndCount(group)[1];
+        for (let i = 1; i <= count; i++) flows.push([flowName(group, i), own, back]);
     }
     if (flows.length !== sources) {
         const problem = `${sources}; its groups have ${flows.length}, needs that or nothing`;
         throw new ScenarioError([`network.sources: ${problem}`]);
     }
+    checkNames(groups);
     return flows;
+}
+
+/** Throws a ScenarioError for the first flow of groups that has the name of an earlier one. */
+function checkNames(groups: Part[]): void {
+    const first = new Map<string, [number, number]>();
+    for (const [i, group] of groups.entries()) {
+        const [name, count] = nameAndCount(group);
+        for (let number = 1; number <= count; number++) {
+            const flow = flowName(group, number);
+            const before = first.get(flow);
+            first.set(flow, before ?? [i, number]);
+            if (before === undefined) continue;
+            const [owner, earlier] = [`network.group[${before[0]}]`, groups[before[0]] as Part];
+            const [other, otherCount] = nameAndCount(earlier);
+            const made = count > 1 ? `and number ${number} give ${repr(flow)}, which is` : "is";
+            const holder = otherCount > 1 ? `the name of flow ${before[1]} of ${owner}, ${repr(other)}` : `the name of ${owner}`;
+            const problem = name === other ? `is the name of ${owner}; needs a unique name` : `${made} ${holder}; needs another name`;
+            throw new ScenarioError([`network.group[${i}].name: ${repr(name)} ${problem}`]);
+        }
+    }
+}
+
+function nameAndCount(group: Part): [string, number] {
+    return [String(valueOf(group, "name")), Number(valueOf(group, "count"))];
+}
+
+function flowName(group: Part, number: number): string {
+    const [name, count] = nameAndCount(group);
+    return count === 1 ? name : `${name}${number}`;
 }
 
 function made(part: string, table: Record<string, unknown>): Part {

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.checks import check_begin
-from longpipe.scenario.network import Dumbbell
-from longpipe.scenario.topology import duplicates
+from longpipe.scenario.network import Dumbbell, Group
 from longpipe.scenario.traffic import StaggeredStart, Start
 from longpipe.units import TIME
 
@@ -34,10 +33,27 @@ def first_of_each(network: Dumbbell) -> Dumbbell:
     names = [name for group in network.group for name in group.flows]
     if len(names) != network.sources:
         raise ScenarioError(f"network.sources: {network.sources}; its groups have {len(names)}, needs that or nothing")
-    if twice := next(duplicates("network.flows", names), None):
-        raise ScenarioError(twice)
+    if len(set(names)) < len(names):
+        raise ScenarioError(_collision(network.group))
     groups = [group.model_copy(update={"name": group.flows[0], "count": 1}) for group in network.group]
     return network.model_copy(update={"sources": len(groups), "group": tuple(groups)})
+
+
+def _collision(groups: Sequence[Group]) -> str:
+    """Returns the problem of the first flow that has the name of an earlier one."""
+    first: dict[str, tuple[int, int]] = {}
+    flows = ((i, number, name) for i, group in enumerate(groups) for number, name in enumerate(group.flows, 1))
+    for i, number, name in flows:
+        before, flow = first.setdefault(name, (i, number))
+        if (before, flow) != (i, number):
+            break
+    field, group, other = f"network.group[{i}].name", groups[i], groups[before]
+    if group.name == other.name:
+        return f"{field}: {group.name!r} is the name of network.group[{before}]; needs a unique name"
+    owner = f"network.group[{before}]"
+    holder = f"the name of flow {flow} of {owner}, {other.name!r}" if other.count > 1 else f"the name of {owner}"
+    made = f"and number {number} give {name!r}, which is" if group.count > 1 else "is"
+    return f"{field}: {group.name!r} {made} {holder}; needs another name"
 
 
 def first_numbers(network: Dumbbell) -> list[int]:
