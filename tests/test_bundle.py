@@ -61,6 +61,8 @@ def test_a_bundle_has_scenarios_seeds_engine_results_and_environment(exported: P
     assert f"resolved/{first.digest()}.json" in files
     assert len(files["results.csv"].splitlines()) == 5
     assert "longpipe study rerun lan.zip" in files["README.txt"]
+    # longpipe is not on PyPI.
+    assert "pip install longpipe" not in files["README.txt"]
     study = Study.open("lan", store)
     before = exported.read_bytes()
     assert bundle.write(study, exported.with_name("lan.zip")) == bundle.read(exported)
@@ -111,6 +113,34 @@ def test_a_changed_scenario_and_other_files_are_rejected(exported: Path, tmp_pat
     for path, problem in ((tmp_path / "text.zip", "not a zip file"), (tmp_path / "none.zip", "no such file")):
         with pytest.raises(ScenarioError, match=problem):
             bundle.read(path)
+
+
+def test_edits_of_the_design_points_or_results_are_named(exported: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported) as archive:
+        point, table = archive.read("points/2.toml"), archive.read("results.csv")
+        index = json.loads(archive.read("bundle.json"))
+    assert index["sha256"].keys() == {"design.json", "results.csv", *(f"points/{number}.toml" for number in (1, 2))}
+    one = changed(exported, tmp_path / "one.zip", "results.csv", table.replace(b"1", b"2", 1))
+    done = run("study", "rerun", one, "--workers", "1")
+    problem = "results.csv: changed since the export; needs an unchanged bundle"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {one}: {problem}\n")
+    both = changed(one, tmp_path / "both.zip", "points/2.toml", point + b"\n")
+    with pytest.raises(ScenarioError, match=r"both\.zip: points/2\.toml, results\.csv: changed since the export"):
+        bundle.read(both)
+    with zipfile.ZipFile(shutil.copy(exported, tmp_path / "more.zip"), "a") as archive:
+        archive.writestr("points/3.toml", point)
+    with pytest.raises(ScenarioError, match=r"more\.zip: points/3\.toml: changed since the export"):
+        bundle.read(tmp_path / "more.zip")
+
+
+def test_a_bundle_of_an_earlier_release_is_rerun_with_a_warning(exported: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported) as archive:
+        index = json.loads(archive.read("bundle.json"))
+    del index["sha256"]
+    old = changed(exported, tmp_path / "old.zip", "bundle.json", json.dumps(index).encode())
+    done = run("study", "rerun", old, "--workers", "1")
+    assert (done.returncode, done.stdout) == (0, "4 of 4 runs of lan are bit-identical\n")
+    assert done.stderr.startswith(f"warning: {old} is of an earlier release: changes of its design")
 
 
 def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:

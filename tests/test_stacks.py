@@ -342,7 +342,7 @@ def test_a_packet_longer_than_the_buffer_is_one_line() -> None:
 
 def test_a_stack_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacks, "installed", lambda: None)
-    needs = r"needs `pip install 'longpipe\[stacks\]'`, or `make stacks` in a checkout"
+    needs = r"needs `pip install \./crates/stacks` or `make stacks` in a clone of longpipe"
     with pytest.raises(ScenarioError, match=rf"^traffic.stack: quinn is not installed; {needs}$"):
         simulate(path({}))
 

@@ -86,7 +86,7 @@ def _core() -> list[Part]:
 
         versions = {"engine": _core.__engine__, "scenario schema": schema_version()}
     except Exception as error:
-        problem = f"{_line(error)}; get it: pip install --force-reinstall {NAME}"
+        problem = f"{_line(error)}; get it: pip install --force-reinstall . in a clone of {NAME}, or its wheel"
         return [Part("engine", "-", "simulates", True, problem)]
     uses = {
         "engine": "equal engine versions give bit-identical results",
@@ -141,7 +141,9 @@ def _extras() -> list[Part]:
     found = []
     for extra, use in EXTRAS.items():
         wanted = [one for one in _requirements() if one.marker and one.marker.evaluate({"extra": extra})]
-        found += [_library(one, use, f"'{NAME}[{extra}]'", required=False) for one in wanted]
+        # The package of the stacks is part of the repository and not on PyPI.
+        get = "./crates/stacks in a clone of longpipe" if extra == "stacks" else f"'{NAME}[{extra}]'"
+        found += [_library(one, use, get, required=False) for one in wanted]
     return found
 
 

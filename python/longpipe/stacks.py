@@ -13,7 +13,7 @@ PACKAGE: Final = "longpipe_stacks"
 OBJECT: Final = "liblongpipe_stacks.so"
 # Program that sends with quinn over UDP sockets: crates/stacks/transfer.
 TRANSFER: Final = "quinn-transfer"
-_GET: Final = "`pip install 'longpipe[stacks]'`, or `make stacks` in a checkout"
+_GET: Final = "`pip install ./crates/stacks` or `make stacks` in a clone of longpipe"
 
 
 def installed(name: str = OBJECT) -> Path | None:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 INDEX: Final = "bundle.json"
+POINTS: Final = "points/"
+# Name, in the index, of the SHA-256 checksums of the parts for readers; bundles of earlier releases have none.
+CHECKSUMS: Final = "sha256"
+# Maximum number of changed parts that an error names.
+MOST_NAMED: Final = 5
 # Maximum total size of a bundle's files after decompression [byte].
 MOST_BYTES: Final = 4 << 30
 MOST_INDEX_BYTES: Final = 256 << 20
@@ -61,8 +66,10 @@ A study of longpipe {version} (engine {engine}): {name}, {runs} runs.
 
 Repeat it, and compare every run bit by bit:
 
-    pip install longpipe=={version}
     longpipe study rerun {file}
+
+This needs longpipe {version}, which is not on PyPI. In a clone of its repository at that version: pip install .
+Without Rust: pip install the wheel that `make wheel` writes to dist/ in such a clone.
 
 results.csv       the results, a row per run
 design.json       the design: base scenario, factors, replications
@@ -100,6 +107,8 @@ class Bundle:
     resolved: dict[str, str]
     # The author's controllers, by digest.
     controls: dict[str, BundledControl] = field(default_factory=dict)
+    # Whether the index has the checksums of the parts for readers: design, points, and table of results.
+    has_checksums: bool = True
 
 
 def write(study: Study, path: Path) -> Bundle:
@@ -122,15 +131,19 @@ def write(study: Study, path: Path) -> Bundle:
     controls = controls_of(scenarios.values())
     if controls:
         about["controls"] = index_of(controls.values())
+    readable = {
+        "design.json": to_json(study.design).encode(),
+        "results.csv": table.to_csv(index=False).encode(),
+        **{f"{POINTS}{point}.toml": text.encode() for point, text in sorted(points.items())},
+    }
+    about[CHECKSUMS] = {name: _checksum(content) for name, content in readable.items()}
     index = {"format": FORMAT, "study": study.name, "engine": study.engine, "longpipe": _core.__version__, **about}
     said = {"version": _core.__version__, "engine": study.engine, "name": study.name, "runs": len(runs)}
     trust, told = (" --trust", _CONTROLS) if controls else ("", "")
     files = {
         "README.txt": _README.format(**said, file=path.name + trust, controls=told).encode(),
         INDEX: orjson.dumps({**index, "runs": runs}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
-        "design.json": to_json(study.design).encode(),
-        "results.csv": table.to_csv(index=False).encode(),
-        **{f"points/{point}.toml": text.encode() for point, text in sorted(points.items())},
+        **readable,
         **{f"resolved/{digest}.json": text.encode() for digest, text in sorted(resolved.items())},
         **dict(files_of(controls.values())),
     }
@@ -155,16 +168,46 @@ def read(path: Path) -> Bundle:
             runs = _runs(path, index)
             names = {run.digest: f"resolved/{run.digest}.json" for run in runs}
             resolved = {digest: archive.read(name).decode() for digest, name in names.items()}
+            changed = _changed(path, archive, index.get(CHECKSUMS))
             inside = {name: archive.read(name) for name in archive.namelist() if name.startswith(f"{FOLDER}/")}
     except ScenarioError:
         raise
     except _DAMAGES as error:
         raise ScenarioError(f"{path}: {shown(str(error).strip(chr(39)))}; {needs}") from None
+    if changed:
+        named = ", ".join(changed[:MOST_NAMED]) + (", ..." if len(changed) > MOST_NAMED else "")
+        raise ScenarioError(f"{path}: {named}: changed since the export; needs an unchanged bundle")
     for digest, text in resolved.items():
-        if hashlib.sha256(text.encode()).hexdigest() != digest:
+        if _checksum(text.encode()) != digest:
             raise ScenarioError(f"{path}: resolved/{digest}.json: does not match its name; needs an unchanged bundle")
     controls = read_controls(path, index.get("controls", []), inside)
-    return Bundle(str(index["study"]), str(index["engine"]), str(index["longpipe"]), runs, resolved, controls)
+    return Bundle(
+        str(index["study"]),
+        str(index["engine"]),
+        str(index["longpipe"]),
+        runs,
+        resolved,
+        controls,
+        has_checksums=CHECKSUMS in index,
+    )
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _changed(path: Path, archive: zipfile.ZipFile, checksums: Any) -> list[str]:  # noqa: ANN401 - any JSON value
+    """Returns the parts for readers that differ from their checksums, are missing, or were added."""
+    if checksums is None:
+        return []
+    if not isinstance(checksums, dict):
+        raise ScenarioError(f"{path}: {INDEX}: {CHECKSUMS}: {shown(checksums)}; needs a checksum for each part")
+    inside = set(archive.namelist())
+    added = {name for name in inside if name.startswith(POINTS) and not name.endswith("/")} - checksums.keys()
+    differing = {
+        name for name, checksum in checksums.items() if name not in inside or _checksum(archive.read(name)) != checksum
+    }
+    return sorted(differing | added)
 
 
 def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - any JSON value

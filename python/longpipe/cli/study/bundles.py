@@ -37,7 +37,12 @@ def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -
     if found.engine != engine_version():
         echo(
             f"warning: made by engine {found.engine} of longpipe {found.version}; this is engine {engine_version()}, "
-            f"whose results may differ: pip install longpipe=={found.version}",
+            f"whose results may differ; install longpipe {found.version} from a clone or a wheel of that version",
+            err=True,
+        )
+    if not found.has_checksums:
+        echo(
+            f"warning: {path} is of an earlier release: changes of its design, points and results.csv are not detected",
             err=True,
         )
     with RunBar(found.name) as bar:
