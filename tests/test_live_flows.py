@@ -86,8 +86,9 @@ def test_the_kernels_counters_are_read_where_they_are() -> None:
     hosts, names = {"a": [{**found, "lasted_s": 10.0}]}, {"10.0.0.1": "a", "10.0.0.7": "b"}
     (one,) = real_flows(hosts, names, [])
     assert (one.peer, one.limited_by, one.acked_bytes, one.lasted_s) == ("b", "send buffer", 5_000_000, 10.0)
-    (one,) = real_flows(hosts, names, [("10.0.0.1", 4000, "10.0.0.7", 80, 5_400_000, 10.2)])
-    assert (one.acked_bytes, one.lasted_s) == (5_400_000, 10.2)
+    assert one.retransmitted == 7
+    (one,) = real_flows(hosts, names, [("10.0.0.1", 4000, "10.0.0.7", 80, 5_400_000, 10.2, 9)])
+    assert (one.acked_bytes, one.lasted_s, one.retransmitted) == (5_400_000, 10.2, 9)
     assert parsed(bytes(content[:100])) is None
 
 
@@ -134,22 +135,25 @@ print(sum(len(part) for part in iter(lambda: s.recv(100_000), b"")))
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_all_data_of_a_connection_are_counted_that_ends_long_after_its_program_closed_it(
+def test_all_data_and_retransmissions_are_counted_of_a_connection_that_ends_long_after_its_program_closed_it(
     idle: str, tmp_path: Path
 ) -> None:
-    """The kernel's counters lack the data that were acknowledged after the latest reading."""
+    """The kernel's counters lack what happened after the latest reading."""
     report = tmp_path / "report.json"
     for name, code in (("give.py", GIVE), ("take.py", TAKE)):
         (tmp_path / name).write_text(code)
     python = f"{sys.executable} {tmp_path}"
     done = live(
         idle, "--alone", "--set", "network.trunk_delay=150 ms", "--set", "network.trunk_rate=4 Mbit/s",
+        "--set", "network.trunk_loss={kind='packets', indices=[1200, 1300, 1320]}",
         "--json", str(report), "--wait-for", "source1:5000",
         "--at", "sink1", f"{python}/take.py source1 5000", "--at", "source1", f"{python}/give.py 5000",
     )  # fmt: skip
     assert done.stdout == "2000000\n"
     (found,) = [one for one in json.loads(report.read_text())["flows"] if one["host"] == "source1"]
     assert found["acked_bytes"] == 2_000_000
+    # The buffer holds all data, and the last of 1370 segments are sent after the program has closed the connection.
+    assert found["retransmitted"] == 3
 
 
 @pytest.mark.usefixtures("namespaces")

@@ -1,13 +1,28 @@
 """Command lines of mahimahi for live paths."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from live_programs import ASK, SERVE, live, python
 from longpipe import ScenarioError
-from longpipe.live.mahimahi import chain
+from longpipe.cli.live.mahimahi import _meter
+from longpipe.cli.safe import Console
+from longpipe.live import plan
+from longpipe.live import run as live_run
+from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
 
+# A program that sends at about 20 Mbit/s for three seconds and a half.
+FLOOD = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + 3.5
+while time.monotonic() < end:
+    for _ in range(10):
+        s.sendto(bytes(1000), (sys.argv[1], 5000))
+    time.sleep(0.004)
+"""
 MAHIMAHI = "mm-delay 20 mm-link {up} {down} --uplink-queue=droptail --uplink-queue-args=packets=50 mm-loss uplink 0.1"
 
 
@@ -75,6 +90,29 @@ def test_further_shells_and_options_of_mahimahi(tmp_path: Path) -> None:
     twice = ["mm-link", "1M", "1M", "--cbr", f"--uplink-log={tmp_path / 'a'}", "mm-link", "1M", "1M", "--cbr"]
     with pytest.raises(ScenarioError, match="two links; needs one link, whose queue is logged"):
         chain(twice)
+
+
+def test_a_meter_divides_by_the_time_of_the_path(capsys: pytest.CaptureFixture[str]) -> None:
+    meter = _meter({"uplink"}, Console(stderr=True))
+    for elapsed_s, outside in ((1.1, 0), (2.0, 2_700_000), (3.1, 6_000_000)):
+        meter({"elapsed_s": elapsed_s, "delivered_bytes": {"inside": 0, "outside": outside}})
+    rates = [line.split()[-2] for line in capsys.readouterr().err.splitlines()]
+    assert rates == ["0.00", "24.00", "24.00"]
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_delivered_bytes_are_those_of_the_time_of_their_report(tmp_path: Path) -> None:
+    """Over a link of 8 Mbit/s that is never idle, the bytes of an interval are its length times the rate."""
+    flood = python(tmp_path, "flood", FLOOD)
+    path = plan(chain(["mm-link", "8M", "8M", "--cbr", "true"]).scenario(), (INSIDE, OUTSIDE))
+    reports: list[tuple[float, int]] = []
+
+    def report(found: dict[str, Any]) -> None:
+        reports.append((found["elapsed_s"], found["delivered_bytes"][OUTSIDE]))
+
+    live_run(path, {INSIDE: ["/bin/sh", "-c", f"{flood} {path.hosts[1].address}"]}, progress=report)
+    (began_s, before), *_, (ended_s, after) = reports
+    assert 8 * (after - before) / (ended_s - began_s) == pytest.approx(8e6, rel=0.005)
 
 
 @pytest.mark.usefixtures("namespaces")

@@ -14,6 +14,8 @@ from longpipe import Scenario, ScenarioError
 from longpipe.live import plan, replay
 from longpipe.live.records import MAGIC, begin, read
 
+POLICER = {"kind": "policer", "rate": "1 Mbit/s", "burst": "1 KB"}
+OUTAGES = {"intervals": [["0 s", "1 s"]], "arriving": "drop"}
 DAY_PS = 86_400 * 10**12
 END = 1
 
@@ -50,6 +52,27 @@ def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path)
     old = replay(with_head(record(tmp_path / "old.live", entries), {"digest": None}))
     assert (new.entered, new.delivered, new.decisions) == (3, 3, old.decisions)
     assert new.elapsed_s == 86_401
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause", "counter"),
+    [
+        ({"switch.buffer": "10 packets"}, "overflow", "overflow"),
+        ({"switch.policy": {"kind": "codel", "target": "10 us", "interval": "50 us"}}, "aqm", "aqm"),
+        ({"network.trunk_loss": {"kind": "bernoulli", "probability": 0.5}}, "injected", "injected"),
+        ({"network.trunk_loss": {"kind": "bit-errors", "rate": 1e-3}}, "errors", "errors"),
+        ({"network.path": {"kind": "moving", "outages": OUTAGES}}, "outage", "outage"),
+        ({"network.conditioners": [POLICER]}, "policer", "policer"),
+    ],
+)
+def test_losses_have_the_causes_that_ports_count(
+    tmp_path: Path, changes: dict[str, Any], cause: str, counter: str
+) -> None:
+    entries = b"".join(arrival(10**6 + at) for at in range(200)) + end(10**12, 200)
+    found = replay(record(tmp_path / "a.live", entries), **changes)
+    assert {name for name, count in found.lost.items() if count} == {cause}
+    assert found.lost[cause] == sum(found.ports[f"packets_lost_{counter}"]) > 0
+    assert found.entered == found.delivered + found.lost[cause]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-//! Data of real TCP connections that their receivers have acknowledged, from the ACKs that enter the path. A kernel's
+//! Acknowledged data and retransmissions of real TCP connections, from the packets that enter the path. A kernel's
 //! counters of a connection are read at intervals, and are lost when it ends.
 
 use crate::headers::FlowKey;
@@ -16,11 +16,13 @@ const TCP_BYTES: usize = 20;
 
 /// Data of one direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acknowledged {
+pub struct Connection {
     /// Addresses and ports, from the sender of the data to their receiver.
     pub flow: FlowKey,
     /// Bytes acknowledged.
     pub bytes: u64,
+    /// Segments that entered the path with data, a SYN or a FIN below the highest sequence number sent before.
+    pub retransmitted: u64,
     /// Time of the first ACK, with which the connection is established.
     pub began: Time,
     /// Time of the latest ACK that acknowledged new data.
@@ -30,19 +32,26 @@ pub struct Acknowledged {
     is_established: bool,
     /// The acknowledgement number of the FIN, if the sender has sent one.
     after_fin: Option<u32>,
+    /// The sequence number of the latest SYN.
+    syn: Option<u32>,
+    /// The sequence number after the highest one sent (SND.MAX); None before the first segment.
+    sent: Option<u32>,
 }
 
 /// All connections.
 #[derive(Debug, Default)]
 pub struct Connections {
     numbers: HashMap<FlowKey, usize>,
-    all: Vec<Acknowledged>,
+    all: Vec<Connection>,
     /// Cache: the latest flow of ACKs and the number of the connection whose data it acknowledges.
     last: Option<(FlowKey, usize)>,
+    /// Cache: the latest flow of data and the number of its connection.
+    last_sent: Option<(FlowKey, usize)>,
 }
 
 impl Connections {
-    /// Counts what a packet acknowledges that enters the path at `at`; `header_bytes` is the length of its IP header.
+    /// Counts the data that a packet sends and acknowledges, which enters the path at `at`; `header_bytes` is the length
+    /// of its IP header.
     pub fn enter(&mut self, at: Time, flow: FlowKey, packet: &[u8], header_bytes: usize) {
         let Some(tcp) = packet.get(header_bytes..).filter(|_| flow.protocol == TCP) else {
             return;
@@ -52,26 +61,45 @@ impl Connections {
         };
         let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let flags = header[13];
-        if flags & SYN != 0 {
-            self.open(at, flow, word(4).wrapping_add(1));
-        }
-        if flags & FIN != 0 {
-            let payload = tcp.len().saturating_sub(usize::from(header[12] >> 4) * 4);
-            if let Some(&number) = self.numbers.get(&flow) {
-                self.all[number].after_fin = Some(word(4).wrapping_add(payload as u32 + 1));
-            }
+        let (sequence, payload) = (word(4), tcp.len().saturating_sub(usize::from(header[12] >> 4) * 4));
+        let length = payload as u32 + u32::from(flags & SYN != 0) + u32::from(flags & FIN != 0);
+        if length > 0 {
+            self.send(at, flow, sequence, length, flags);
         }
         if flags & ACK != 0 {
             self.acknowledge(at, flow, word(8));
         }
     }
 
-    /// Records that data after sequence number `first` - 1 follow. A later connection may have the addresses and ports
-    /// of an earlier one.
-    fn open(&mut self, at: Time, data: FlowKey, first: u32) {
-        if let Some(number) = self.number_of(at, data, first) {
-            let own = &mut self.all[number];
-            (own.acknowledgement, own.after_fin) = (first, None);
+    /// Records a segment with `length` sequence numbers from `sequence`. A later connection may have the addresses and
+    /// ports of an earlier one; its SYN has another sequence number.
+    fn send(&mut self, at: Time, data: FlowKey, sequence: u32, length: u32, flags: u8) {
+        let number = match self.last_sent.filter(|(last, _)| *last == data) {
+            Some((_, number)) => number,
+            None => {
+                let Some(number) = self.number_of(at, data, sequence) else {
+                    return;
+                };
+                self.last_sent = Some((data, number));
+                number
+            }
+        };
+        let (own, end) = (&mut self.all[number], sequence.wrapping_add(length));
+        if flags & SYN != 0 && own.syn != Some(sequence) {
+            own.acknowledgement = sequence.wrapping_add(1);
+            (own.syn, own.sent, own.after_fin) = (Some(sequence), None, None);
+        }
+        if flags & FIN != 0 {
+            own.after_fin = Some(end);
+        }
+        match own.sent {
+            Some(sent) if is_before(sequence, sent) => {
+                own.retransmitted += 1;
+                if is_before(sent, end) {
+                    own.sent = Some(end);
+                }
+            }
+            _ => own.sent = Some(end),
         }
     }
 
@@ -97,11 +125,10 @@ impl Connections {
         if !own.is_established {
             (own.is_established, own.began, own.ended) = (true, at, at);
         }
-        let more = acknowledgement.wrapping_sub(own.acknowledgement);
-        // Older acknowledgements are ahead by more than half of the sequence space.
-        if more == 0 || more > u32::MAX / 2 {
+        if !is_before(own.acknowledgement, acknowledgement) {
             return;
         }
+        let more = acknowledgement.wrapping_sub(own.acknowledgement);
         let fin = u64::from(own.after_fin == Some(acknowledgement));
         own.acknowledgement = acknowledgement;
         own.bytes += u64::from(more) - fin;
@@ -120,22 +147,31 @@ impl Connections {
         }
         let number = self.all.len();
         self.numbers.insert(data, number);
-        self.all.push(Acknowledged {
+        self.all.push(Connection {
             flow: data,
             bytes: 0,
+            retransmitted: 0,
             began: at,
             ended: at,
             acknowledgement,
             is_established: false,
             after_fin: None,
+            syn: None,
+            sent: None,
         });
         Some(number)
     }
 
     /// Returns the connections of which data were acknowledged, in order of appearance.
-    pub fn with_data(&self) -> Vec<Acknowledged> {
+    pub fn with_data(&self) -> Vec<Connection> {
         self.all.iter().filter(|own| own.bytes > 0).copied().collect()
     }
+}
+
+/// Returns whether a sequence number precedes another one, modulo 2³² (RFC 9293).
+fn is_before(one: u32, other: u32) -> bool {
+    let ahead = other.wrapping_sub(one);
+    ahead > 0 && ahead <= u32::MAX / 2
 }
 
 #[cfg(test)]
@@ -184,6 +220,34 @@ mod tests {
         };
         assert_eq!((own.flow, own.bytes), (key(1, 2), 1500));
         assert_eq!((own.began, own.ended), (Time(2), Time(8)));
+    }
+
+    #[test]
+    fn segments_that_begin_below_the_highest_sequence_number_sent_are_retransmissions() {
+        let mut connections = Connections::default();
+        let first = u32::MAX - 1500;
+        let mut enter = |flow: FlowKey, packet: &[u8]| connections.enter(Time(1), flow, packet, HEADER);
+        let data = |from: u32, flags: u8, bytes: usize| segment(first.wrapping_add(from), 8, ACK | flags, bytes);
+        // The SYN is retransmitted once, and the second of three segments twice, once together with new data.
+        enter(key(1, 2), &segment(first.wrapping_sub(1), 0, SYN, 0));
+        enter(key(1, 2), &segment(first.wrapping_sub(1), 0, SYN, 0));
+        for from in [0, 1000, 2000, 1000] {
+            enter(key(1, 2), &data(from, 0, 1000));
+        }
+        enter(key(1, 2), &data(1000, 0, 2500));
+        // ACKs without data, keep-alives, and the last segment of new data; then its FIN, twice.
+        enter(key(1, 2), &data(3500, 0, 0));
+        enter(key(1, 2), &data(3499, 0, 0));
+        enter(key(1, 2), &data(3500, 0, 500));
+        enter(key(1, 2), &data(4000, FIN, 0));
+        enter(key(1, 2), &data(4000, FIN, 0));
+        enter(key(2, 1), &segment(8, first.wrapping_add(4001), ACK, 0));
+        // A later connection of the same ports begins below the highest sequence number.
+        enter(key(1, 2), &segment(first, 0, SYN, 0));
+        enter(key(1, 2), &data(1, 0, 1000));
+        let found = connections.with_data();
+        let counted: Vec<_> = found.iter().map(|own| (own.bytes, own.retransmitted)).collect();
+        assert_eq!(counted, [(4000, 4)]);
     }
 
     #[test]

@@ -7,9 +7,9 @@
 //!
 //! `Path` makes all decisions and reads no clock; `Live` reads the clock and makes no decisions.
 
-pub mod acknowledged;
 pub mod capture;
 pub mod clock;
+pub mod connections;
 pub mod device;
 mod due_queue;
 pub mod headers;

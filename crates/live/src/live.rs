@@ -1,8 +1,8 @@
 //! Runs a path in real time: packets from devices enter the path, and leave it when they are due.
 
-use crate::acknowledged::{Acknowledged, Connections};
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
+use crate::connections::{Connection, Connections};
 use crate::device::Device;
 use crate::due_queue::DueQueue;
 use crate::headers::{headers, mark};
@@ -76,8 +76,10 @@ pub struct LiveStatus {
     pub late: u64,
     /// Longest pause [ns] of the loop, not counting sleep.
     pub longest_pause_ns: u64,
-    /// Data of TCP connections that were acknowledged; empty until the end of the run.
-    pub acknowledged: Vec<Acknowledged>,
+    /// Bytes of IP packets delivered to each host.
+    pub delivered_bytes: Vec<u64>,
+    /// TCP connections of which data were acknowledged; empty until the end of the run.
+    pub connections: Vec<Connection>,
 }
 
 /// Devices, the path between them, and the packets in flight.
@@ -104,6 +106,10 @@ impl Live {
     /// Creates an idle loop, which rejects packets that are longer than `longest` bytes.
     pub fn new(path: Path, hosts: Vec<Host>, pools: &[FlowPool], longest: usize, options: Options) -> Live {
         let addresses: Vec<_> = hosts.iter().map(|host| host.addresses.clone()).collect();
+        let status = LiveStatus {
+            delivered_bytes: vec![0; hosts.len()],
+            ..LiveStatus::default()
+        };
         Live {
             path,
             turn: 0,
@@ -117,7 +123,7 @@ impl Live {
             capture: None,
             connections: Connections::default(),
             options,
-            status: LiveStatus::default(),
+            status,
         }
     }
 
@@ -215,7 +221,7 @@ impl Live {
     fn finish(mut self, clock: &Clock, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
         let now = clock.now();
         self.pass_due_packets(now, clock);
-        self.status.acknowledged = self.connections.with_data();
+        self.status.connections = self.connections.with_data();
         self.publish(now, watch);
         if let Some(recorder) = self.recorder {
             recorder.finish(self.path.now(), self.path.decisions())?;
@@ -247,6 +253,7 @@ impl Live {
                         mark(&mut kept.packet);
                     }
                     left += 1;
+                    self.status.delivered_bytes[kept.to] += kept.packet.len() as u64;
                     let (hosts, status) = (&mut self.hosts, &mut self.status);
                     self.due_queue
                         .put(outcome.time, kept.to, &kept.packet, hosts, status, clock);

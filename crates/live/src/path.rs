@@ -4,6 +4,7 @@
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
 use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Outcome, Probe, Scenario, ScenarioError, Simulation};
+use strum::VariantNames;
 
 /// A packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +37,21 @@ pub struct Counts {
     pub lost: [u64; CAUSES],
 }
 
-/// Number of causes of loss; causes are numbered from 1.
-pub const CAUSES: usize = 6;
+/// Names of the causes of loss in reports and captures, in the order of [`DropCause`].
+pub const CAUSE_NAMES: [&str; CAUSES] = [
+    "overflow",
+    "aqm",
+    "injected",
+    "outage",
+    "errors",
+    "discarded",
+    "ack_filter",
+    "no_route",
+    "policer",
+];
 
-/// Names of the causes, which are those of the counters of ports.
-pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "aqm", "injected", "outage", "errors", "discarded"];
+/// Number of causes of loss.
+pub const CAUSES: usize = DropCause::VARIANTS.len();
 
 /// Initial value of the hash over decisions.
 const FIRST: u64 = 0x6c6f_6e67_7069_7065;
@@ -190,8 +201,8 @@ impl Counts {
                 u64::from(marked)
             }
             Fate::Lost { link, cause } => {
-                self.lost[cause_number(cause)] += 1;
-                (u64::from(link.map_or(0, |link| link.0 + 1)) << 8) | (cause_number(cause) as u64 + 2)
+                self.lost[index_of(cause)] += 1;
+                (u64::from(link.map_or(0, |link| link.0 + 1)) << 8) | hash_code(cause)
             }
         };
         [outcome.time.0, outcome.id, fate]
@@ -200,13 +211,57 @@ impl Counts {
     }
 }
 
-/// Returns the index of a cause in `CAUSE_NAMES`. Stored records contain hashes that depend on the index, so causes
-/// that were introduced later share the index of an older cause.
-pub fn cause_number(cause: DropCause) -> usize {
+/// Returns the index of a cause in [`CAUSE_NAMES`] and [`Counts::lost`].
+fn index_of(cause: DropCause) -> usize {
+    cause as usize - 1
+}
+
+/// Returns the name of a cause.
+pub fn cause_name(cause: DropCause) -> &'static str {
+    CAUSE_NAMES[index_of(cause)]
+}
+
+/// Returns the number of a cause in the hash over decisions. Records contain hashes of earlier releases, which
+/// distinguished six causes.
+fn hash_code(cause: DropCause) -> u64 {
     let shared = match cause {
         DropCause::AckFilter | DropCause::Policer => DropCause::Aqm,
         DropCause::NoRoute => DropCause::Outage,
         other => other,
     };
-    shared as usize - 1
+    shared as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [(DropCause, &str, u64); CAUSES] = [
+        (DropCause::Overflow, "overflow", 2),
+        (DropCause::Aqm, "aqm", 3),
+        (DropCause::InjectedLoss, "injected", 4),
+        (DropCause::Outage, "outage", 5),
+        (DropCause::BitError, "errors", 6),
+        (DropCause::PartialFrame, "discarded", 7),
+        (DropCause::AckFilter, "ack_filter", 3),
+        (DropCause::NoRoute, "no_route", 5),
+        (DropCause::Policer, "policer", 3),
+    ];
+
+    #[test]
+    fn each_cause_has_its_own_name_and_counter_and_the_hash_code_of_earlier_releases() {
+        let mut counts = Counts::default();
+        for (index, (cause, name, code)) in ALL.into_iter().enumerate() {
+            let fate = Fate::Lost { link: None, cause };
+            let (time, id) = (Time(5), index as u64);
+            let hash = counts.take(FIRST, &Outcome { time, id, fate });
+            assert_eq!((cause_name(cause), counts.lost[index]), (name, 1));
+            assert_eq!(hash, mix_words([5, id, code]));
+        }
+        assert_eq!(counts.all_lost(), CAUSES as u64);
+    }
+
+    fn mix_words(words: [u64; 3]) -> u64 {
+        words.iter().fold(FIRST, |hash, word| mix(hash ^ mix(*word)))
+    }
 }

@@ -255,14 +255,15 @@ fn counted<'py>(py: Python<'py>, said: &LiveStatus) -> PyResult<Bound<'py, PyDic
     result.set_item("lateness_s", quantiles(py, &said.lateness)?)?;
     result.set_item("earliest_s", said.earliest_ns as f64 / 1e9)?;
     result.set_item("longest_pause_s", said.longest_pause_ns as f64 / 1e9)?;
-    let acknowledged = said.acknowledged.iter().map(|own| {
+    result.set_item("delivered_bytes", said.delivered_bytes.clone())?;
+    let connections = said.connections.iter().map(|own| {
         let [a, b, c, d] = own.flow.ports;
         let [from, to] = [own.flow.from, own.flow.to].map(|address| address.to_string());
         let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
         let lasted_s = own.ended.as_seconds() - own.began.as_seconds();
-        (from, ports[0], to, ports[1], own.bytes, lasted_s)
+        (from, ports[0], to, ports[1], own.bytes, lasted_s, own.retransmitted)
     });
-    result.set_item("acknowledged", acknowledged.collect::<Vec<_>>())?;
+    result.set_item("connections", connections.collect::<Vec<_>>())?;
     Ok(result)
 }
 

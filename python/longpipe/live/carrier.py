@@ -13,7 +13,7 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.live.awake import Awake
 from longpipe.live.certificate import Certificate
 from longpipe.live.device import overrun
-from longpipe.live.flow_limits import Acknowledged, RealFlow
+from longpipe.live.flow_limits import PathCounts, RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
 from longpipe.live.stolen import stolen_s, stolen_since
@@ -125,11 +125,18 @@ class Carrier:
         counted = {name: one for name, one in (self._result or {}).items() if name in Certificate.__dataclass_fields__}
         return Certificate(**counted, **machine, limit_s=limit_s)
 
-    def acknowledged(self) -> list[Acknowledged]:
-        """Returns the data of TCP connections that were acknowledged; raises the error that ended the thread."""
+    def connections(self) -> list[PathCounts]:
+        """Returns the counts of TCP connections whose packets were carried; raises the error that ended the thread."""
         self._check()
-        found: list[Acknowledged] = (self._result or {})["acknowledged"]
+        found: list[PathCounts] = (self._result or {})["connections"]
         return found
+
+    def counters(self) -> dict[str, Any]:
+        """Returns the present counters of the path; `delivered_bytes` has the bytes delivered to each host, by name."""
+        found = self.watch.read()
+        by_host = found["delivered_bytes"] or [0] * len(self._plan.hosts)
+        names = [host.name for host in self._plan.hosts]
+        return {**found, "delivered_bytes": dict(zip(names, by_host, strict=True))}
 
     def _check(self) -> None:
         if isinstance(self._error, _core.ScenarioError):

@@ -17,9 +17,10 @@ LEAST_BYTES: Final = 10_000
 class RealFlow:
     """A TCP connection of a real program, as seen by the side that sent data; times are in seconds.
 
-    `acked_bytes` counts the ACKs that entered the path by the end of the run, and `lasted_s` is the time until the
-    latest of them that acknowledged new data, or until the connection was last read. The other values were read from
-    the kernel, up to a fifth of a second before the end of the connection.
+    Three values are counted from the packets that entered the path by the end of the run: `acked_bytes`, from the ACKs;
+    `lasted_s`, the time until the latest ACK of new data, or until the connection was last read; and `retransmitted`,
+    the segments that begin below the highest sequence number sent before. The other values were read from the kernel,
+    up to a fifth of a second before the end of the connection.
     `busy_s` is the time in which there was data to send. In a part of it, `window_s`, the receiver's window was the
     limit, and in another part, `buffer_s`, the send buffer was (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`,
     `tcpi_sndbuf_limited`).
@@ -90,26 +91,32 @@ class RealFlow:
         )
 
 
-# Sender's address and port, receiver's address and port, acknowledged bytes, and time of the latest ACK of new data [s]
-# since the connection was established.
-Acknowledged = tuple[str, int, str, int, int, float]
+# Sender's address and port, receiver's address and port, acknowledged bytes, time of the latest ACK of new data [s]
+# since the connection was established, and number of retransmitted segments.
+PathCounts = tuple[str, int, str, int, int, float, int]
 
 
 def real_flows(
-    hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str], acknowledged: Iterable[Acknowledged]
+    hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str], on_path: Iterable[PathCounts]
 ) -> tuple[RealFlow, ...]:
-    """Returns the connections that hosts report, by descending amount of data; `names` maps addresses to hosts."""
+    """Returns the connections that hosts report, by descending amount of data; `names` maps addresses to hosts.
+
+    The counts of `on_path` replace those of the kernel. The path counts at most 4096 connections.
+    """
     counted = {
-        (names.get(host, host), port, names.get(peer, peer), peer_port): (bytes_, lasted_s)
-        for host, port, peer, peer_port, bytes_, lasted_s in acknowledged
+        (names.get(host, host), port, names.get(peer, peer), peer_port): (acked_bytes, lasted_s, retransmitted)
+        for host, port, peer, peer_port, acked_bytes, lasted_s, retransmitted in on_path
     }
     found = []
     for host, connections in hosts.items():
         for one in connections:
             fields = {name: one[name] for name in RealFlow.__dataclass_fields__ if name in one}
             flow = RealFlow(**{**fields, "host": host, "peer": names.get(one["peer"], one["peer"])})
-            bytes_, lasted_s = counted.get((host, flow.port, flow.peer, flow.peer_port), (flow.acked_bytes, 0.0))
-            found.append(replace(flow, acked_bytes=bytes_, lasted_s=max(flow.lasted_s, lasted_s)))
+            if counts := counted.get((host, flow.port, flow.peer, flow.peer_port)):
+                acked_bytes, lasted_s, retransmitted = counts
+                lasted_s = max(flow.lasted_s, lasted_s)
+                flow = replace(flow, acked_bytes=acked_bytes, lasted_s=lasted_s, retransmitted=retransmitted)
+            found.append(flow)
     return tuple(sorted(found, key=lambda flow: -flow.acked_bytes))
 
 

@@ -52,7 +52,8 @@ def run(
 ) -> LiveRun:
     """Runs commands, by host, until the first of them ends; calls `progress` about once a second.
 
-    `progress` receives the counters of the path; `received_bytes` holds the bytes that each host received.
+    `progress` receives the counters of the path at the time `elapsed_s`; `delivered_bytes` holds the bytes that the
+    path delivered to each host by then.
 
     The first command starts half a second after the others, or once a program at the host of `wait_for` listens on its
     port. The run waits for that at most `longest_wait_s`; `tell` is called with a line if it takes longer than a
@@ -99,7 +100,7 @@ def run(
         kinds = tuple(f"{end.host.name}: {end.kind}" for end in ends)
         names = {address: end.host.name for end in ends for address in (end.host.address, end.host.address_6)}
         connections = {end.host.name: end.connections for end in ends}
-        flows = real_flows(connections, names, carrier.acknowledged())
+        flows = real_flows(connections, names, carrier.connections())
         certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, settings.limit_s, flows)
     return LiveRun(1 if status is None else status, certificate)
 
@@ -188,8 +189,7 @@ def _wait(
             return
         if progress is not None and time.monotonic() - reported >= 1:
             reported = time.monotonic()
-            received = {end.host.name: sockets.received_bytes(end.process.pid) for end in ends}
-            progress({**carrier.watch.read(), "received_bytes": received})
+            progress(carrier.counters())
 
 
 @contextlib.contextmanager

@@ -130,13 +130,3 @@ def listens(process: int, port: int) -> bool:
             if any(row[1].endswith(f":{port:04X}") and row[3] == state for row in rows):
                 return True
     return False
-
-
-def received_bytes(process: int) -> int:
-    """Returns the number of bytes received by the devices, except the loopback, in a process's network namespace."""
-    try:
-        rows = Path(f"/proc/{process}/net/dev").read_text("ascii").splitlines()[2:]
-    except OSError:
-        return 0
-    named = (row.partition(":") for row in rows)
-    return sum(int(counters.split()[0]) for name, _, counters in named if name.strip() != "lo")

@@ -21,11 +21,11 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
     def print_rates(found: dict[str, Any]) -> None:
         seconds = found["elapsed_s"] - before.get("elapsed_s", 0.0)
         for way, host in (("uplink", "outside"), ("downlink", "inside")):
-            received = found["received_bytes"][host]
+            delivered = found["delivered_bytes"][host]
             if way in ways and seconds > 0:
-                rate = 8 * (received - before.get(host, 0)) / seconds / 1e6
+                rate = 8 * (delivered - before.get(host, 0)) / seconds / 1e6
                 errors.print(f"live: {found['elapsed_s']:.0f} s, {way} {rate:.2f} Mbit/s", markup=False)
-            before[host] = received
+            before[host] = delivered
         before["elapsed_s"] = found["elapsed_s"]
 
     return print_rates
