@@ -251,3 +251,37 @@ def test_a_file_of_arrivals_is_read_once_however_many_flows_name_it(
     scenario = Scenario(framing="ip", duration="10 ms", network=network, switch={"buffer": "100 packets"})
     assert len(scenario.resolved["flows"]) == 100
     assert len(reads) == 1
+
+
+CBR = {"name": "cbr", "traffic": {"kind": "cbr", "rate": "12 Mbit/s", "payload": "1472 B"}}
+SMALL_CBR = {"name": "small", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "172 B"}}
+BULK = {"name": "bulk", "tcp": {"mss": "512 B"}}
+# 100 ms at 10 Mbit/s are 125 kB, and the minimum RTT is 60 ms.
+BUFFERS: list[tuple[tuple[dict[str, Any], ...], str, str, int]] = [
+    ((CBR,), "100 ms", "ip", 125_000 // 1500),
+    ((CBR, SMALL_CBR), "100 ms", "ip", 125_000 // 1500),
+    ((CBR,), "1 BDP", "ip", 75_000 // 1500),
+    ((CBR, BULK), "100 ms", "ip", 125_000 // 552),
+    ((BULK,), "100 ms", "ip", 125_000 // 552),
+    # A datagram of 1500 bytes takes 32 cells.
+    ((CBR,), "10 packets", "aal5", 320),
+]
+
+
+@pytest.mark.parametrize(("groups", "buffer", "framing", "limit"), BUFFERS)
+def test_buffers_count_datagrams_of_full_size_if_no_flow_uses_tcp(
+    groups: tuple[dict[str, Any], ...], buffer: str, framing: str, limit: int
+) -> None:
+    links = scenario(*groups, switch={"buffer": buffer}, framing=framing).resolved["links"]
+    assert {link["buffer"]["limit"] for link in links if link["rate_bps"] == 10_000_000} == {limit}
+
+
+def test_a_buffer_of_100_ms_delays_datagrams_by_100_ms() -> None:
+    result = simulate(scenario(CBR, switch={"buffer": "100 ms"}))
+    # 83 packets and the propagation delay of 30 ms.
+    assert 0.095 < result.measure("cbr.p99") - 0.030 < 0.101
+
+
+def test_a_buffer_below_one_datagram_is_rejected() -> None:
+    with pytest.raises(ScenarioError, match=r"needs at least one full packet \(1500 B with a payload of 1472 B\)"):
+        scenario(CBR, switch={"buffer": "1000 B"})

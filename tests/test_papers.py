@@ -215,8 +215,20 @@ def test_every_paper_writes_the_scenario_of_a_configuration_and_names_one_if_it_
     # Names on a page are reduced to letters and digits.
     assert len({anchor(paper, name) for name in cells}) == len(cells)
     refused = commands.run("init", "--example", f"{paper}: none of them")
-    message = f"error: --example: {paper}: 'none of them'; needs one of {len(cells)}, as in {next(iter(cells))!r}\n"
+    begins = ", ".join(dict.fromkeys(one.split()[0] for one in cells))
+    needs = f"needs one of {len(cells)} configurations, as in {next(iter(cells))!r}; first word: {begins}"
+    message = f"error: --example: {paper}: 'none of them'; {needs}\n"
     assert (refused.returncode, refused.stderr) == (2, message)
+
+
+def test_the_words_of_a_configuration_are_listed_one_after_another() -> None:
+    for begin, follows in (
+        ("geo 15", "next word after 'geo 15': 3375, 6750, 12500, 25000, 50000, 100000, 200000, 400000\n"),
+        ("geo 15 3375 sack", "next word after 'geo 15 3375': 0.0169\n"),
+        ("geo 15 3375 0.0169 epd", "next word after 'geo 15 3375 0.0169': nothing, spread\n"),
+    ):
+        refused = commands.run("init", "--example", f"buf-97: {begin}")
+        assert (refused.returncode, refused.stderr.endswith(follows)) == (2, True), refused.stderr
 
 
 @pytest.mark.parametrize("paper", [paper for paper in IDS if isinstance(PAPERS[paper], ReplicatedPaper)])

@@ -389,7 +389,7 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays
     assert holds("6", json.loads(SHORT.to_json()))
-    assert earlier_names(_core.__engine__)[:5] == ("13", "12", "11", "10", "9")
+    assert earlier_names(_core.__engine__)[:6] == ("14", "13", "12", "11", "10", "9")
 
 
 @pytest.mark.parametrize(
@@ -473,3 +473,28 @@ def test_engine_13_holds_but_for_cells_acks_of_linux_disordered_datagrams_prague
 ) -> None:
     """Engine 14 changed the causes of window reductions over cells, which engines before 7 did not record."""
     assert holds("13", json.loads(SHORT.with_(**changes).to_json())) is stays
+
+
+POLICER = {"kind": "policer", "rate": "1 Mbit/s", "burst": "10 KB"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        (PACKETS, True),
+        ({**PACKETS, "switch.buffer": "100 ms"}, True),
+        ({"traffic.kind": "voice", **PACKETS}, True),
+        ({"traffic.kind": "voice", **PACKETS, "switch.buffer": "100 KB"}, True),
+        ({"traffic.kind": "voice", **PACKETS, "switch.buffer": "100 ms"}, False),
+        ({"traffic.kind": "voice", **PACKETS, "switch.buffer": "2 BDP"}, False),
+        ({"traffic.kind": "voice", "switch.buffer": "1000 cells"}, True),
+        ({"traffic.kind": "voice", "switch.buffer": "30 packets"}, False),
+        ({"network.conditioners": [POLICER], **PACKETS}, True),
+        ({"network.conditioners": [POLICER], "warm_up": "5 ms", **PACKETS}, False),
+    ],
+)
+def test_engine_14_holds_but_for_datagrams_in_buffers_of_packets_and_token_buckets_after_a_warm_up(
+    changes: dict[str, object], stays: bool
+) -> None:
+    assert holds("14", json.loads(SHORT.with_(**changes).to_json())) is stays

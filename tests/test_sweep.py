@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
 from longpipe.analysis.intervals import estimate
-from longpipe.pictures.sweep import _decimals, sweep_means
+from longpipe.pictures.sweep import _axis, _decimals, sweep_means
 
 FACTORS = [
     Factor.over("switch.buffer", ["500 cells", "1000 cells", "5000 cells"], "buffer"),
@@ -85,6 +85,26 @@ def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() ->
     (panel,) = pictures.sweep(study(), "tcp", "throughput_bps", "buffer").axes
     assert [text.get_text() for text in panel.get_xticklabels()] == ["reno", "sack"]
     assert panel.get_ylabel() == "throughput [Mbit/s]"
+
+
+@pytest.mark.parametrize(
+    ("levels", "places", "label"),
+    [
+        (["10 kB", "100 kB", "1 MB", "10 MB"], [10, 100, 1000, 10_000], "x [KB], logarithmic"),
+        (["500 us", "1 ms", "2 ms"], [500, 1000, 2000], "x [us]"),
+        (["2 Gbit/s", "1.5 Gbit/s", "800 Mbit/s"], [2000, 1500, 800], "x [Mbit/s]"),
+        (["1 MB/s", "4 Mbit/s"], [8, 4], "x [Mbit/s]"),
+        (["1 BDP", "20 ms"], [0, 1], "x"),
+        (["10 packets", "20 KB"], [0, 1], "x"),
+        (["unlimited", "20 KB"], [0, 1], "x"),
+    ],
+)
+def test_levels_with_different_units_are_at_their_values_in_one_unit(
+    levels: list[str], places: list[float], label: str
+) -> None:
+    axis = _axis(levels)
+    assert list(axis.at.values()) == pytest.approx(places)
+    assert label == ", ".join([f"x [{axis.unit}]" if axis.unit else "x", *["logarithmic"] * axis.logarithmic])
 
 
 def test_a_map_has_the_mean_of_every_pair() -> None:

@@ -1,7 +1,7 @@
 """Expected results of the browser's runs as JSON: presets, random scenarios and modules, computed by the native core.
 
-Runs longer than SHORT are cut there. With LONGPIPE_THOROUGH=1 (`make validate`), presets are run completely, and there are
-more random scenarios.
+Runs longer than SHORT are cut there. With LONGPIPE_THOROUGH=1 (`make validate`), presets are run completely, and there
+are more random scenarios.
 """
 
 import base64

@@ -14,7 +14,12 @@ OVERHEAD_BYTES: Final = 16
 
 def packet_cells(payload_bytes: int, timestamps: bool = False) -> int:
     """Returns the number of cells that carry a segment with this payload [bytes], its headers and the AAL5 trailer."""
-    return math.ceil((packet_bytes(payload_bytes, timestamps) + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
+    return ip_packet_cells(packet_bytes(payload_bytes, timestamps))
+
+
+def ip_packet_cells(size_bytes: int) -> int:
+    """Returns the number of cells that carry an IP packet of this length [bytes] and the AAL5 trailer."""
+    return math.ceil((size_bytes + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
 
 
 def cell_tax(mss_bytes: int) -> float:

@@ -6,9 +6,9 @@ import { NUMBERS } from "./model";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED } from "./units";
 
-/** Length of a full segment in each unit of buffers. */
+/** Length of a full-sized packet in each unit of buffers; `payload` describes its payload in messages. */
 export interface Packet {
-    mss: bigint;
+    payload: string;
     cells: bigint;
     bytes: bigint;
 }
@@ -19,9 +19,20 @@ export function packetOf(tcp: Part): Packet {
     const timer = valueOf(tcp, "timer") as Part;
     const stamps = kindOf(timer) === "fine" && valueOf(timer, "timestamps") === true;
     const bytes = mss + BigInt(NUMBERS.header_bytes + (stamps ? NUMBERS.timestamp_bytes : 0));
+    return { payload: `at MSS ${mss}`, cells: cellsOf(bytes), bytes };
+}
+
+/** Returns the length of a datagram of this traffic. */
+export function datagramOf(traffic: Part): Packet {
+    const payload = SIZE.parse(String(valueOf(traffic, "payload")));
+    const bytes = payload + BigInt(NUMBERS.datagram_header_bytes);
+    return { payload: `with a payload of ${payload} B`, cells: cellsOf(bytes), bytes };
+}
+
+/** Returns the number of cells that carry an IP packet of this length and the AAL5 trailer. */
+function cellsOf(bytes: bigint): bigint {
     const payload = BigInt(NUMBERS.cell_payload_bytes);
-    const cells = (bytes + BigInt(NUMBERS.overhead_bytes) + payload - 1n) / payload;
-    return { mss, cells, bytes };
+    return (bytes + BigInt(NUMBERS.overhead_bytes) + payload - 1n) / payload;
 }
 
 /** Rate of a port and RTT of a BDP, from which a buffer size in BDP or in time is computed. */
@@ -55,7 +66,7 @@ export function bufferOf(field: string, text: string, framing: string, pipe: Pip
         const cells = counted.floor();
         if (cells < largest.cells) {
             const shown = unit === "cells" ? text : `${text} (${cells} cells)`;
-            wrong(`${shown}; needs at least one full packet (${largest.cells} cells at MSS ${largest.mss})`);
+            wrong(`${shown}; needs at least one full packet (${largest.cells} cells ${largest.payload})`);
         }
         if (cells > BigInt(NUMBERS.most_cells)) {
             wrong(`${text} (${cells} cells); needs at most ${NUMBERS.most_cells} cells, or 'unlimited'`);
@@ -66,7 +77,7 @@ export function bufferOf(field: string, text: string, framing: string, pipe: Pip
     if (bytes !== undefined) {
         const limit = number.times(bytes).floor();
         if (limit < largest.bytes) {
-            wrong(`${text}; needs at least one full packet (${largest.bytes} B at MSS ${largest.mss})`);
+            wrong(`${text}; needs at least one full packet (${largest.bytes} B ${largest.payload})`);
         }
         return { unit: "bytes", limit };
     }

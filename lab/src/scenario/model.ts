@@ -110,6 +110,8 @@ interface Description {
         window_times_path: number;
     };
     buffer_of_routers: string;
+    /** Kinds of traffic that do not use TCP. */
+    datagrams: string[];
     /** Version of longpipe_control.h. */
     module_interface: string;
     first_kinds: string[];

@@ -1,5 +1,5 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
-import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
+import { type Packet, autoWindow, bufferOf, datagramOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
 import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
 import { type Json, type JsonTable, coreFields } from "./core";
@@ -45,19 +45,20 @@ function withBuffer(scenario: Part): Part {
 function coreOf(scenario: Part, topology: Topology): JsonTable {
     const { graph } = topology;
     let tcps = merged(valueOf(scenario, "tcp") as Part, graph.flows);
+    checkDatagrams(scenario, graph.flows);
+    const most = largest(graph.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
     if (tcps.some((tcp) => valueOf(tcp, "receiver_window") === "auto")) {
-        const known = links(scenario, topology, largest(tcps));
+        const known = links(scenario, topology, most);
         tcps = fitted(tcps, topology, known);
     }
     checkTogether(scenario, topology, tcps);
-    checkDatagrams(scenario, graph.flows);
     checkClasses(scenario, topology);
     const switches = valueOf(scenario, "switch") as Part;
     const core = {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
         ...coreFields(switches, ["buffer", "policy", "scheduler"]),
         nodes: graph.nodes.map((node) => coreFields(node, ["pep"])),
-        links: links(scenario, topology, largest(tcps)),
+        links: links(scenario, topology, most),
         flows: flows(scenario, topology, tcps),
         vbr: vbr(scenario, topology),
     };
@@ -118,8 +119,10 @@ function firstRoundTrip(own: Part, values: Part["values"]): void {
     }
 }
 
-function largest(tcps: Part[]): Packet {
-    const packets = [...new Set(tcps)].map(packetOf);
+/** Returns the longest full segment of all flows, or the longest datagram if no flow uses TCP. */
+function largest(traffics: Part[], tcps: Part[]): Packet {
+    const datagrams = traffics.every((traffic) => DESCRIPTION.datagrams.includes(kindOf(traffic)));
+    const packets = datagrams ? [...new Set(traffics)].map(datagramOf) : [...new Set(tcps)].map(packetOf);
     return packets.reduce((most, packet) => (packet.bytes > most.bytes ? packet : most));
 }
 

@@ -14,6 +14,8 @@ from longpipe.examples import EXAMPLES, example
 from longpipe.files import check_file, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from longpipe.scenario.base import Model
 
 
@@ -50,7 +52,7 @@ def init(
 def _configuration(name: str) -> str:
     """Returns the scenario of a paper's configuration as TOML text, from "PAPER: NAME"."""
     # Imported here so that other commands start faster.
-    from longpipe.errors import nearest
+    from longpipe.errors import nearest, shortened
     from longpipe.papers import IDS, PAPERS
 
     paper, _, cell = (part.strip() for part in name.partition(":"))
@@ -58,12 +60,20 @@ def _configuration(name: str) -> str:
         raise ScenarioError(f"--example: {paper!r}; {nearest(paper, IDS)}")
     cells = PAPERS[paper].cells()
     if cell not in cells:
-        hint = nearest(cell, cells).partition("?")
-        meant = "".join(hint[:2]) + " " if hint[1] else ""
-        raise ScenarioError(
-            f"--example: {paper}: {cell!r}; {meant}needs one of {len(cells)}, as in {next(iter(cells))!r}"
-        )
+        needs = f"needs one of {len(cells)} configurations, as in {next(iter(cells))!r}"
+        raise ScenarioError(f"--example: {paper}: {shortened(repr(cell), 60)}; {needs}; {_continued(cell, cells)}")
     return cells[cell].to_toml()
+
+
+def _continued(cell: str, cells: Iterable[str]) -> str:
+    """Returns a clause with the words that may follow the longest valid beginning of a configuration's name."""
+    given, names = cell.split(), [name.split() for name in cells]
+    valid = max(k for k in range(len(given) + 1) if any(name[:k] == given[:k] for name in names))
+    following = dict.fromkeys(
+        name[valid] if len(name) > valid else "nothing" for name in names if name[:valid] == given[:valid]
+    )
+    place = f"next word after {' '.join(given[:valid])!r}" if valid else "first word"
+    return f"{place}: {', '.join(following)}"
 
 
 def _all_fields() -> str:

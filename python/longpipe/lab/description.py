@@ -15,7 +15,7 @@ from longpipe.lab.presets import presets
 from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.checks import LONGEST_PATH_PS
-from longpipe.scenario.datagrams import HEADERS
+from longpipe.scenario.datagrams import HEADERS, KINDS
 from longpipe.scenario.profiles import PROFILES, RULES
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.variant import FIRST
@@ -46,6 +46,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
             "window_times_path": TIMES_PATH,
         },
         "buffer_of_routers": BUFFER_OF_ROUTERS,
+        "datagrams": [one.model_fields["kind"].default for one in KINDS],
         "module_interface": INTERFACE,
         "first_kinds": sorted(FIRST),
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},

@@ -20,15 +20,18 @@ from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, readable
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, title_in, title_of
+from longpipe.units import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
     from longpipe.analysis.measure import Specification
     from longpipe.study import Study
 
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
-# Ratio of levels at and above which the axis is logarithmic.
+# Dimensions whose units may differ between the levels of an axis.
+_DIMENSIONS: Final = (RATE, TIME, SIZE)
 # Largest number of decimals of the values in a map.
 _MOST_DECIMALS: Final = 6
+# Ratio of levels at and above which the axis is logarithmic.
 _WIDE: Final = 8
 # Measures whose values are between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
@@ -361,15 +364,34 @@ def _levels(study: Study, factor: str) -> list[Any]:
 
 
 def _axis(levels: Iterable[Any]) -> _Axis:
-    """Returns the axis: numeric levels with a common unit are placed at their values, others are equally spaced."""
+    """Returns the axis: numeric levels are placed at their values in a common unit, others are equally spaced."""
     levels = list(levels)
-    matches = [_LEVEL.fullmatch(str(level)) for level in levels]
-    units = {match[2] or "" for match in matches if match}
-    if not all(matches) or len(units) != 1 or any(isinstance(level, bool) for level in levels):
+    numbers, unit = _in_one_unit(levels)
+    if not numbers:
         return _Axis({level: float(i) for i, level in enumerate(levels)}, "", numeric=False, logarithmic=False)
-    at = {level: float(match[1]) for level, match in zip(levels, matches, strict=True) if match}
-    wide = min(at.values()) > 0 and max(at.values()) >= _WIDE * min(at.values())
-    return _Axis(at, units.pop(), numeric=True, logarithmic=wide)
+    at = dict(zip(levels, numbers, strict=True))
+    wide = min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers)
+    return _Axis(at, unit, numeric=True, logarithmic=wide)
+
+
+def _in_one_unit(levels: list[Any]) -> tuple[list[float], str]:
+    """Returns the levels as numbers, and their unit: that of the smallest level if they are rates, times or sizes.
+
+    Returns no numbers if a level is no number, or if the units are not of one dimension.
+    """
+    matches = [_LEVEL.fullmatch(str(level)) for level in levels]
+    if not all(matches) or any(isinstance(level, bool) for level in levels):
+        return [], ""
+    units = {match[2] or "" for match in matches if match}
+    if len(units) == 1:
+        return [float(match[1]) for match in matches if match], units.pop()
+    for dimension in _DIMENSIONS:
+        if all(map(dimension.knows, units)):
+            quantities = [dimension.split(str(level)) for level in levels]
+            values = [number * dimension.units[unit] for number, unit in quantities]
+            unit = quantities[values.index(min(values))][1]
+            return [float(value / dimension.units[unit]) for value in values], unit
+    return [], ""
 
 
 def _levels_along(panel: Axes, axis: _Axis) -> None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from longpipe.aal5 import CELL_BITS, CELL_BYTES, packet_cells
+from longpipe.aal5 import CELL_BITS, CELL_BYTES, ip_packet_cells, packet_cells
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import MOST_CELLS
+from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import BUFFER, SIZE, TIME, UNLIMITED
 
@@ -19,9 +20,9 @@ BufferUnit = Literal["cells", "packets", "bytes"]
 
 @dataclass(frozen=True)
 class Packet:
-    """Length of a full segment in each unit of buffers."""
+    """Length of a full-sized packet in each unit of buffers; `payload` describes its payload in messages."""
 
-    mss_bytes: int
+    payload: str
     cells: int
     bytes: int
 
@@ -29,7 +30,12 @@ class Packet:
     def of(cls, tcp: Tcp) -> "Packet":
         """Returns the length of a full segment of this TCP."""
         mss, timestamps = SIZE.parse(tcp.mss), tcp.timestamps
-        return cls(mss, packet_cells(mss, timestamps), packet_bytes(mss, timestamps))
+        return cls(f"at MSS {mss}", packet_cells(mss, timestamps), packet_bytes(mss, timestamps))
+
+    @classmethod
+    def of_datagram(cls, size_bytes: int) -> "Packet":
+        """Returns the length of a datagram whose IP packet has this length [bytes]."""
+        return cls(f"with a payload of {size_bytes - HEADERS} B", ip_packet_cells(size_bytes), size_bytes)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def buffer(field: str, text: str, framing: Framing, pipe: Pipe, largest: Packet)
     if unit in SIZE.units:
         limit = int(number * SIZE.units[unit])
         if limit < largest.bytes:
-            minimum = f"({largest.bytes} B at MSS {largest.mss_bytes})"
+            minimum = f"({largest.bytes} B {largest.payload})"
             raise ScenarioError(f"{field}: {text}; needs at least one full packet {minimum}")
         return {"unit": "bytes", "limit": limit}
     packets = math.floor(number if unit == "packets" else pipe.bits(number, unit) / (8 * largest.bytes))
@@ -84,7 +90,7 @@ def _cells(field: str, text: str, number: Fraction, unit: str, pipe: Pipe, large
     cells = math.floor(number * counted if counted else pipe.bits(number, unit) / CELL_BITS)
     if cells < largest.cells:
         shown = text if unit == "cells" else f"{text} ({cells} cells)"
-        minimum = f"({largest.cells} cells at MSS {largest.mss_bytes})"
+        minimum = f"({largest.cells} cells {largest.payload})"
         raise ScenarioError(f"{field}: {shown}; needs at least one full packet {minimum}")
     if cells > MOST_CELLS:
         raise ScenarioError(f"{field}: {text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'")

@@ -22,7 +22,7 @@ from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams
+from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams, longest_bytes
 from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import FlowArrivals, core_flow_arrivals
@@ -76,16 +76,18 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
     tcps = _merged(scenario, topology.graph.flows)
+    traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
+    largest = _largest([flow.traffic or scenario.traffic for flow in topology.graph.flows], tcps, traffics)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window is computed from the links, which have to be valid.
         check_network(scenario.framing, scenario.network, scenario.switch, topology)
-        tcps = fitted(tcps, topology, list(directed_links(scenario, topology, _largest(tcps))))
+        tcps = fitted(tcps, topology, list(directed_links(scenario, topology, largest)))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
     _check_vbr(topology, moving)
     check_repetition(scenario, topology, tcps)
-    links = list(directed_links(scenario, topology, _largest(tcps)))
+    links = list(directed_links(scenario, topology, largest))
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
     resolved = {
@@ -94,7 +96,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
         **core_fields(scenario.switch, without=_OF_SWITCH),
         "nodes": list(_nodes(topology.graph.nodes)),
         "links": links,
-        "flows": list(_flows(scenario, topology, tcps, parts, numbers)),
+        "flows": list(_flows(scenario, topology, tcps, traffics, parts, numbers)),
         "vbr": list(_vbr(scenario, topology)),
     }
     if any(flow.get("foreign") for flow in resolved["flows"]):
@@ -174,8 +176,13 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     return {"motion": series.motion, "loss": series.loss}
 
 
-def _largest(tcps: Sequence[Tcp]) -> Packet:
-    """Returns the longest full segment of all flows."""
+def _largest(traffics: Sequence[Traffic], tcps: Sequence[Tcp], known: Mapping[int, dict[str, Any]]) -> Packet:
+    """Returns the longest full segment of all flows, or the longest datagram if no flow uses TCP.
+
+    `known` contains the fields of each traffic in the core, by its identity.
+    """
+    if traffics and all(isinstance(traffic, KINDS) for traffic in traffics):
+        return Packet.of_datagram(max(longest_bytes(known[key]) for key in set(map(id, traffics))))
     distinct = {id(tcp): tcp for tcp in tcps}
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
 
@@ -229,10 +236,14 @@ def _nodes(nodes: Iterable[Node]) -> Iterator[dict[str, Any]]:
 
 
 def _flows(
-    scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Split, numbers: Sequence[int]
+    scenario: "Scenario",
+    topology: Topology,
+    tcps: list[Tcp],
+    known: Mapping[int, dict[str, Any]],
+    parts: Split,
+    numbers: Sequence[int],
 ) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
-    known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     fields = FlowFields(scenario.network)
     starts = _Starts(scenario, numbers, fields)
     # Flows with the same TCP, traffic and class share these fields.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 15: buffers in BDP or in time of scenarios without TCP, and, after a warm-up, the efficiency of shapers and policers.
 # 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy; datagrams
 #     over paths that reorder or duplicate packets; Prague's pacing rate, and the SRTT that pacing and congestion
 #     controllers use with a coarse timer; the causes of window reductions over cells.
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "14"
+_NOW: Final = "15"
+_FOURTEENTH: Final = "14"
 _THIRTEENTH: Final = "13"
 _TWELFTH: Final = "12"
 _ELEVENTH: Final = "11"
@@ -96,6 +98,21 @@ def _has_disordered_datagrams(text: str) -> bool:
     return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
 
 
+# Match buffers whose size in packets or cells depends on the length of a full-sized packet, and a token bucket.
+_OF_BDP_OR_TIME: Final = re.compile(r'buffer": "[^"]* (BDP|[mnup]?s|min|h)"')
+_OF_PACKETS: Final = re.compile(r'buffer": "[^"]* packets"')
+_TOKEN_BUCKET: Final = re.compile(r': "(tbf|policer|cake)"')
+_WARM_UP: Final = re.compile(r'"warm_up": "(?!0 s")')
+
+
+def _is_changed_by_15(text: str) -> bool:
+    """Returns whether datagrams may determine a buffer's size, or a token bucket the efficiency after a warm-up."""
+    in_cells = '"framing": "aal5"' in text and _OF_PACKETS.search(text) is not None
+    if _DATAGRAMS.search(text) and (in_cells or _OF_BDP_OR_TIME.search(text)):
+        return True
+    return _TOKEN_BUCKET.search(text) is not None and _WARM_UP.search(text) is not None
+
+
 # Match Prague, and what reads SRTT: pacing, and the controls that do so by themselves or may do so.
 _PRAGUE: Final = re.compile(r': "prague"')
 _READS_SRTT: Final = re.compile(r'"pacing": true|: "(bbr|bbr3|copa|cubic|hybla|module|python|previous|saved)"')
@@ -125,6 +142,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # changed its runs; `holds` also checks the causes that engines 11, 13 and 14 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_FOURTEENTH, _is_changed_by_15),
     (_THIRTEENTH, _is_changed_by_14),
     (_TWELFTH, lambda text: _OTHER_IN_13.search(text) is not None),
     (_ELEVENTH, lambda text: _OTHER_IN_12.search(text) is not None),
@@ -149,6 +167,7 @@ def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
         (
+            _FOURTEENTH,
             _THIRTEENTH,
             _TWELFTH,
             _ELEVENTH,
