@@ -26,7 +26,7 @@ from longpipe.study import Study
 # Four times the size takes four times as long; if each flow required a search, it would take sixteen times as long.
 TIMES = 4
 MOST_RATIO = 9.0
-FEW = 400
+FEW = 200
 
 
 def dumbbell(flows: int) -> dict[str, object]:
