@@ -7,16 +7,16 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.machinery import SourceFileLoader
 from numbers import Real
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
 from longpipe.errors import ScenarioError, nearest, shortened
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from longpipe.result import Result
     from longpipe.scenario import Scenario
 
@@ -127,22 +127,20 @@ class FunctionMeasure:
         return self._loaded[0]
 
 
+def _from_file(path: Path) -> ModuleType:
+    # Imported here so that commands without functions of files start faster.
+    from longpipe.user_files import load
+
+    return load(path)
+
+
 def _function(name: str, target: str) -> Callable[[Any], Any]:
     """Loads the function of a target. Raises a ScenarioError that names the measure if that fails."""
     if target in _of_process:
         return _of_process[target]
     where, _, attribute = target.rpartition(":")
     try:
-        if where.endswith(".py"):
-            loader = SourceFileLoader(Path(where).stem, where)
-            module = ModuleType(loader.name)
-            module.__file__ = where
-            # Compiled here, because Python's cache of bytecode does not notice an edit within a second that keeps the
-            # file's size.
-            code = compile(loader.get_data(where), where, "exec", dont_inherit=True)
-            exec(code, module.__dict__)  # noqa: S102 - the user's own code
-        else:
-            module = importlib.import_module(where)
+        module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except Exception as error:
         raise ScenarioError(f"measure: {name!r}: {target}: {type(error).__name__}: {error}; {NEEDS}") from error
     found = getattr(module, attribute, None)

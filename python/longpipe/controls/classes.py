@@ -1,24 +1,25 @@
 """Classes of congestion controllers by the digest that names them in scenarios."""
 
+import builtins
 import importlib
-import importlib.util
 import inspect
+import io
 import json
+import pickle
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 import cloudpickle
 import numpy as np
 
-from longpipe import _core
+from longpipe import _core, user_files
 from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
@@ -85,7 +86,7 @@ def content(digest: str) -> bytes | None:
     if not found.content and found.cls is not None:
         with _by_value(found.cls.__module__):
             try:
-                found.content = cloudpickle.dumps(found.cls)
+                found.content = _pickled(found.cls)
             except Exception as error:
                 raise ScenarioError(f"{FIELD}: {found.name}; cannot be sent to another process: {error}") from None
     return found.content
@@ -211,40 +212,80 @@ def _module(name: str) -> ModuleType:
 
 def _from_file(path: Path) -> ModuleType:
     try:
-        text = path.read_bytes()
+        path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{FIELD}: {path}; cannot be read, {(error.strerror or '').lower()}") from None
-    # A changed file is another module, because a process may continue after the file was edited.
-    name = f"longpipe_class_{path.stem}_{sha256(str(path.resolve()).encode() + text).hexdigest()[:16]}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path.resolve())
-        if spec is None or spec.loader is None:
-            raise ScenarioError(f"{FIELD}: {path}; {_NEEDS_CLASS}")
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        try:
-            # Compiled here, because Python's cache of bytecode does not notice an edit within a second that keeps the
-            # file's size.
-            code = compile(text, path.resolve(), "exec", dont_inherit=True)
-            exec(code, module.__dict__)  # noqa: S102 - the user's own code
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
+    return user_files.load(path)
 
 
 @contextmanager
 def _by_value(module: str | None) -> Iterator[None]:
-    """Makes pickles contain the code of a module and of its package, because another machine does not have it."""
-    # A class created by `exec` may have no module.
-    root = sys.modules.get(module.partition(".")[0]) if module else None
-    if root is None or module == "__main__" or not is_of_user(root.__name__):
-        yield
-        return
-    cloudpickle.register_pickle_by_value(root)
+    """Makes pickles contain the code of a module and of the user's modules that it uses.
+
+    Another machine does not have them.
+    """
+    roots = {name.partition(".")[0] for name in _modules_used(module)}
+    found = [sys.modules[name] for name in sorted(roots) if name in sys.modules]
+    for root in found:
+        cloudpickle.register_pickle_by_value(root)
     try:
         yield
     finally:
-        cloudpickle.unregister_pickle_by_value(root)
+        for root in found:
+            cloudpickle.unregister_pickle_by_value(root)
+
+
+def _modules_used(module: str | None) -> set[str]:
+    """Returns the user's modules to which a module refers, directly or not, with itself."""
+    found: set[str] = set()
+    # A class created by `exec` may have no module.
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name == "__main__" or name not in sys.modules or not is_of_user(name):
+            continue
+        found.add(name)
+        waiting += {_module_of(value) for value in vars(sys.modules[name]).copy().values()}
+    return found
+
+
+def _module_of(value: object) -> str | None:
+    try:
+        name = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    except Exception:
+        # An object of the user may compute its attributes.
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _pickled(cls: type[Control]) -> bytes:
+    """Returns the pickle of a class, after that of its files if hooks can import a module from the class's folder."""
+    files = user_files.files_of(cls.__module__ or "")
+    content: bytes = cloudpickle.dumps(cls)
+    return pickle.dumps(files) + content if len(files) > 1 else content
+
+
+class _Unpickler(pickle.Unpickler):
+    """Loads functions whose imports find the modules beside the file of their code."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as in the base class
+        found = super().find_class(module, name)
+        return _function if (module, name) == ("cloudpickle.cloudpickle", "_make_function") else found
+
+
+def _function(code: CodeType, scope: dict[str, Any], *others: Any) -> FunctionType:  # noqa: ANN401 - as in cloudpickle
+    """Creates a function, whose imports use `__builtins__` as they are now."""
+    scope["__builtins__"] = user_files.builtins_of(scope.get("__name__", "")) or builtins
+    return FunctionType(code, scope, *others)
+
+
+def _unpickled(content: bytes) -> type[Control]:
+    stream = io.BytesIO(content)
+    found = _Unpickler(stream).load()
+    if isinstance(found, dict):
+        user_files.remember(found)
+        found = _Unpickler(stream).load()
+    return found  # type: ignore[no-any-return]
 
 
 # Description
@@ -312,7 +353,7 @@ def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
 def _register(found: Known) -> None:
     if found.cls is None:
         try:
-            found.cls = cloudpickle.loads(found.content)
+            found.cls = _unpickled(found.content)
         except Exception as error:
             raise RunError(f"{found.name}: cannot be loaded here: {type(error).__name__}: {error}") from None
     cls = found.cls

@@ -3,19 +3,21 @@
 Pickles do not have this property: they contain random identifiers, and sets in the order of their hashes.
 """
 
+import dis
 import functools
 import hashlib
 import inspect
 import sys
 import sysconfig
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
+from longpipe.user_files import UserFile, imported_as, imported_by, plain_name
 
 # Attributes of a class that do not affect its behaviour.
 _PLAIN: Final = {
@@ -36,7 +38,9 @@ def identity(cls: type) -> str:
     """
     version = getattr(cls, "version", None)
     if version is not None:
-        return hashlib.sha256(f"longpipe class {cls.__module__}:{cls.__qualname__} {version}".encode()).hexdigest()
+        return hashlib.sha256(
+            f"longpipe class {plain_name(cls.__module__)}:{cls.__qualname__} {version}".encode()
+        ).hexdigest()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return hashlib.sha256(f"longpipe class, Python {python}\n".encode() + _Digest(cls).of(cls)).hexdigest()
 
@@ -112,7 +116,8 @@ class _Digest:
         content = b""
         if is_of_user(module.__name__) and (file := getattr(module, "__file__", None)):
             content = Path(file).read_bytes()
-        return _hash("module", module.__name__.encode(), content)
+        inner = imported_by(module.__name__).values()
+        return _hash("module", plain_name(module.__name__).encode(), content, *_of_files(inner))
 
     def _of_class(self, cls: type) -> bytes:
         if not is_of_user(cls.__module__):
@@ -129,7 +134,8 @@ class _Digest:
         used = [self.of(name) + self.of(function.__globals__[name]) for name in names if name in function.__globals__]
         cells = [self.of(_content(cell)) for cell in function.__closure__ or ()]
         parts = (code, function.__defaults__, function.__kwdefaults__)
-        return _hash("function", *map(self.of, parts), *cells, *used)
+        late = [file for name in _imports(code) for file in imported_as(function.__module__ or "", name).values()]
+        return _hash("function", *map(self.of, parts), *cells, *used, *_of_files(late))
 
     def _of_code(self, code: types.CodeType) -> bytes:
         shape = (
@@ -172,6 +178,17 @@ def _names(code: types.CodeType) -> set[str]:
     """Returns the names of globals and attributes in a code object and in those within it."""
     inner = (constant for constant in code.co_consts if inspect.iscode(constant))
     return set(code.co_names).union(*map(_names, inner))
+
+
+def _imports(code: types.CodeType) -> set[str]:
+    """Returns the names of the modules that a code object and those within it import."""
+    own = {one.argval for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME"}
+    inner = (constant for constant in code.co_consts if inspect.iscode(constant))
+    return own.union(*map(_imports, inner))
+
+
+def _of_files(files: Iterable[UserFile]) -> list[bytes]:
+    return sorted(file.name.encode() + file.content for file in files)
 
 
 def _hash(kind: str, *parts: bytes) -> bytes:

@@ -134,6 +134,18 @@ def _death(status: int, noun: str) -> str:
     return f"the {noun} ended the process with exit status {status}"
 
 
+def _leave_to_parent() -> None:
+    """Forgets the processes of the parent of this forked process, whose answers the parent reads."""
+    global _lock
+    _lock = threading.Lock()
+    _idle.clear()
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 @atexit.register
 def _end_all() -> None:
     while _idle:
