@@ -126,3 +126,58 @@ def test_an_open_descriptor_is_appended_to(tmp_path: Path) -> None:
         opened.flush()
         files.write_text(Path(f"/dev/fd/{opened.fileno()}"), "new")
     assert file.read_text() == "oldnew"
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("run a.toml --csv -", "--csv"),
+        ("run a.toml --qlog -", "--qlog"),
+        ("run a.toml --perfetto -", "--perfetto"),
+        ("run a.toml --capture host:source1=-", "capture host:source1"),
+        ("analyse a.csv --response x --factors y --csv -", "--csv"),
+        ("fit a.pcapng -o -", "--output"),
+        ("plot a.toml -o -", "--output"),
+        ("whatif a.toml -o -", "--output"),
+        ("reproduce lbd-01 --out -", "--out"),
+        ("suite rfc-9743 -o -", "--out"),
+        ("study export a --bundle -", "--bundle"),
+        ("validate linux --pcap -", "--pcap"),
+        ("validate ns2 --figure -", "--figure"),
+        ("satellites starlink-550 London Paris --picture -", "--picture"),
+        ("satellites starlink-550 London Paris -o - --routes -", "--routes"),
+    ],
+)
+def test_folders_and_binary_files_are_not_written_to_standard_output(tmp_path: Path, words: str, option: str) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    done = run(*words.split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith(f"error: {option}: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.toml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "head"),
+    [
+        ("run a.toml --no-store --json -", "{"),
+        ("design a.toml --factor tcp.recovery=vanilla,reno --csv -", "point,tcp.recovery,"),
+        (
+            "design a.toml --factor tcp.recovery=vanilla,reno --csv - --run a --store a.db --workers 1",
+            "point,tcp.recovery,",
+        ),
+        ("study export -o - --store b.db", '"scenario","seed",'),
+        ("attack --write -", "# "),
+        ("advise --gateway 50Mbit/s --write -", "# "),
+        ("satellites starlink-550 London Paris --duration 1s --routes -", '"time_s",'),
+        ("init -", "# "),
+    ],
+)
+def test_one_text_file_is_written_to_standard_output_alone(tmp_path: Path, words: str, head: str) -> None:
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    Store(tmp_path / "b.db").close()
+    done = run(*words.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(head)
+    assert not (tmp_path / "-").exists()
+    # Tables, notes and suggestions are on standard error.
+    assert not any(line.startswith((" ", "Next", "longpipe")) for line in done.stdout.splitlines() if head != "{")

@@ -17,27 +17,31 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> None:
-    """Writes .csv, .parquet or .json (a list of rows) atomically; nan becomes an empty field, or null.
+    """Writes .csv, .parquet or .json (a list of rows) atomically; see `encoded`."""
+    write_bytes(path, encoded(frame, path.suffix, neutral=neutral))
+
+
+def encoded(frame: pd.DataFrame, suffix: str, *, neutral: bool = False) -> bytes:
+    """Returns the content of a file with this suffix: .csv, .parquet or .json; nan becomes an empty field, or null.
 
     If `neutral`, texts that a spreadsheet would interpret as a formula are prefixed with an apostrophe; numbers are
     unchanged.
     """
     if neutral:
         frame = _neutral(frame)
-    if path.suffix == ".json":
+    if suffix == ".json":
         names = list(map(str, frame.columns))
         columns = [_plain(frame[name]) for name in frame]
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        write_bytes(path, orjson.dumps(rows, option=orjson.OPT_APPEND_NEWLINE))
-        return
+        return orjson.dumps(rows, option=orjson.OPT_APPEND_NEWLINE)
     table = pa.Table.from_pandas(frame, preserve_index=False)
     file = BytesIO()
-    if path.suffix == ".csv":
+    if suffix == ".csv":
         # This is ten times as fast as pandas and equally exact.
         csv.write_csv(table.replace_schema_metadata(), file)
     else:
         parquet.write_table(table, file, compression="zstd")
-    write_bytes(path, file.getvalue())
+    return file.getvalue()
 
 
 def _plain(column: pd.Series) -> list[Any]:

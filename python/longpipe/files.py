@@ -55,7 +55,8 @@ def will_read(path: str | Path) -> None:
     files.read[identity] = str(path)
 
 
-def _will_write(option: str, path: Path) -> None:
+def claim(option: str, path: Path) -> None:
+    """Registers an output. Raises ScenarioError if it is also an input, or the output of another option."""
     if not _of_command or (identity := _identity(path)) is None:
         return
     files = _of_command[-1]
@@ -87,11 +88,18 @@ def _is_written_in_place(path: Path) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or (is_system and stat.S_ISREG(mode))
 
 
+def _reject_stdout(field: str, path: Path, needs: str) -> None:
+    if path == Path("-"):
+        raise ScenarioError(f"{field}: - is standard output, which takes only one text file; needs a {needs}")
+
+
 def check_file(field: str, path: Path, *, extends: bool = False) -> None:
     """Raises ScenarioError, naming `field`, unless a file can be written at `path`.
 
-    `extends` means that the command reads the file and appends to it.
+    `extends` means that the command reads the file and appends to it. `-` is rejected, because only options of one text
+    file write to standard output (`cli.outputs`).
     """
+    _reject_stdout(field, path, "file name")
     if path.is_dir():
         raise ScenarioError(f"{field}: {path} is a directory; needs a file name")
     if path.is_socket() or path.is_block_device():
@@ -102,14 +110,15 @@ def check_file(field: str, path: Path, *, extends: bool = False) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise ScenarioError(f"{field}: {path} is read-only; needs a writable file")
     if not (extends or in_place):
-        _will_write(field, path)
+        claim(field, path)
 
 
 def check_directory(field: str, path: Path) -> None:
     """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable.
 
-    An output file of the same command must not have its name.
+    An output file of the same command must not have its name. `-` is rejected.
     """
+    _reject_stdout(field, path, "directory")
     # Imported here because tempfile loads modules for random numbers and compression.
     import tempfile
 

@@ -10,6 +10,7 @@ import typer
 
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.given import given, needing, refuse
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.quantities import share
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
@@ -24,7 +25,7 @@ from longpipe.cli.storing import (
     typed_command,
 )
 from longpipe.errors import ScenarioError
-from longpipe.files import check_directory, check_file, write_text
+from longpipe.files import check_directory, write_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -148,8 +149,8 @@ def advise(
         Path | None,
         typer.Option(
             "--write",
-            metavar="FILE",
-            help="Write the scenario of --gateway to this file for editing, and exit.",
+            metavar="FILE|-",
+            help="Write the scenario of --gateway to this file for editing, and exit; - is stdout.",
             show_default=False,
         ),
     ] = None,
@@ -193,8 +194,10 @@ def advise(
     template = _template(file, gateway, rtt, users, calls)
     if template is not None and write is not None:
         refuse(context, set(given(context)).difference(WRITES), "not with --write, which only writes the scenario")
-        check_file("--write", write)
-        write_text(write, template.scenario)
+        check_output("--write", write)
+        write_output(write, template.scenario)
+        if is_stdout(write):
+            return
         following = shlex.join(["longpipe", "advise", str(write)])
         echo(f"Scenario: {write}; change it, then: {following} {template.options}")
         return

@@ -11,6 +11,7 @@ import typer
 
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.given import given, refuse
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -24,7 +25,7 @@ from longpipe.cli.storing import (
     typed_command,
 )
 from longpipe.errors import RunError, ScenarioError
-from longpipe.files import check_directory, check_file, write_text
+from longpipe.files import check_directory, write_text
 
 if TYPE_CHECKING:
     from longpipe.attack.attack import Attack
@@ -101,8 +102,8 @@ def attack(
         Path | None,
         typer.Option(
             "--write",
-            metavar="FILE",
-            help="Write the default scenario to this file for editing, and exit.",
+            metavar="FILE|-",
+            help="Write the default scenario to this file for editing, and exit; - is stdout.",
             show_default=False,
         ),
     ] = None,
@@ -141,8 +142,10 @@ def attack(
         if file is not None:
             raise ScenarioError(f"--write: {write}; not with a file")
         refuse(context, set(given(context)) - {"--write"}, "not with --write, which only writes the scenario")
-        check_file("--write", write)
-        write_text(write, template.SCENARIO)
+        check_output("--write", write)
+        write_output(write, template.SCENARIO)
+        if is_stdout(write):
+            return
         options = shlex.join(word for one in template.RANGES for word in ("--may", one))
         echo(f"Scenario: {write}; change it, then: {shlex.join(['longpipe', 'attack', str(write)])} {options} ...")
         return

@@ -8,10 +8,10 @@ import typer
 
 from longpipe.cli import completers
 from longpipe.cli.given import refuse
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_text
 from longpipe.papers import IDS
 from longpipe.report.folder import RECORD
 
@@ -34,8 +34,8 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            metavar="FILE",
-            help="Output file. \\[default: report.html; for papers in DIR]",
+            metavar="FILE|-",
+            help="Output file; - is stdout. \\[default: report.html; for papers in DIR]",
             show_default=False,
         ),
     ] = None,
@@ -72,15 +72,16 @@ def report(
         _statements(names or _reproduced(results), results, is_study=is_study)
         return
     output = output or (Path("report.html") if is_study else results / "report.html")
-    check_file("--output", output)
+    check_output("--output", output)
     papers = names or _reproduced(results)
     # Imported here so that other commands start faster.
     from longpipe.cli.progress import Waiting
 
     with Waiting(f"reporting on {', '.join(papers)}"):
         text = _study(papers, responses or [], store) if is_study else _papers(papers, results)
-    write_text(output, text)
-    echo(f"Report: {output}")
+    write_output(output, text)
+    if not is_stdout(output):
+        echo(f"Report: {output}")
 
 
 # Imported here because pandas, Matplotlib and the papers take a second to load.

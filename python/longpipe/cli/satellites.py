@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from longpipe.cli.given import NeedingCommand
+from longpipe.cli.outputs import apart, check_output, is_stdout, write_frame
 from longpipe.cli.quantities import DEGREES, KILOMETRES, number_of, seconds
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
@@ -82,10 +83,16 @@ def satellites(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Round trips: .csv, .parquet or .json.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE|-", help="Round trips: .csv, .parquet or .json; - is stdout, as CSV."
+        ),
     ] = None,
     routes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Routes, one row per change: .csv, .parquet or .json.")
+        Path | None,
+        typer.Option(
+            metavar="FILE|-", help="Routes, one row per change: .csv, .parquet or .json; - is stdout, as CSV."
+        ),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Round trips and links over time: .svg, .pdf or .png.")
@@ -110,6 +117,9 @@ def satellites(
         ("--map", chart, PICTURES),
     ):
         if file is not None:
+            if accepted is TABLES and is_stdout(file):
+                check_output(option, file)
+                continue
             if file.suffix not in accepted:
                 raise ScenarioError(f"{option}: {str(file)!r}; {nearest(file.suffix, accepted)}")
             check_file(option, file)
@@ -123,16 +133,20 @@ def satellites(
     with RunBar(constellation.name) as bar:
         found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
     _warn(source, [line for line in found.doubts if line not in constellation.doubts])
-    _print_pairs(found)
-    if output is not None or routes is not None:
-        from longpipe.export import write_table
+    with apart(output if is_stdout(output) else routes):
+        _show(found, output, routes, picture, chart, at)
 
-        if output is not None:
-            write_table(found.table(), output)
-            echo(f"Round trips: {output}")
-        if routes is not None:
-            write_table(found.routes(), routes)
-            echo(f"Routes: {routes}")
+
+def _show(
+    found: RoundTrips, output: Path | None, routes: Path | None, picture: Path | None, chart: Path | None, at: float
+) -> None:
+    """Prints the pairs of stations, and writes tables and pictures."""
+    _print_pairs(found)
+    for what, file, table in (("Round trips", output, found.table), ("Routes", routes, found.routes)):
+        if file is not None:
+            write_frame(file, table())
+            if not is_stdout(file):
+                echo(f"{what}: {file}")
     if picture is not None or chart is not None:
         from longpipe.pictures.satellites import round_trips_over_time, satellite_map
         from longpipe.pictures.saving import save_as

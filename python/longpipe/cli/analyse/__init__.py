@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from longpipe.cli import completers
+from longpipe.cli.outputs import check_output
 from longpipe.cli.quantities import share
-from longpipe.files import check_directory, check_file
+from longpipe.files import check_directory
 
 
 def analyse(
@@ -91,8 +92,7 @@ def analyse(
         robust=robust,
         saturated=saturated,
     )
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    check_output("--json", json)
     for option, directory in (("--csv", csv), ("--figures", figures)):
         if directory is not None:
             check_directory(option, directory)

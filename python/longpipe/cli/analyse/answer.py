@@ -2,7 +2,6 @@
 
 import json as json_module
 import math
-import sys
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from longpipe.analysis.ranks import aligned_ranks
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
 from longpipe.cli.console import print_written, terminal
+from longpipe.cli.outputs import is_stdout, write_output
 from longpipe.cli.progress import Waiting
 from longpipe.cli.storing import factors_of_study
 from longpipe.errors import ScenarioError
@@ -73,18 +73,16 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     if csv is not None:
         for name, table in {**tables, "residuals": found.residuals}.items():
             write_text(csv / f"{name}.csv", table.to_csv(index=False))
-    if json == "-":
-        sys.stdout.write(report)
-    elif json is not None:
-        write_text(Path(json), report)
-    if figures is None and json == "-":
+    if json is not None:
+        write_output(json, report)
+    if figures is None and is_stdout(json):
         return
     if shown.unit:
         frame = frame.assign(**{shown.head: frame[question.response] / shown.scale})
         found = _anova(frame, shown.head, question)
     if figures is not None:
         _draw(found, question, figures)
-    if json != "-":
+    if not is_stdout(json):
         console = terminal()
         show(found, question.level, _tables(found, question) if shown.unit else tables, console)
         print_written(console, JSON=json, Tables=csv, Figures=figures)

@@ -7,9 +7,9 @@ import typer
 
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.given import needing
+from longpipe.cli.outputs import apart, check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import ExecutorOption, MemoryOption, SetOption, StoreOption, WorkersOption
-from longpipe.files import check_file, write_text
 
 COMMAND: Final = needing(
     {
@@ -76,7 +76,10 @@ def design(
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Maximum number of replications with --until.")] = 100,
     csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write one row per run: the plan, or with --run the results.")
+        Path | None,
+        typer.Option(
+            metavar="FILE|-", help="Write one row per run as CSV: the plan, or with --run the results; - is stdout."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--run", metavar="STUDY", help="Run it as a study of this name; see `longpipe study`.")
@@ -94,8 +97,7 @@ def design(
     from longpipe.cli.design.plan import plan, run, show_plan
     from longpipe.study.until import check_until
 
-    if csv is not None:
-        check_file("--csv", csv)
+    check_output("--csv", csv)
     planned = plan(
         file,
         factors or [],
@@ -110,10 +112,14 @@ def design(
     )
     if until is not None:
         check_until(planned, until, most)
-    # With --run, the progress display estimates the remaining time from the runs that have ended.
-    show_plan(planned, measure=name is None, until=until, most=most)
-    if name is not None:
-        run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory)
-    elif csv is not None:
-        write_text(csv, planned.frame().to_csv(index=False))
-        echo(f"Plan: {csv}")
+    with apart(csv):
+        # With --run, the progress display estimates the remaining time from the runs that have ended.
+        show_plan(planned, measure=name is None, until=until, most=most)
+        if name is not None:
+            run(
+                planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory
+            )  # fmt: skip
+        elif csv is not None:
+            write_output(csv, planned.frame().to_csv(index=False))
+            if not is_stdout(csv):
+                echo(f"Plan: {csv}")

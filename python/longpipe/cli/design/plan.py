@@ -13,6 +13,7 @@ from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
 from longpipe.cli.naming import check_path, number_or_text, value_of
+from longpipe.cli.outputs import is_stdout, write_output
 from longpipe.cli.progress import Bar
 from longpipe.cli.run import change, scenario_with
 from longpipe.cli.storing import opened, resumable
@@ -22,7 +23,6 @@ from longpipe.design.factor import Level
 from longpipe.design.pilot import measured_cost
 from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
-from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario import Scenario
 from longpipe.scenario.reference import may_be_absent
@@ -196,18 +196,18 @@ def run(
         runs, design = study.frame(), study.design
         limited = limits_by_point(study)
     if csv is not None:
-        write_text(csv, runs.to_csv(index=False))
+        write_output(csv, runs.to_csv(index=False))
     console = terminal()
     console.print()
     show_table(
         console, means(design, runs, limited, until=None if found is None else found.metric), len(design.factors)
     )
-    if csv is not None:
+    if csv is not None and not is_stdout(csv):
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
     if found is not None:
         outcome = _outcome(found, margin_text(design, str(until)))
         console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
-    if following := list(commands(design, runs, name, csv, url)):
+    if following := list(commands(design, runs, name, None if is_stdout(csv) else csv, url)):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
 
 

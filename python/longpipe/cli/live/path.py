@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longpipe.cli.given import NeedingCommand
+from longpipe.cli.outputs import check_output, write_output
 from longpipe.cli.quantities import number_of_bytes
 from longpipe.cli.safe import Console
 from longpipe.errors import RunError, ScenarioError
-from longpipe.files import check_file
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -150,8 +150,7 @@ def run(
     if at and command and not context.meta[SEPARATED]:
         raise _unquoted(at[-1], command)
     check_places(record, capture)
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    check_output("--json", json)
     limit_s = _seconds("--max-late", max_late or "1 ms")
     longest_wait_s = _seconds("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
@@ -209,12 +208,8 @@ def run(
 
 
 def _show(certificate: "Certificate", errors: Console, json: str | None, *, quiet: bool) -> None:
-    from longpipe.files import write_text
-
-    if json == "-":
-        sys.stdout.write(certificate.to_json())
-    elif json is not None:
-        write_text(Path(json), certificate.to_json())
+    if json is not None:
+        write_output(json, certificate.to_json())
     if not quiet:
         for line in certificate.lines():
             errors.print(f"live: {line}", markup=False)

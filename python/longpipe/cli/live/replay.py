@@ -1,13 +1,12 @@
 """`longpipe live replay`: sends the packets of a record through a path in virtual time."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import Console
-from longpipe.files import check_file, write_text
 
 DIFFERENT = 1
 
@@ -31,15 +30,12 @@ def replay(
     from longpipe.cli.run import change
     from longpipe.live.records import replay as decide
 
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    check_output("--json", json)
     done = decide(file, **dict(change(text) for text in changes or []))
-    if json == "-":
-        sys.stdout.write(done.to_json())
-    elif json is not None:
-        write_text(Path(json), done.to_json())
+    if json is not None:
+        write_output(json, done.to_json())
     # The summary must not be mixed with JSON on stdout.
-    console = Console(highlight=False, stderr=json == "-")
+    console = Console(highlight=False, stderr=is_stdout(json))
     console.print(
         f"{done.elapsed_s:.1f} s, {done.entered} packets entered, {done.delivered} delivered, "
         f"{sum(done.lost.values())} lost, {done.marked} marked, {done.on_path} on the path",

@@ -8,6 +8,7 @@ import typer
 
 from longpipe.cli.completers import among
 from longpipe.cli.given import refuse
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
@@ -19,7 +20,7 @@ from longpipe.cli.storing import (
     repeatable,
 )
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_directory, check_file, write_text
+from longpipe.files import check_directory
 from longpipe.papers import FOUNDING, IDS, PAPERS
 from longpipe.report.folder import Part, in_use, is_current, records
 
@@ -106,8 +107,7 @@ def reproduce(
         from longpipe.executors import executor_for
 
         executor_for(executor, workers, memory)
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    check_output("--json", json)
     if table is not None:
         with opened_store(store, no_store=no_store) as kept, repeatable(kept):
             from longpipe.cli.reproduce import parts
@@ -169,11 +169,10 @@ def _show_stored(paper: str, seeds: int | None, folder: Path, json: str | None) 
             return False
         report, text = ((folder / name).read_text(encoding="utf-8") for name in ("report.json", "report.txt"))
         finished = records(folder)[Part.REPRODUCTION]["finished_at"]
-    if json == "-":
-        sys.stdout.write(report)
-        return True
     if json is not None:
-        write_text(Path(json), report)
+        write_output(json, report)
+    if is_stdout(json):
+        return True
     sys.stdout.write(text)
     echo(f"\nUnchanged since {finished}. Report, tables, runs and figures: {folder}")
     return True

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from longpipe.cli.outputs import is_stdout, write_output
 from longpipe.cli.progress import Bar
 from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError
-from longpipe.files import write_text
 from longpipe.papers import PAPERS
 from longpipe.papers.paper import Findings, Paper
 from longpipe.papers.text import REPORT_WIDTH
@@ -36,11 +36,10 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
         function = "beyond_figures" if part is Part.BEYOND else "figures"
         folder.figures(f"{paper.package}.figures", found.drawn, function)
     folder.close(**found.record)
-    if json == "-":
-        sys.stdout.write(found.texts["report.json"])
-        return
     if json is not None:
-        write_text(Path(json), found.texts["report.json"])
+        write_output(json, found.texts["report.json"])
+    if is_stdout(json):
+        return
     target = console()
     found.show(target)
     if found.hint:

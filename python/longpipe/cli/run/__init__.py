@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,10 +15,11 @@ from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.given import needing
 from longpipe.cli.naming import check_path, value_of
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
-from longpipe.files import check_directory, check_file, write_text
+from longpipe.files import check_directory, check_file
 from longpipe.inputs import read_text
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def run(
     from longpipe.cli.run.tables import show
     from longpipe.cli.warnings import warn, warn_of_replaced
 
-    if everything and json == "-":
+    if everything and is_stdout(json):
         raise ScenarioError("--all: not with --json -, which contains all flows and ports")
     scenario = scenario_with(Path(file), changes or [])
     wanted = [kind.value for kind in trace or []] + _traces(scenario, qlog, perfetto)
@@ -127,11 +127,9 @@ def run(
     if csv is not None:
         result.to_csv(csv)
     _write_traces(result, qlog, qlog_dialect, perfetto)
-    if json == "-":
-        sys.stdout.write(result.to_json())
-    else:
-        if json is not None:
-            write_text(Path(json), result.to_json())
+    if json is not None:
+        write_output(json, result.to_json())
+    if not is_stdout(json):
         show(result, terminal(), everything=everything)
         print_written(terminal(), JSON=json, Tables=csv, qlog=qlog, Perfetto=perfetto)
     if failure is not None:
@@ -140,8 +138,7 @@ def run(
 
 def _check_outputs(json: str | None, csv: Path | None, qlog: Path | None, perfetto: Path | None) -> None:
     """Raises ScenarioError for an output that cannot be written, before the run."""
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    check_output("--json", json)
     for option, directory in (("--csv", csv), ("--qlog", qlog)):
         if directory is not None:
             check_directory(option, directory)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from longpipe.cli import completers
+from longpipe.cli.outputs import check_output, is_stdout
 from longpipe.cli.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file
@@ -102,7 +103,8 @@ def measure(
 def export(
     name: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="A study; else all runs of the store.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv, .parquet or .json file.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE|-", help="A .csv, .parquet or .json file; - is stdout, as CSV."),
     ] = None,
     bundle: Annotated[
         Path | None,
@@ -134,9 +136,9 @@ def export(
         return
     if output is None:
         raise ScenarioError("--output: missing; needs a file that ends in .csv, .parquet or .json")
-    if output.suffix not in SUFFIXES:
+    if output.suffix not in SUFFIXES and not is_stdout(output):
         raise ScenarioError(f"--output: {output.name}; needs a file that ends in {', '.join(SUFFIXES)}")
-    check_file("--output", output)
+    check_output("--output", output)
     from longpipe.cli.study import actions
 
     actions.export(name, store, where or [], output, neutral=neutral)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from longpipe.analysis.readable import written
 from longpipe.cli.console import show_table, terminal
+from longpipe.cli.outputs import apart, is_stdout, write_frame
 from longpipe.cli.progress import Bar, Waiting
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import changes_shown, note_changes, warn_of_design
@@ -131,7 +132,6 @@ def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str])
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path, *, neutral: bool) -> None:
     """Exports the finished runs of a study or of the whole store."""
     from longpipe.analysis.conditions import matching
-    from longpipe.export import write_table
 
     with opened(url, readonly=True) as store, Waiting(f"reading {name or store.name}"):
         left: dict[str, int] = {}
@@ -143,15 +143,17 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
             left = study.left_behind()
             note_changes(study)
     chosen = matching(runs, where)
-    write_table(chosen, output, neutral=neutral)
-    console = terminal()
-    console.print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
-    for engine, count in left.items():
-        console.print(
-            f"Left out: {count} runs of engine {engine}, which engine {engine_version()} has not repeated; "
-            f"`longpipe study run {name}` repeats them",
-            markup=False, soft_wrap=True, style="yellow",
-        )  # fmt: skip
+    with apart(output):
+        write_frame(output, chosen, neutral=neutral)
+        console = terminal()
+        if not is_stdout(output):
+            console.print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
+        for engine, count in left.items():
+            console.print(
+                f"Left out: {count} runs of engine {engine}, which engine {engine_version()} has not repeated; "
+                f"`longpipe study run {name}` repeats them",
+                markup=False, soft_wrap=True, style="yellow",
+            )  # fmt: skip
 
 
 def _show_status(study: Study, console: Console) -> None:

@@ -1,6 +1,5 @@
 """`longpipe validate linux`: compares one path in Linux and in longpipe."""
 
-import sys
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from longpipe.cli.given import refuse
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.quantities import PACKETS, share, whole_number_of
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_bytes, write_text
+from longpipe.files import check_file, write_bytes
 from longpipe.validate.linux import LinuxCase, LinuxFlow
 from longpipe.validate.linux_judged import FEW_PACKETS, Tolerances
 
@@ -77,9 +77,9 @@ def linux(
     """
     if alone:
         refuse(context, ("--set", "--within", "--counts-within"), "not with --alone, which runs Linux only")
-    for option, file in (("--csv", csv), ("--pcap", pcap)):
-        if file not in (None, "-"):
-            check_file(option, Path(str(file)))
+    check_output("--csv", csv)
+    if pcap is not None:
+        check_file("--pcap", Path(pcap))
     case = LinuxCase(
         rate=rate,
         round_trip=round_trip,
@@ -99,16 +99,15 @@ def linux(
 
     found = compare(case, alone=alone, **dict(change(text) for text in changes or []))
     judged = found.judged(Tolerances(goodput=within, round_trip=within, counts=counts_within))
-    if csv == "-":
-        sys.stdout.write(found.series.to_csv(index=False))
-    else:
+    if csv is not None:
+        write_output(csv, found.series.to_csv(index=False))
+    if not is_stdout(csv):
         linux_shown.show(found, judged, asked=not alone)
         if csv is not None:
-            write_text(Path(csv), found.series.to_csv(index=False))
             echo(f"Series: {csv}")
     if pcap is not None and found.linux.pcap is not None:
         write_bytes(Path(pcap), found.linux.pcap)
-        echo(f"Packets of Linux: {pcap}", err=csv == "-")
+        echo(f"Packets of Linux: {pcap}", err=is_stdout(csv))
     if not all(one.agrees for one in judged):
         raise typer.Exit(DIFFERENT)
 

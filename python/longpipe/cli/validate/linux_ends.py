@@ -1,15 +1,13 @@
 """`longpipe validate linux-ends`: compares Linux as an end over longpipe's queue with Linux's own queue."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from rich.table import Table
 
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file, write_text
 from longpipe.validate.linux import LinuxControl
 
 if TYPE_CHECKING:
@@ -31,8 +29,7 @@ def linux_ends(
     status is 1 if a control's goodput differs by more than .6 %, its RTT by more than 2 %, or its losses by more than
     15 %. Needs Debian's package user-mode-linux.
     """
-    if csv not in (None, "-"):
-        check_file("--csv", Path(str(csv)))
+    check_output("--csv", csv)
     # Imported here because pandas and the engine take a second to load.
     import pandas as pd
 
@@ -51,15 +48,14 @@ def linux_ends(
             found.append(one)
             bar.update(len(found) / count)
     text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
-    if csv == "-":
-        sys.stdout.write(text)
-    else:
+    if csv is not None:
+        write_output(csv, text)
+    if not is_stdout(csv):
         show_table(terminal(), _table(found))
         used_s = [sum(getattr(one, side).cpu_s for one in found) for side in ("longpipe", "own")]
         echo("longpipe's queue, and Linux's own in parentheses")
         echo(f"CPU time: {used_s[0]:.0f} s, {used_s[0] / used_s[1]:.2f} times that over Linux's own queue")
         if csv is not None:
-            write_text(Path(csv), text)
             echo(f"Runs: {csv}")
     if not all(one.agrees for one in found):
         raise typer.Exit(DIFFERENT)

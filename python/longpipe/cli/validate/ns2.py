@@ -1,12 +1,11 @@
 """`longpipe validate ns2`: compares the transfers of lbd-01 in longpipe and in ns-2."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longpipe.cli.outputs import check_output
 from longpipe.cli.quantities import PACKETS, whole_number_of
-from longpipe.files import check_file
 
 DIFFERENT = 1
 
@@ -37,8 +36,7 @@ def ns2(
     The exit status is 0 if completion times are within 2 % in 90 % of them and within 5 % in all, and the losses that
     end slow start are equal in number; otherwise 1. Needs ns-2 (Debian's package ns2).
     """
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
+    check_output("--json", json)
     # Imported here because SciPy and Matplotlib take a second to load.
     from longpipe.cli.validate import transfers
 

@@ -1,6 +1,5 @@
 """`longpipe validate ns2-drops`: compares how longpipe and ns-2 send a file of which given packets are dropped."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.quantities import PACKETS, whole_number_of
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_text
+from longpipe.files import check_file
 from longpipe.validate.ns2_drops import Comparison, DropCase, compare
 from longpipe.validate.ns2_rules import explain
 
@@ -62,22 +62,22 @@ def ns2_drops(
     the same segments in the same order, otherwise 1. Needs ns-2 (Debian's package ns2).
     """
     options: dict[str, Any] = dict(locals())
-    for output, path in (("csv", csv), ("figure", figure)):
+    for output in ("csv", "figure"):
         options.pop(output)
-        if path not in (None, "-"):
-            check_file(f"--{output}", Path(str(path)))
+    check_output("--csv", csv)
+    if figure is not None:
+        check_file("--figure", Path(figure))
     comparison = compare(DropCase(**options | {"drop": _numbers(drop)}))
     text = comparison.sent.to_csv(index_label="order")
-    if csv == "-":
-        sys.stdout.write(text)
-    else:
+    if csv is not None:
+        write_output(csv, text)
+    if not is_stdout(csv):
         _show(comparison, terminal())
         if csv is not None:
-            write_text(Path(csv), text)
             echo(f"Sequences: {csv}")
     if figure is not None:
         for file in _draw(comparison, Path(figure)):
-            echo(f"Figure: {file}", err=csv == "-")
+            echo(f"Figure: {file}", err=is_stdout(csv))
     if not comparison.same_order:
         raise typer.Exit(DIFFERENT)
 

@@ -1,14 +1,12 @@
 """`longpipe validate ns2-random`: random drops in longpipe and in ns-2, and the rules that cause differences."""
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file, write_text
 
 DIFFERENT = 1
 
@@ -26,8 +24,7 @@ def ns2_random(
     Exit status 0 if each case sends the same segments in the same order or ns-2 follows a rule that longpipe does not
     share before they differ, else 1. Needs ns-2, Debian's package ns2.
     """
-    if csv not in (None, "-"):
-        check_file("--csv", Path(str(csv)))
+    check_output("--csv", csv)
     import pandas as pd
     from rich.table import Table
 
@@ -46,16 +43,15 @@ def ns2_random(
                 bar.update(len(found) / (cases * len(chosen)))
     rows = pd.DataFrame(found).astype({"first_difference": "Int64"})
     text = rows.to_csv(index=False)
-    if csv == "-":
-        sys.stdout.write(text)
-    else:
+    if csv is not None:
+        write_output(csv, text)
+    if not is_stdout(csv):
         counts = count(rows)[chosen]
         table = Table("ns-2", *chosen, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for did, numbers in counts.iterrows():
             table.add_row(str(did), *map(str, numbers))
         show_table(terminal(), table)
         if csv is not None:
-            write_text(Path(csv), text)
             echo(f"Cases: {csv}")
     if (rows["first_difference"].notna() & rows["rule"].isna()).any():
         raise typer.Exit(DIFFERENT)

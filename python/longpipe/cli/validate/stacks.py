@@ -1,15 +1,13 @@
 """`longpipe validate stacks`: compares CUBIC in longpipe, quinn and noq over random paths."""
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_text
 
 
 def stacks(
@@ -27,8 +25,7 @@ def stacks(
     """
     if duration < 1:
         raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")
-    if csv not in (None, "-"):
-        check_file("--csv", Path(str(csv)))
+    check_output("--csv", csv)
     import pandas as pd
     from rich.table import Table
 
@@ -42,8 +39,9 @@ def stacks(
             found.append(row)
             bar.update(len(found) / cases)
     text = pd.DataFrame(found).to_csv(index=False)
-    if csv == "-":
-        sys.stdout.write(text)
+    if csv is not None:
+        write_output(csv, text)
+    if is_stdout(csv):
         return
     table = Table(
         "path", *IMPLEMENTATIONS, "deviating", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0)
@@ -61,5 +59,4 @@ def stacks(
             if row[f"{name}_closed"]:
                 echo(f"path {row['seed']}: {name} lost its connection: {row[f'{name}_closed']}")
     if csv is not None:
-        write_text(Path(csv), text)
         echo(f"Paths: {csv}")

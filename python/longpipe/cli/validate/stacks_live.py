@@ -1,16 +1,14 @@
 """`longpipe validate stacks-live`: compares quinn in real time with quinn in virtual time."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.quantities import seconds
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_text
 
 if TYPE_CHECKING:
     from longpipe.validate.stacks_live import LiveComparison
@@ -41,8 +39,7 @@ def stacks_live(
     """
     if duration < 1:
         raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")
-    if csv not in (None, "-"):
-        check_file("--csv", Path(str(csv)))
+    check_output("--csv", csv)
     # Imported here because pandas and the engine take a second to load.
     import pandas as pd
 
@@ -61,9 +58,9 @@ def stacks_live(
             bar.update(len(found) / cases)
     text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
     agree = sum(one.agrees for one in found)
-    if csv == "-":
-        sys.stdout.write(text)
-    else:
+    if csv is not None:
+        write_output(csv, text)
+    if not is_stdout(csv):
         show_table(terminal(), _table(found))
         for one in found:
             for name, transferred in (("live", one.live), ("simulated", one.simulated)):
@@ -71,7 +68,6 @@ def stacks_live(
                     echo(f"path {one.path.number}, {name}: connection lost: {transferred.closed}")
         echo(f"Goodput within 1 % and losses within 5 %: {agree} of {len(found)} paths")
         if csv is not None:
-            write_text(Path(csv), text)
             echo(f"Paths: {csv}")
     if agree < ASKED * len(found):
         raise typer.Exit(DIFFERENT)

@@ -1,7 +1,6 @@
 """Actions of `longpipe validate ns2`: transfers of lbd-01 in longpipe and in ns-2."""
 
 import json as json_text
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
+from longpipe.cli.outputs import is_stdout, write_output
 from longpipe.cli.progress import RunBar
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file, write_text
+from longpipe.files import check_file
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
 from longpipe.papers.lbd_01.transfers import transfers as all_transfers
 from longpipe.validate.ns2_transfers import TransferComparison, compare
@@ -39,16 +39,15 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
     table = pd.DataFrame([one.row() for one in found])
     agree = _agree(table)
     text = json_text.dumps({"guard": guard, "agree": agree, "rows": table.to_dict("records")}, indent=2) + "\n"
-    if json == "-":
-        sys.stdout.write(text)
-    else:
+    if json is not None:
+        write_output(json, text)
+    if not is_stdout(json):
         _show(table, terminal())
         if json is not None:
-            write_text(Path(json), text)
             echo(f"JSON: {json}")
     if figure is not None:
         for file in _draw(found[0], Path(figure)):
-            echo(f"Figure: {file}", err=json == "-")
+            echo(f"Figure: {file}", err=is_stdout(json))
     return agree
 
 

@@ -1,0 +1,65 @@
+"""Options that write one text file: `-` is standard output, and other output of the command then goes elsewhere.
+
+All other outputs, which are folders or binary files, reject `-` (`files.check_file`, `files.check_directory`).
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from longpipe.files import check_file, claim, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STDOUT: Final = "-"
+# Standard output, while `apart` diverts other output.
+_undiverted: list[TextIO] = []
+
+
+def is_stdout(given: Path | str | None) -> bool:
+    """Returns whether an option names standard output."""
+    return given is not None and str(given) == STDOUT
+
+
+def check_output(option: str, given: Path | str | None) -> None:
+    """Raises ScenarioError unless the text file of an option, if it is given, can be written."""
+    if is_stdout(given):
+        claim(option, Path(STDOUT))
+    elif given is not None:
+        check_file(option, Path(given))
+
+
+def write_output(given: Path | str, text: str) -> None:
+    """Writes the text file of an option."""
+    if is_stdout(given):
+        (_undiverted[-1] if _undiverted else sys.stdout).write(text)
+    else:
+        write_text(Path(given), text)
+
+
+def write_frame(given: Path, frame: "pd.DataFrame", *, neutral: bool = False) -> None:
+    """Writes the table of an option in the format of its suffix; on standard output, the format is CSV."""
+    # Imported here because pandas and pyarrow take a second to load.
+    from longpipe.export import encoded, write_table
+
+    if is_stdout(given):
+        write_output(given, encoded(frame, ".csv", neutral=neutral).decode())
+    else:
+        write_table(frame, given, neutral=neutral)
+
+
+@contextlib.contextmanager
+def apart(given: Path | str | None) -> Iterator[None]:
+    """Context in which other output goes to standard error if the text file of an option is standard output."""
+    if not is_stdout(given):
+        yield
+        return
+    _undiverted.append(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _undiverted.pop()
