@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from longpipe import Control, Scenario, simulate, user_files
+from longpipe import Control, Scenario, ScenarioError, simulate, user_files
 from longpipe.analysis.functions import FunctionMeasure
 from longpipe.controls import classes
 
@@ -170,6 +170,13 @@ def test_a_measure_of_a_file_imports_its_siblings(tmp_path: Path) -> None:
     targets = [f"{file.parent / 'measure.py'}:gain" for file in files]
     result: Any = None
     assert [FunctionMeasure.parse("", target)(result) for target in targets] == [2.0, 10.0]
+
+
+def test_an_error_in_an_import_of_a_sibling_names_the_line_and_the_sibling(tmp_path: Path) -> None:
+    file = folder(tmp_path / "a")
+    file.write_text("from helper import Nothing\n")
+    with pytest.raises(ScenarioError, match=r"own\.py:1: ImportError: cannot import name 'Nothing' from 'helper' \("):
+        classes.find(f"{file}:Own")
 
 
 def test_the_standard_library_is_not_hidden_by_a_file(tmp_path: Path) -> None:

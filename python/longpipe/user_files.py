@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.util
+import re
 import sys
 import threading
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _PREFIX: Final = "longpipe_file_"
+_NAME: Final = re.compile(rf"{_PREFIX}\w+")
 _PACKAGE: Final = "__init__.py"
 
 
@@ -63,6 +65,11 @@ def plain_name(module: str) -> str:
     return module if found is None else found.name + dot + rest
 
 
+def with_plain_names(text: str) -> str:
+    """Returns a text, such as an error's, with the names by which modules are imported."""
+    return _NAME.sub(lambda found: plain_name(found[0]), text)
+
+
 def imported_by(module: str) -> dict[str, UserFile]:
     """Returns what a module imports from its folder, directly or not, by name in `sys.modules`."""
     first = module.partition(".")[0]
@@ -96,7 +103,7 @@ def remember(files: Mapping[str, UserFile]) -> None:
 
 
 def builtins_of(module: str) -> dict[str, Any] | None:
-    """Returns built-in names of a module with an `__import__` that finds the folder's modules; None if it needs none."""
+    """Returns built-in names with an `__import__` that finds what a module's folder contains; None if it needs none."""
     first = module.partition(".")[0]
     if first not in _known or not _known[first].siblings:
         return None

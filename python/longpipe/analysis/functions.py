@@ -142,7 +142,10 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
     try:
         module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except Exception as error:
-        raise ScenarioError(f"measure: {name!r}: {target}: {type(error).__name__}: {error}; {NEEDS}") from error
+        from longpipe.user_files import with_plain_names
+
+        text = f"{type(error).__name__}: {with_plain_names(str(error))}"
+        raise ScenarioError(f"measure: {name!r}: {target}: {text}; {NEEDS}") from error
     found = getattr(module, attribute, None)
     if not callable(found):
         functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]

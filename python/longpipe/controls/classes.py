@@ -134,7 +134,7 @@ def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
         where = f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
     else:
         where = _place(_known[digest].cls, hook) if digest else name
-    text = " ".join(str(error).split())
+    text = " ".join(user_files.with_plain_names(str(error)).split())
     return f"{where}: {type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
 
 
@@ -190,7 +190,8 @@ def _imported(target: str) -> object:
         frames = traceback.extract_tb(error.__traceback__)
         here = [frame for frame in frames if not _is_own(frame.filename) and "importlib" not in frame.filename]
         where = f"{_shown(here[-1].filename)}:{here[-1].lineno}: " if here else ""
-        raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {error}") from None
+        text = user_files.with_plain_names(str(error))
+        raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {text}") from None
     for part in name.split("."):
         if (found := getattr(found, part, None)) is None:
             raise ScenarioError(f"{FIELD}: {target}; {place} has no {name}; {_NEEDS_CLASS}")
