@@ -68,7 +68,8 @@ Repeat it, and compare every run bit by bit:
 
     longpipe study rerun {file}
 
-This needs longpipe {version}, which is not on PyPI. In a clone of its repository at that version: pip install .
+This needs longpipe {version} with engine {engine} (`longpipe doctor` shows both), which is not on PyPI. In a clone of
+its repository with that engine: pip install .
 Without Rust: pip install the wheel that `make wheel` writes to dist/ in such a clone.
 
 results.csv       the results, a row per run
