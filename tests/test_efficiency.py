@@ -78,6 +78,35 @@ def test_a_token_bucket_limits_what_the_trunk_can_carry(conditioner: dict[str, o
     assert 0.99 < result.efficiency <= 1
 
 
+@pytest.mark.parametrize(
+    "conditioner",
+    [
+        {"kind": "tbf", "rate": "4 Mbit/s", "burst": "2 MB"},
+        {"kind": "policer", "rate": "4 Mbit/s", "burst": "2 MB"},
+        {"kind": "tbf", "rate": "3 Mbit/s", "burst": "8 MB", "peak": "4 Mbit/s", "mtu": "60 KB"},
+    ],
+    ids=["tbf", "policer", "peak"],
+)
+@pytest.mark.parametrize("engine", ["trains", "reference"])
+def test_a_bucket_that_a_warm_up_emptied_adds_nothing_to_its_rate(engine: str, conditioner: dict[str, object]) -> None:
+    # 20 Mbit/s empty the bucket of 2 MB within 2 s.
+    fields = {"kind": "dumbbell", "trunk_rate": "30 Mbit/s", "access_rate": "1 Gbit/s"}
+    network = {**fields, "group": [call("20 Mbit/s", "1472 B")], "conditioners": [conditioner]}
+    scenario = {"framing": "ip", "duration": "8 s", "warm_up": "4 s", "network": network, "engine": engine}
+    result = simulate(Scenario.model_validate({**scenario, "switch": {"buffer": "30 packets"}}))
+    assert result.attainable_bps == pytest.approx(4e6 * 1472 / 1500, rel=2e-3)
+    assert 0.999 < result.efficiency <= 1
+
+
+def test_a_bucket_that_is_full_after_the_warm_up_adds_to_its_rate() -> None:
+    policer = {"kind": "policer", "rate": "4 Mbit/s", "burst": "1 MB"}
+    network = {"kind": "dumbbell", "trunk_rate": "30 Mbit/s", "access_rate": "1 Gbit/s", "conditioners": [policer]}
+    late = {**call("20 Mbit/s", "1472 B"), "start": {"kind": "fixed", "at": "4 s"}}
+    scenario = {"framing": "ip", "duration": "8 s", "warm_up": "3 s", "network": {**network, "group": [late]}}
+    result = simulate(Scenario.model_validate({**scenario, "switch": {"buffer": "30 packets"}}))
+    assert result.attainable_bps == pytest.approx((4e6 + 8e6 / 5) * 1472 / 1500, rel=1e-6)
+
+
 def test_policers_of_single_flows_and_marking_policers_do_not_limit_the_trunk() -> None:
     for changes in ({"per_flow": True}, {"exceed": "mark"}):
         policer = {"kind": "policer", "rate": "4 Mbit/s", "burst": "30 KB", **changes}

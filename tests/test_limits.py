@@ -167,18 +167,29 @@ def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buff
 @pytest.mark.parametrize(
     ("changes", "limit"),
     [
-        ({"network.conditioners": [{"kind": "tbf", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "link"),
-        ({"switch.policy": {"kind": "cake", "rate": "3 Mbit/s"}}, "link"),
+        ({"network.conditioners": [{"kind": "tbf", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "shaper"),
+        ({"switch.policy": {"kind": "cake", "rate": "3 Mbit/s"}}, "shaper"),
+        # The shaper is slower than the access link, which is slower than the shaper's link.
+        (
+            {
+                "network.access_rate": "6 Mbit/s",
+                "network.conditioners": [{"kind": "tbf", "rate": "3 Mbit/s", "burst": "20 KB"}],
+            },
+            "shaper",
+        ),
+        # The link is slower than its shaper.
+        ({"network.conditioners": [{"kind": "tbf", "rate": "30 Mbit/s", "burst": "20 KB"}]}, "link"),
         ({"network.conditioners": [{"kind": "policer", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "policer"),
     ],
-    ids=["tbf", "cake", "policer"],
+    ids=["tbf", "cake", "slow access", "slow link", "policer"],
 )
-def test_a_link_whose_shaper_is_busy_is_busy(changes: dict[str, object], limit: str) -> None:
+def test_a_busy_shaper_is_distinguished_from_its_link(changes: dict[str, object], limit: str) -> None:
     link = {"network.trunk_rate": "10 Mbit/s", "network.trunk_delay": "25 ms", "network.sources": 1}
     tcp = {"tcp.profile": "linux-6", "tcp.receiver_window": "auto"}
     (found,) = limits(simulate(geo(**link, **tcp, **changes)))
     assert found.limited_by == limit
-    assert (found.link_busy > 0.9) == (limit == "link")
+    assert (found.link_busy > 0.9) == (limit != "policer")
+    assert found.link == "switch1->switch2"
 
 
 def test_an_outage_that_drops_packets_is_named() -> None:

@@ -57,7 +57,7 @@ def run(
     captures: Sequence[tuple[str, int, str]] = ...,
     memory_bytes: int = ...,
     *,
-    keep_delays: bool = ...,
+    keep_state: bool = ...,
 ) -> dict[str, Any]: ...
 
 @final

@@ -171,7 +171,9 @@ class Result:
 
         The queues are those of UBR if the port has UBR circuits. With framing "ip" it counts packets and bytes, and
         with `traces.delay` it has the mean, the median, and the 95th and 99th percentiles of the queueing delay [s]:
-        see `analysis.delays.by_port`.
+        see `analysis.delays.by_port`. After a warm-up, with a token bucket at any port, `shaped_bps` is the mean rate
+        that the port's shapers allowed, and `policed_bps` the rate that shapers and policers allowed (nan without a
+        limit).
 
         `*_lost_aqm` and `*_lost_injected` were named `*_lost_refused` and `*_lost_forced` in earlier releases. Indexing
         by these names still works, with a warning.

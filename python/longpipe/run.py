@@ -92,7 +92,7 @@ def _without_warm_up(
     is_automatic = scenario.resolved[WARM_UP] == AUTOMATIC
     traces = resolved["traces"]
     recorded = {**traces, **dict.fromkeys(TRACES, True)} if is_automatic else traces
-    whole = _core.run(canonical_json({**resolved, "traces": recorded}), seed, progress, places, limit, keep_delays=True)
+    whole = _core.run(canonical_json({**resolved, "traces": recorded}), seed, progress, places, limit, keep_state=True)
     warm_up_ps, chosen = automatic(resolved, whole) if is_automatic else (scenario.resolved[WARM_UP], {})
     for name in TRACES:
         if not traces.get(name):
@@ -100,7 +100,7 @@ def _without_warm_up(
     untraced = {name: False if isinstance(value, bool) else value for name, value in traces.items()}
     # A run lasts at least one picosecond.
     early = canonical_json({**resolved, "duration_ps": max(warm_up_ps, 1), "traces": untraced})
-    before = _core.run(early, seed, None, [], limit, keep_delays=True)
+    before = _core.run(early, seed, None, [], limit, keep_state=True)
     return since(resolved, whole, before, warm_up_ps, chosen)
 
 

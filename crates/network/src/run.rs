@@ -258,6 +258,7 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
             ports: carried.ports,
             packet_ports: carried.packet_ports,
             queues: carried.queues,
+            token_credits: carried.token_credits,
             classes: carried.classes,
             sources: carried.sources,
             state_hash: hash.value(),

@@ -78,9 +78,11 @@ const CHUNK: u64 = 200_000;
 ///
 /// `captures` are tuples of kind (host, link), index of the node or link, and path of the file. Raises DefectError if
 /// the core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`.
-/// With `keep_delays`, the result includes the delay statistics of each datagram flow (`delays`).
+/// With `keep_state`, the result includes the delay statistics of each datagram flow (`delays`), and for each link of IP
+/// packets the credits of its token buckets as (bytes, bytes at the peak rate): of policers, then of the shaper
+/// (`token_credits`).
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX, *, keep_delays=false))]
+#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX, *, keep_state=false))]
 fn run(
     py: Python<'_>,
     scenario_json: &str,
@@ -88,10 +90,10 @@ fn run(
     progress: Option<Py<PyAny>>,
     captures: Vec<(String, usize, PathBuf)>,
     memory_bytes: u64,
-    keep_delays: bool,
+    keep_state: bool,
 ) -> PyResult<Py<PyDict>> {
     guarded(memory_bytes, || {
-        columns(py, scenario_json, seed, progress, &captures, keep_delays)
+        columns(py, scenario_json, seed, progress, &captures, keep_state)
     })
     .unwrap_or_else(|ended| {
         Err(match ended {
@@ -108,7 +110,7 @@ fn columns(
     seed: u64,
     progress: Option<Py<PyAny>>,
     captures: &[(String, usize, PathBuf)],
-    keep_delays: bool,
+    keep_state: bool,
 ) -> PyResult<Py<PyDict>> {
     let (scenario, controls) = modules::scenario(scenario_json, false)?;
     let traces = scenario.traces;
@@ -140,8 +142,9 @@ fn columns(
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
-    if keep_delays {
+    if keep_state {
         result.set_item("delays", datagrams::delay_statistics(&report))?;
+        result.set_item("token_credits", packet_ports::token_credits(&report))?;
     }
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;

@@ -3,11 +3,25 @@
 use crate::{floats, has_bit_errors, port_name, ScenarioError};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_network::ip::report::{PacketReport, TimeVaryingReport};
-use longpipe_network::report::{QueueReport, Report};
+use longpipe_network::report::{QueueReport, Report, TokenCredit};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+/// Credits of a link's token buckets: bytes, and bytes at the peak rate.
+type Credits = Vec<(Option<u64>, Option<u64>)>;
+
+/// Returns the credits of the token buckets of each link.
+pub fn token_credits(report: &Report) -> Vec<Credits> {
+    let of_link = |credits: &Vec<TokenCredit>| {
+        credits
+            .iter()
+            .map(|credit| (credit.rate_bytes, credit.peak_bytes))
+            .collect()
+    };
+    report.token_credits.iter().map(of_link).collect()
+}
 
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);

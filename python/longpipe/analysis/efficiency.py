@@ -14,8 +14,9 @@ The maximum payload is computed in two steps, and no run can exceed it:
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
 
-If there is a warm-up, all of this refers to the time after it. Data that crossed the trunk during the warm-up may be
-delivered after it: for example, data beyond the trunk, in a proxy, or behind a missing segment at the receiver.
+If there is a warm-up, all of this refers to the time after it, and instead of a bucket's size counts what was in the
+bucket, or had passed it but not left the port, when the warm-up ended. Data that crossed the trunk during the warm-up
+may be delivered after it: for example, data beyond the trunk, in a proxy, or behind a missing segment at the receiver.
 Therefore the data delivered count only as far as the trunk sent packets after the warm-up: up to the maximum payload of
 the bytes that it sent. The trunk cannot have sent more than its capacity, so efficiency is at most 1.
 """
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.analysis.paths import OVER_TCP, port_name, trunk
-from longpipe.analysis.shapers import shaped_bps
+from longpipe.analysis.shapers import port_limit_bps
 from longpipe.analysis.warm_up import begin_s, capacity
 from longpipe.ip import packet_bytes
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
@@ -93,7 +94,7 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     utilization = ports["utilization"][list(ports["port"]).index(name)]
     # The first VBR cell may have begun transmission during the warm-up.
     used_bps = max(0.0, utilization * rate_bps - vbr_bps)
-    limit_bps = shaped_bps(link, (duration_ps - begin_ps) / 1e12, policers=True)
+    limit_bps = port_limit_bps(ports, number, link, (duration_ps - begin_ps) / 1e12, policers=True)
     # Shapers count whole nanoseconds and omit a schedule's additional bytes, so slightly more may have been sent.
     return Trunk(max(min(max(0.0, rate_bps - vbr_bps), limit_bps), used_bps), used_bps)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
-from longpipe.analysis.paths import Path, Resolved, paths
-from longpipe.analysis.shapers import shaped_bps
+from longpipe.analysis.paths import Path, Resolved, paths, sustained_bps
+from longpipe.analysis.shapers import port_limit_bps
 from longpipe.analysis.warm_up import begin_s
 from longpipe.garbage import without_collections
 from longpipe.units import TIME
@@ -26,14 +26,15 @@ Columns = Mapping[str, Mapping[str, Any]]
 # Cause of a connection's window reductions, the time until the next ones [s], and the mean window in it [bytes].
 Reductions = tuple[str, float, float]
 Limit = Literal[
-    "link", "return link", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts", "marks",
-    "reordering", "slow start", "congestion", "application", "not started", "-",
+    "link", "return link", "shaper", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts",
+    "marks", "reordering", "slow start", "congestion", "application", "not started", "-",
 ]  # fmt: skip
 
 # Meanings of the short names in the table.
 MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "the slowest link was busy",
     "return link": "a return link of the ACKs was busy",
+    "shaper": "the shaper before the slowest link sent at its rate, which is below the link's",
     "window": "the receiver's window was full",
     "buffer": "a full buffer, or a policy that depends on its size, lost packets",
     "AQM": "the queue discipline dropped packets before its buffer was full",
@@ -94,11 +95,12 @@ class FlowLimit:
     """The limit of a flow.
 
     `link` is the directed link that left the least capacity for the flow, `link_busy` is the share of the flow's active
-    time, from its start to its end, in which this link was busy (estimated, see `Loads`), `window_used` is the mean
-    share of the receiver window in flight (estimated from rates, delays and mean queues in both directions), and `idle`
-    is the share of time after the last byte was delivered. `return_link` is the busiest link on the return path of the
-    ACKs, `return_link_busy` is its share of busy time, as `link_busy`, and `acks_lost` is the share of ACKs lost at its
-    ports. `limited_by` is "-" for a further path of a connection, whose first path has the limit.
+    time, from its start to its end, in which this link, or its shaper, was busy (estimated, see `Loads`), `window_used`
+    is the mean share of the receiver window in flight (estimated from rates, delays and mean queues in both
+    directions), and `idle` is the share of time after the last byte was delivered. `return_link` is the busiest link on
+    the return path of the ACKs, `return_link_busy` is its share of busy time, as `link_busy`, and `acks_lost` is the
+    share of ACKs lost at its ports. `limited_by` is "-" for a further path of a connection, whose first path has the
+    limit.
     """
 
     flow: str
@@ -113,8 +115,8 @@ class FlowLimit:
 
     @property
     def busy_link(self) -> str:
-        """Returns the link whose rate limits the flow, or ""."""
-        return {"link": self.link, "return link": self.return_link}.get(self.limited_by, "")
+        """Returns the link whose rate, or whose shaper, limits the flow, or ""."""
+        return {"link": self.link, "shaper": self.link, "return link": self.return_link}.get(self.limited_by, "")
 
 
 @without_collections()
@@ -169,17 +171,18 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         busy, return_busy = (
             loads.busy(link, ports.used_share(link), start_s, end_s) for link in (slowest, slowest_back)
         )
+        full: Limit = "shaper" if ports.is_shaped(slowest) else "link"
         limited_by: Limit = "-"
         if path.flow in connections:
             pass
         elif path.datagrams:
             max_queued = ports.max_queued(path.route) + sent_segments / active_s * path.delay_ps / 1e12
             lost = _lost_share(*datagrams.get(path.flow, (0, 0, 0)), max_queued)
-            limited_by = _limit_of_datagrams(busy, lost, ports.losses_by_limit(path.route, aqm))
+            limited_by = _limit_of_datagrams(busy, full, lost, ports.losses_by_limit(path.route, aqm))
         else:
             reduced_by = None
             if rows := (reductions or {}).get(path.flow):
-                share_bps = links[slowest]["rate_bps"] / users[slowest]
+                share_bps = sustained_bps(links[slowest]) / users[slowest]
                 share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
                 reduced_by = _reduced_by(rows, share_bytes, aqm)
             elif reductions is None or path.flow in real:
@@ -197,6 +200,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 reduced_by = _most(counts) or reduced_by
             limited_by = _limit(
                 busy=busy,
+                full=full,
                 return_busy=return_busy,
                 nothing_arrived=nothing_arrived,
                 acks_alone=slowest_back not in carry_data,
@@ -294,6 +298,7 @@ def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
 def _limit(
     *,
     busy: float,
+    full: Limit,
     return_busy: float,
     nothing_arrived: bool,
     acks_alone: bool,
@@ -310,7 +315,7 @@ def _limit(
     if nothing_arrived and reduced_by is not None:
         return reduced_by
     if busy >= BUSY:
-        return "link"
+        return full
     # A link that also carries data may be busy even without the ACKs.
     if return_busy >= BUSY and acks_alone:
         return "return link"
@@ -361,16 +366,16 @@ def _reduced_by(reductions: Iterable[Reductions], share_bytes: float, aqm: Limit
     return max(weights, key=lambda limit: weights[limit])
 
 
-def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -> Limit:
+def _limit_of_datagrams(busy: float, full: Limit, lost: float, losses: Mapping[Limit, int]) -> Limit:
     """Returns the limit of a source that sets its own rate: the path limits it only if much of the data is lost.
 
-    Then the limit is the cause of most losses on the route; losses in the queue before a busy link show that the link
-    is too slow.
+    Then the limit is the cause of most losses on the route; losses in the queue before a busy link or shaper show that
+    this is too slow: `full` is the limit if it is busy.
     """
     if lost < MUCH:
         return "application"
     most = _most(losses) or "buffer"
-    return "link" if most in ("buffer", "AQM") and busy >= BUSY else most
+    return full if most in ("buffer", "AQM") and busy >= BUSY else most
 
 
 def _most(losses: Mapping[Limit, int]) -> Limit | None:
@@ -437,8 +442,13 @@ class _Ports:
     def used_share(self, port: int) -> float:
         """Returns the used share of a link's capacity, which is the rate of its shaper if that is less than its own."""
         link = self._links[port]
-        excess = float(link["rate_bps"]) / shaped_bps(link, self._duration_s, policers=False)
+        limit_bps = port_limit_bps(self._columns, port, link, self._duration_s, policers=False)
+        excess = float(link["rate_bps"]) / limit_bps
         return min(1.0, self.utilization[port] * max(1.0, excess))
+
+    def is_shaped(self, port: int) -> bool:
+        """Returns whether the shaper of a link, rather than the link, limits what it sends."""
+        return self.utilization[port] < BUSY and sustained_bps(self._links[port]) < self._links[port]["rate_bps"]
 
     def lost_share(self, ports: Iterable[int]) -> float:
         """Returns the loss rate over the given consecutive ports."""

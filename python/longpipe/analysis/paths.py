@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from longpipe.aal5 import CELL_BYTES, packet_cells
+from longpipe.analysis.shapers import shaped_bps
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import LARGEST_WINDOW
 from longpipe.scenario.buffers import bytes_of
@@ -26,9 +27,9 @@ _PACKET_BYTES: Final = 100
 class Path(NamedTuple):
     """A flow's path to its receiver and back, without queues: its delays with and without transmission times.
 
-    The delays include the mean delay of jitter. `bottleneck` is the link with the smallest equal share per flow; a link
-    at a switch's port is preferred. `window_bytes` is the receiver window on the wire, with headers (and the overhead
-    of cells). `endless` is true for a greedy application.
+    The delays include the mean delay of jitter. `bottleneck` is the link with the smallest equal share per flow of its
+    rate or its shaper's; a link at a switch's port is preferred. `window_bytes` is the receiver window on the wire,
+    with headers (and the overhead of cells). `endless` is true for a greedy application.
     """
 
     flow: str
@@ -62,7 +63,7 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
     """
     links = resolved["links"]
     rates, delays = [link["rate_bps"] for link in links], [delay_with_jitter_ps(link) for link in links]
-    ranks = ranked(resolved, rates)
+    ranks = ranked(resolved, [sustained_bps(link) for link in links])
     # Computed once per TCP, which flows share: MSS, lengths of a full segment and of an ACK, and window on the wire.
     segments: dict[int, tuple[int, int, int, float]] = {}
     found = []
@@ -90,6 +91,11 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
             )
         )
     return found
+
+
+def sustained_bps(link: Resolved) -> float:
+    """Returns the rate of a resolved link [bit/s], or of its shaper if that is less."""
+    return min(float(link["rate_bps"]), shaped_bps(link, math.inf, policers=False))
 
 
 def ranked(resolved: Resolved, rates_bps: Sequence[float]) -> dict[int, tuple[float, bool]]:
@@ -164,7 +170,7 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
         return
     alone = len(own) == len(through)
     link = resolved["links"][port]
-    rate_bps, shortest_s = link["rate_bps"], min(path.round_trip_s for path in own)
+    rate_bps, shortest_s = sustained_bps(link), min(path.round_trip_s for path in own)
     held = sum(path.window_bytes for path in own)
     pipe = rate_bps * shortest_s / 8
     # Windows cannot fill an unlimited buffer.

@@ -3,23 +3,69 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    Resolved = Mapping[str, Any]
+    # Bytes that a bucket lets pass in addition to its rate, and to its peak rate; None without a limit.
+    Credit = tuple[int | None, int | None]
 
 
-def shaped_bps(link: Mapping[str, Any], seconds: float, *, policers: bool) -> float:
+def shaped_bps(
+    link: Resolved, seconds: float, *, policers: bool, token_credits: Sequence[Credit] | None = None
+) -> float:
     """Returns the largest mean rate [bit/s] of a resolved link's packets in a time, or inf without a limit.
 
-    A token bucket is full at the start. With `policers`, policers that drop are limits, too; a policer that only marks,
-    or that has a bucket for each flow, sets no limit for all packets.
+    `token_credits` are those of the buckets when the time begins, as the core returns them; without them, every bucket
+    is full. With `policers`, policers that drop are limits, too; a policer that only marks, or that has a bucket for
+    each flow, sets no limit for all packets.
     """
     found = math.inf
     if link["policy"]["kind"] == "cake" and link["policy"]["rate_bps"] is not None:
         found = float(link["policy"]["rate_bps"])
-    for one in link.get("conditioners", ()):
+    of_buckets = buckets(link)
+    full = [(one["burst_bytes"], one.get("mtu_bytes")) for one in of_buckets]
+    for one, (credit, peak_credit) in zip(of_buckets, full if token_credits is None else token_credits, strict=True):
         drops = policers and one["kind"] == "policer" and one["exceed"] == "drop" and not one["per_flow"]
         if one["kind"] == "tbf" or drops:
-            found = min(found, one["rate_bps"] + 8 * one["burst_bytes"] / seconds)
+            found = min(found, one["rate_bps"] + 8 * (credit or 0) / seconds)
             if one.get("peak_bps") is not None:
-                found = min(found, one["peak_bps"] + 8 * one["mtu_bytes"] / seconds)
+                found = min(found, one["peak_bps"] + 8 * (peak_credit or 0) / seconds)
     return found
+
+
+def buckets(link: Resolved) -> list[Resolved]:
+    """Returns the conditioners of a resolved link that have token buckets, in the order in which packets pass them."""
+    own = link.get("conditioners", ())
+    return [one for kind in ("policer", "tbf") for one in own if one["kind"] == kind]
+
+
+def port_limit_bps(ports: Mapping[str, Any], number: int, link: Resolved, seconds: float, *, policers: bool) -> float:
+    """Returns `shaped_bps` of a run's port for the time that its counters cover, which is `seconds` long.
+
+    After a warm-up, the buckets may be empty. Runs with a warm-up that early versions stored do not contain what was in
+    the buckets, which then count as full.
+    """
+    column = ports.get("policed_bps" if policers else "shaped_bps")
+    if column is None:
+        return shaped_bps(link, seconds, policers=policers)
+    return math.inf if column[number] is None or math.isnan(column[number]) else float(column[number])
+
+
+def limits_after(
+    links: Sequence[Resolved], seconds: float, token_credits: Sequence[Sequence[Credit]]
+) -> dict[str, Any]:
+    """Returns columns of the ports with `shaped_bps` for the last `seconds` of a run: of shapers, and with policers.
+
+    `token_credits` are those of each link's buckets when this time begins. A value is None without a limit. There are
+    no columns if no port has a bucket.
+    """
+    if not any(map(buckets, links)):
+        return {}
+    rows = list(zip(links, token_credits, strict=True))
+    found = {
+        name: [shaped_bps(link, seconds, policers=policers, token_credits=own) for link, own in rows]
+        for name, policers in (("shaped_bps", False), ("policed_bps", True))
+    }
+    return {name: [None if math.isinf(value) else value for value in column] for name, column in found.items()}

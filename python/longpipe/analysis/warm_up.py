@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.analysis.shapers import limits_after
 from longpipe.scenario.series import mean_rate_bps
 
 if TYPE_CHECKING:
@@ -60,13 +61,16 @@ def since(
     were requested after the instant, and arriving flows if they arrived after it. Both runs contain statistics of the
     delays of datagrams. `chosen` contains additional columns for the table `warm_up`.
     """
-    found = {name: columns for name, columns in whole.items() if name != "delays"}
+    found = {name: columns for name, columns in whole.items() if name not in ("delays", "token_credits")}
     for table in _TABLES:
         found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
     late_delays = [all_of.since(early) for all_of, early in zip(whole["delays"], before["delays"], strict=True)]
     for name, share in _QUANTILES.items():
         found["datagrams"][name] = [delays.quantile(share) for delays in late_delays]
     begin = instant_ps / 1e12
+    if before["token_credits"]:
+        seconds = (int(resolved["duration_ps"]) - instant_ps) / 1e12
+        found["ports"] |= limits_after(resolved["links"], seconds, before["token_credits"])
     for table, time in (("files", "requested_s"), ("chunks", "requested_s"), ("completions", "arrival_s")):
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
         found[table] = {name: _at(column, late) for name, column in whole[table].items()}

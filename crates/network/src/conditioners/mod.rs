@@ -14,6 +14,32 @@ use crate::packets::Packet;
 use crate::scenario::conditioners::ConditionerConfig;
 use longpipe_events::Time;
 use policer::Policer;
+use tbf::Tbf;
+
+/// Bytes that may leave a port after a point in time in addition to a bucket's rate: its tokens, and the bytes that have
+/// passed the bucket but have not left the port. Both are `None` for a policer with a bucket for each circuit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenCredit {
+    /// Bytes in addition to the token rate.
+    pub rate_bytes: Option<u64>,
+    /// Bytes in addition to the peak rate; `None` without one.
+    pub peak_bytes: Option<u64>,
+}
+
+impl TokenCredit {
+    fn new((tokens, peak_tokens): (i64, Option<i64>), behind_bytes: u64) -> TokenCredit {
+        let with_behind = |tokens: i64| behind_bytes.saturating_add_signed(tokens);
+        TokenCredit {
+            rate_bytes: Some(with_behind(tokens)),
+            peak_bytes: peak_tokens.map(with_behind),
+        }
+    }
+
+    /// Returns the credit of a shaper at `now` if `behind_bytes` bytes have been released but not left the port.
+    pub(crate) fn of_shaper(shaper: &Tbf, now: Time, behind_bytes: u64) -> TokenCredit {
+        TokenCredit::new(shaper.tokens_bytes(now), behind_bytes)
+    }
+}
 
 /// A policer's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +64,16 @@ impl Policers {
             _ => None,
         };
         Policers(configs.iter().filter_map(policer).collect())
+    }
+
+    /// Returns the credits of the policers at `now`, in order, if `behind_bytes` bytes have passed them but not left the
+    /// port.
+    pub fn credits(&self, now: Time, behind_bytes: u64) -> impl Iterator<Item = TokenCredit> + '_ {
+        let credit = move |policer: &Policer| match policer.tokens_bytes(now) {
+            Some(tokens) => TokenCredit::new(tokens, behind_bytes),
+            None => TokenCredit::default(),
+        };
+        self.0.iter().map(credit)
     }
 
     /// Returns the arriving packet, which is marked if a policer marks it, or the cause if a policer drops it.

@@ -37,6 +37,12 @@ impl Policer {
         }
     }
 
+    /// Returns the tokens and the peak tokens [byte] of the bucket at `now`; `None` if there is a bucket per circuit.
+    pub fn tokens_bytes(&self, now: Time) -> Option<(i64, Option<i64>)> {
+        let [bucket] = &self.buckets[..] else { return None };
+        Some(self.rates.tokens_bytes(bucket, now.as_nanoseconds()))
+    }
+
     /// Decides whether a packet of a circuit conforms to the rate (`tcf_police_act`). A packet that exceeds the rate
     /// consumes no tokens.
     pub fn decide(&mut self, now: Time, vc: Circuit, bytes: u32) -> Decision {

@@ -42,6 +42,11 @@ impl Tbf {
         bytes > self.max_bytes
     }
 
+    /// Returns the tokens and the peak tokens [byte] at `now`.
+    pub fn tokens_bytes(&self, now: Time) -> (i64, Option<i64>) {
+        self.rates.tokens_bytes(&self.bucket, now.as_nanoseconds())
+    }
+
     /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time at
     /// which there are enough tokens.
     pub fn release(&mut self, now: Time, bytes: u16) -> Time {

@@ -25,6 +25,13 @@ impl LengthToTime {
         }
     }
 
+    /// Returns the number of bytes that can be sent in a time [ns], rounded up: the inverse of `of`.
+    fn bytes_in(self, ns: i64) -> i64 {
+        let bits = i128::from(ns) << self.shift;
+        let mult = i128::from(self.mult);
+        (bits.div_euclid(mult) + i128::from(bits.rem_euclid(mult) > 0)) as i64
+    }
+
     /// Returns the transmission time [ns] of a packet (`psched_l2t_ns`).
     pub fn of(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * u64::from(self.mult)) >> self.shift) as i64
@@ -90,6 +97,14 @@ impl Rates {
         (-tokens).max(-peak_tokens).max(0)
     }
 
+    /// Returns the tokens and, with a peak rate, the peak tokens at `now` [ns], in bytes. They are negative if a packet
+    /// that was released earlier waits for them.
+    pub fn tokens_bytes(&self, bucket: &Bucket, now: i64) -> (i64, Option<i64>) {
+        let (tokens, peak_tokens) = self.left(bucket, now, 0);
+        let peak = self.peak.map(|(peak, _)| peak.bytes_in(peak_tokens));
+        (self.rate.bytes_in(tokens), peak)
+    }
+
     /// Consumes the tokens of a packet that conforms at `now` [ns].
     pub fn take(&self, bucket: &mut Bucket, now: i64, bytes: u32) {
         let (tokens, peak_tokens) = self.left(bucket, now, bytes);
@@ -111,5 +126,6 @@ mod tests {
         let rate = LengthToTime::new(1_250_000);
         assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
         assert_eq!(rate.of(1514), 1_211_200);
+        assert_eq!(rate.bytes_in(1_211_200), 1514);
     }
 }

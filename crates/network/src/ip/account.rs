@@ -1,10 +1,11 @@
 //! Conservation of packets and bytes, checked at the end of a run.
 
+use super::port::egress_queue::EgressQueue;
 use super::port::line::{End, Line};
 use super::report::{PacketReport, TimeVaryingReport};
 use super::wire::{Port, Wire};
 use super::Ip;
-use crate::report::{check, InvariantError, QueueReport};
+use crate::report::{check, InvariantError, QueueReport, TokenCredit};
 use longpipe_events::{Rate, Time};
 
 /// Returns a port's counters, whether they are consistent, and the rate of the port's link.
@@ -47,17 +48,28 @@ fn in_flight(ip: &Ip) -> Vec<(u64, u64)> {
     in_flight
 }
 
+/// Returns the egress queue of a wire's port, if it has one.
+fn egress_queue(wire: &Wire) -> Option<&EgressQueue> {
+    match &wire.port {
+        Port::ConstantRate(port) => Some(port.queue()),
+        Port::VariableRate(port) => Some(port.queue()),
+        Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+    }
+}
+
 /// Returns the reports of all queues into which disciplines divide ports; `packet_reports` must have been called.
 pub(super) fn queue_reports(ip: &Ip, now: Time) -> Vec<QueueReport> {
     let queues = ip.wires.iter().enumerate().filter_map(|(index, wire)| {
-        let queue = match &wire.port {
-            Port::ConstantRate(port) => port.queue(),
-            Port::VariableRate(port) => port.queue(),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => return None,
-        };
+        let queue = egress_queue(wire)?;
         Some(QueueReport::of_port(index, queue.subqueues(), now))
     });
     queues.flatten().collect()
+}
+
+/// Returns the credits of each link's token buckets; `packet_reports` must have been called.
+pub(super) fn token_credits(ip: &Ip, now: Time) -> Vec<Vec<TokenCredit>> {
+    let credits = |wire: &Wire| egress_queue(wire).map_or_else(Vec::new, |queue| queue.token_credits(now));
+    ip.wires.iter().map(credits).collect()
 }
 
 /// Returns the reports of all links that carry IP packets.

@@ -202,6 +202,7 @@ impl Medium for Ip {
         Ok(MediumReport {
             packet_ports,
             queues: account::queue_reports(self, now),
+            token_credits: account::token_credits(self, now),
             ..MediumReport::default()
         })
     }

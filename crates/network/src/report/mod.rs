@@ -6,6 +6,7 @@ pub(crate) mod state_hash;
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
+pub use crate::conditioners::TokenCredit;
 use crate::hosts::files::File;
 use crate::ip::report::PacketReport;
 use crate::queues::subqueues::SubqueueCounters;
@@ -171,6 +172,9 @@ pub struct Report {
     pub packet_ports: Vec<PacketReport>,
     /// Results of each queue into which a discipline divides a link's port. They are not part of `state_hash`.
     pub queues: Vec<QueueReport>,
+    /// Credits of the token buckets of each link that carries IP packets at the end of the run: of its policers in order,
+    /// then of its shaper. They are not part of `state_hash`.
+    pub token_credits: Vec<Vec<TokenCredit>>,
     /// Results of each class at each switch port, for classes that have circuits at the port.
     pub classes: Vec<ClassReport>,
     /// Results by VBR source.
@@ -187,6 +191,7 @@ pub(crate) struct MediumReport {
     pub ports: Vec<PortReport>,
     pub packet_ports: Vec<PacketReport>,
     pub queues: Vec<QueueReport>,
+    pub token_credits: Vec<Vec<TokenCredit>>,
     pub classes: Vec<ClassReport>,
     pub sources: Vec<SourceReport>,
 }

@@ -5,7 +5,7 @@ use super::disc_of::disc_of;
 use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
-use crate::conditioners::Policers;
+use crate::conditioners::{Policers, TokenCredit};
 use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
@@ -767,6 +767,16 @@ impl EgressQueue {
             utilization: share_used(self.rate(), self.report.bytes_out, now),
             ..self.report
         }
+    }
+
+    /// Returns the credits of the token buckets at `now`, the end of the run: of the policers in order, then of the
+    /// shaper.
+    pub fn token_credits(&self, now: Time) -> Vec<TokenCredit> {
+        let of_shaper = |shaper: &Tbf| TokenCredit::of_shaper(shaper, now, self.in_service.1);
+        self.policers
+            .credits(now, self.held().1)
+            .chain(self.shaper.as_deref().map(of_shaper))
+            .collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! An output port of the reference engine whose queue discipline decides at dequeue. Each departure is an event.
 
 use super::port::Variation;
+use crate::conditioners::TokenCredit;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
@@ -267,6 +268,11 @@ impl DiscPort {
     /// Returns the counters of the queues into which the discipline divides the port.
     pub fn subqueues(&self) -> Vec<&SubqueueCounters> {
         self.queue.subqueues()
+    }
+
+    /// Returns the credits of the port's token buckets at `now`, the end of the run.
+    pub fn token_credits(&self, now: Time) -> Vec<TokenCredit> {
+        self.queue.token_credits(now)
     }
 
     /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire as held.

@@ -23,7 +23,7 @@ use crate::observe::watch;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
-use crate::report::{check, InvariantError, MediumReport, QueueReport};
+use crate::report::{check, InvariantError, MediumReport, QueueReport, TokenCredit};
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::{LinkConfig, Scenario};
 use crate::ties::TieRule;
@@ -315,6 +315,7 @@ impl Medium for Reference {
             queues: queues
                 .flat_map(|(index, of)| QueueReport::of_port(index, of, now))
                 .collect(),
+            token_credits: self.token_credits(now),
             packet_ports,
             ..MediumReport::default()
         })
@@ -322,6 +323,17 @@ impl Medium for Reference {
 }
 
 impl Reference {
+    /// Returns the credits of each link's token buckets.
+    fn token_credits(&self, now: Time) -> Vec<Vec<TokenCredit>> {
+        let ports = self.ports.iter().zip(&self.disc_ports);
+        ports
+            .map(|(port, disc_port)| match disc_port {
+                Some(disc_port) => disc_port.token_credits(now),
+                None => port.token_credits(now),
+            })
+            .collect()
+    }
+
     /// Reports the packets that a link has duplicated, lost or marked since the last call.
     fn report_changes<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if self.disc_ports[link.index()].is_none() && !self.ports[link.index()].has_losses() {

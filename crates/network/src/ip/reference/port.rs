@@ -3,7 +3,7 @@
 mod variation;
 
 use crate::conditioners::jitter::LinkJitter;
-use crate::conditioners::Policers;
+use crate::conditioners::{Policers, TokenCredit};
 use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
@@ -444,6 +444,11 @@ impl ReferencePort {
     fn count_time(&mut self, now: Time) {
         self.packet_time += u128::from(self.held()) * u128::from((now - self.changed).0);
         self.changed = now;
+    }
+
+    /// Returns the credits of the policers at `now`, the end of the run.
+    pub fn token_credits(&self, now: Time) -> Vec<TokenCredit> {
+        self.policers.credits(now, self.bytes_held).collect()
     }
 
     /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire (`on_wire`)
