@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longpipe.cli.progress import RunBar
+from longpipe.cli.progress import RunBar, Waiting
 from longpipe.cli.safe import Console, echo
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import check_file
@@ -51,6 +51,7 @@ def fit(
     """
     from longpipe.cli.run import change
     from longpipe.fit import CONTROLS
+    from longpipe.fit.check import checked
     from longpipe.fit.path_file import SUFFIX, as_json, write
 
     check_file("--output", output)
@@ -63,6 +64,8 @@ def fit(
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
     found, left = _fitted(file, flow, wanted, known)
+    with Waiting("running the fitted scenario"):
+        found = checked(found)
     beside = write(found, output)
     if json:
         import orjson
@@ -103,7 +106,7 @@ def _show(found: FitReport) -> None:
 
     from longpipe.fit.report import listed, with_interval
 
-    echo("\n".join([found.head, *(f"warning: {text}" for text in found.doubts)]))
+    echo("\n".join([found.head, *(f"warning: {text}" for text in found.warnings)]))
     table = Table(box=None, pad_edge=False)
     for head in ("", "estimate (95 % interval)", "known from"):
         table.add_column(head)
@@ -121,7 +124,6 @@ def _show(found: FitReport) -> None:
         echo(f"and {len(lines) - MOST_STEPS} more rates, which are in the scenario")
     if found.distance is not None:
         echo(f"mean distance of the best simulation's data in flight: {found.distance:.1%}")
-    for text in found.notes:
-        echo(f"note: {text}")
-    for text in found.undetermined:
-        echo(f"cannot tell {text}")
+    notes = (f"note: {text}" for text in found.notes)
+    for text in (*found.findings, *notes, *(f"cannot tell {text}" for text in found.undetermined)):
+        echo(text)

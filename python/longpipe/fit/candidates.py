@@ -70,6 +70,8 @@ class Hypothesis:
     idle_s: float = 0.0
     # Rates over time at the bottleneck, as (time [s], rate); empty if the rate is constant.
     steps: tuple[tuple[float, float], ...] = ()
+    # `network.conditioners`.
+    conditioners: tuple[Mapping[str, Any], ...] = ()
 
     def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - the fields' types vary
         """Returns a copy of the hypothesis with changed fields."""
@@ -110,6 +112,8 @@ class Hypothesis:
         if self.steps:
             steps = tuple((at, rate * share) for at, rate in self.steps)
             links |= _moving(steps, packet, self.base_rtt_s)
+        if self.conditioners:
+            links["conditioners"] = [dict(one) for one in self.conditioners]
         return {
             "name": "fitted",
             "framing": "ip",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +41,8 @@ def as_json(found: FitReport) -> dict[str, Any]:
         "cannot_tell": found.undetermined,
         "doubts": found.doubts,
         "notes": found.notes,
+        "goodput": asdict(found.goodput) if found.goodput else None,
+        "policer": asdict(found.policer) if found.policer else None,
         "series": found.series,
     }
 
@@ -49,10 +52,11 @@ def write(found: FitReport, path: Path) -> Path:
     import orjson
 
     lines = [f"Fitted by longpipe to {found.head}. Rates count IP packets."]
-    lines += [f"warning: {line}" for line in found.doubts]
+    lines += [f"warning: {line}" for line in found.warnings]
     lines += [f"{name}: {with_interval(row)}; {row['known']}" for name, row in found.estimates.items()]
     lines += found.step_lines()
     lines += [f"sender: {listed(found.controls)}"] if found.controls else []
+    lines += found.findings
     lines += [f"cannot tell {line}" for line in found.undetermined]
     lines.append("Fields that are not listed have their defaults: `longpipe fields`, and the profile of [tcp].")
     head = [fill(line, COLUMNS, initial_indent="# ", subsequent_indent="#   ") for line in lines]

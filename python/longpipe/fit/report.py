@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from longpipe.fit.check import FittedGoodput
+    from longpipe.fit.policer import FittedPolicer
     from longpipe.scenario import Scenario
 
 # Posterior probability below which a control or a queue is not listed.
@@ -44,6 +46,20 @@ class FitReport:
     notes: Sequence[str]
     # Observed series: `time_s`, `delivered_bytes`, `rtt_s`, `in_flight_bytes` at equal intervals, and `lost_s`.
     series: Mapping[str, Sequence[float]]
+    # Goodputs of the file and of the scenario; None if the scenario was not run (`longpipe.fit.check`).
+    goodput: FittedGoodput | None = None
+    # Policer that explains the losses, if one does.
+    policer: FittedPolicer | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Returns the doubts, and a warning if the scenario's goodput deviates from the file's."""
+        return [*self.doubts, *([self.goodput.warning] if self.goodput and self.goodput.warning else [])]
+
+    @property
+    def findings(self) -> list[str]:
+        """Returns a line about the policer and one about the goodputs, if they are known."""
+        return [one.line for one in (self.policer, self.goodput) if one is not None]
 
     @property
     def head(self) -> str:

@@ -50,6 +50,7 @@ def report(found: PathFit) -> FitReport:
         doubts=tuple(_doubts(found)),
         notes=tuple(_notes(found)),
         series=_series(found),
+        policer=found.policer,
     )
 
 
@@ -115,6 +116,8 @@ def _path(found: PathFit) -> Hypothesis:
     if loss.value > 0:
         random_loss = {"kind": "bernoulli", "probability": float(f"{loss.value:.3g}")}
     changed = hypothesis.with_(loss=random_loss)
+    if found.is_policed and found.policer is not None:
+        changed = changed.with_(conditioners=(found.policer.conditioner,))
     if found.features.buffer is None and found.best.queue == TAIL_DROP:
         # This is only a lower bound on the buffer, because the capture does not determine more.
         changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
@@ -159,6 +162,8 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             rows["buffer"]["prior_high"] = max(math.ceil(_MOST_PRODUCTS * product), minimum)
     count, packets = found.random_losses, found.packets_followed
     rows["loss"] = _row(found.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
+    if found.is_policed:
+        rows["loss"]["known"] += f"; {int(features.elsewhere.sum())} others by a policer"
     # An AQM's drops cannot be distinguished from random losses.
     if found.best.queue == TAIL_DROP:
         rows["loss"] |= {"count": count, "packets": packets}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from longpipe.fit.candidates import Hypothesis, check_mss
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
+from longpipe.fit.policer import FittedPolicer, policer
 from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import FlowSeries, in_distribution, in_losses, observed, over_time, simulated
 from longpipe.run import simulate
@@ -148,10 +150,20 @@ class PathFit:
         names.pop(likeliest, None)
         return tuple(names)
 
+    @cached_property
+    def policer(self) -> FittedPolicer | None:
+        """The policer that explains the losses; None with AQM, or if there is none."""
+        return policer(self.seen, self.features) if self.best.queue == TAIL_DROP else None
+
+    @property
+    def is_policed(self) -> bool:
+        """Whether a policer explains the losses so well that the scenario has it."""
+        return self.policer is not None and self.policer.is_good
+
     @property
     def random_losses(self) -> int:
-        """Number of packets lost outside the queue; 0 with AQM, because AQM's drops look the same."""
-        return int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP else 0
+        """Number of packets lost outside the queue; 0 with AQM or a policer, because their drops look the same."""
+        return int(self.features.elsewhere.sum()) if self.best.queue == TAIL_DROP and not self.is_policed else 0
 
     @property
     def packets_followed(self) -> int:

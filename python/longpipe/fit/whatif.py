@@ -19,6 +19,7 @@ from longpipe.fit.draws import drawn
 from longpipe.fit.model_error import GOODPUT, MEDIAN_RTT, model_error
 from longpipe.fit.path_file import read
 from longpipe.fit.series import FlowSeries, simulated
+from longpipe.fit.steady import STEADY, deviation_line, goodput_bps
 from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Share of a run after which goodput and RTT are measured.
-STEADY: Final = 1 / 3
-# Maximum relative deviations that are tolerated: of a fitted path from its capture, and of predictions from Linux.
-TOLERATED: Final = {GOODPUT: 0.05, MEDIAN_RTT: 0.1}
 # Number of pairs of runs. At least 39 are needed for their minimum and maximum to enclose a further run with a
 # probability of 95 %.
 SEEDS: Final = 40
@@ -169,13 +166,8 @@ def doubts(found: WhatIf) -> Iterator[str]:
         return
     yield from found.estimates.get("doubts", ())
     for one in found.measures:
-        if one.observed and one.name in TOLERATED:
-            deviation, allowed = one.baseline[0] / one.observed - 1, TOLERATED[one.name]
-            if abs(deviation) > max(allowed, one.baseline[1] / one.observed):
-                yield (
-                    f"{one.name}: the fitted path's differs by {deviation:+.0%} from the observed; errors of up to "
-                    f"{allowed:.0%} are usual, and predictions are at least as wrong"
-                )
+        if line := deviation_line(one.name, one.observed, one.baseline):
+            yield line
 
 
 def _unit(measure: Measure) -> tuple[str, float]:
@@ -190,7 +182,7 @@ def _measures(result: Any, flows: list[FlowSeries], unit: str) -> dict[str, floa
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
-        GOODPUT: sum(_goodput(one.grid, one.delivered) for one in flows) if flows else math.nan,
+        GOODPUT: sum(goodput_bps(one.grid, one.delivered) for one in flows) if flows else math.nan,
         MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows]),
         "losses": lost,
     }
@@ -200,18 +192,10 @@ def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     """Returns the measures of the captured flow."""
     series = {name: np.array(values, dtype=float) for name, values in fitted["series"].items()}
     return {
-        GOODPUT: _goodput(series["time_s"], series["delivered_bytes"]),
+        GOODPUT: goodput_bps(series["time_s"], series["delivered_bytes"]),
         MEDIAN_RTT: _median_rtt([(series["time_s"], series["rtt_s"])]),
         "losses": float(len(series["lost_s"])),
     }
-
-
-def _goodput(time_s: Numbers, delivered_bytes: Numbers) -> float:
-    """Returns the goodput [bit/s] of a flow after the first part of its series."""
-    # A short series needs a first point: at the start, nothing was delivered.
-    time, moved = np.append(0.0, time_s), np.append(0.0, delivered_bytes)
-    first = int(np.argmax(time > STEADY * time[-1])) - 1
-    return float(8 * (moved[-1] - moved[first]) / (time[-1] - time[first]))
 
 
 def _median_rtt(flows: list[tuple[Numbers, Numbers]]) -> float:

@@ -10,7 +10,7 @@ import pandas as pd
 from longpipe.analysis.intervals import estimate
 from longpipe.errors import ScenarioError
 from longpipe.fit.model_error import MEDIAN_RTT
-from longpipe.fit.whatif import TOLERATED
+from longpipe.fit.steady import TOLERATED
 from longpipe.units import RATE
 from longpipe.validate.fit_results import MEASURES, columns_of
 from longpipe.validate.fit_runs import FILE, FITTED, PREDICTED, window_distance
