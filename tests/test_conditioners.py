@@ -110,8 +110,8 @@ def test_codel_in_front_of_a_shaper_keeps_the_wait_at_its_target() -> None:
     ],
 )
 def test_buffers_in_bdp_and_times_are_computed_with_the_shapers_rate(shaped: dict[str, Any]) -> None:
-    # The largest packet is a TCP segment of 512 bytes with its headers.
-    for text, packets in (("100 ms", 20e6 * 0.1 / 8 / 552), ("2 BDP", 20e6 * 0.1 / 8 / 552), ("100 packets", 100)):
+    # All packets are datagrams of 1000 bytes.
+    for text, packets in (("100 ms", 20e6 * 0.1 / 8 / 1000), ("2 BDP", 20e6 * 0.1 / 8 / 1000), ("100 packets", 100)):
         delays = {"network.access_delay": "0 s", "network.exit_delay": "0 s", "network.trunk_delay": "25 ms"}
         links = policed(**{"switch.buffer": text} | delays | shaped).resolve()["links"]
         assert links[2]["buffer"] == {"unit": "packets", "limit": int(packets)}, text

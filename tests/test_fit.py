@@ -239,7 +239,8 @@ def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path)
 
 def test_a_scenario_without_tcp_has_neither_goodput_nor_rtt(tmp_path: Path) -> None:
     path = tmp_path / "voice.toml"
-    path.write_text(Scenario(framing="ip", duration="1 s", traffic={"kind": "cbr", "rate": "1 Mbit/s"}).to_toml())
+    traffic = {"kind": "cbr", "rate": "1 Mbit/s"}
+    path.write_text(Scenario(framing="ip", duration="1 s", traffic=traffic, switch={"buffer": "9 packets"}).to_toml())
     goodput, rtt, losses = whatif(path, {"switch.buffer": "20 packets"}, 3).measures
     assert np.isnan([*goodput.changed, *rtt.changed]).all()
     assert losses.changed == (0.0, 0.0)
