@@ -210,6 +210,23 @@ def test_set_changes_fields(lan: Path) -> None:
     assert len(json.loads(changed.stdout)["flows"]) == 2
 
 
+def test_set_clears_a_field_that_may_be_absent(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(
+        'framing = "ip"\nduration = "1 s"\nnetwork = {kind = "dumbbell", return_buffer = "1 packets"}\n'
+        'switch.buffer = "50 packets"'
+    )
+    peaks = []
+    for words in ((), ("--set", "network.return_buffer=none")):
+        found = json.loads(run("run", file, "--set", "network.return_rate=1 Mbit/s", *words, "--json", "-").stdout)
+        (back,) = [port for port in found["ports"] if port["port"] == "switch2->switch1"]
+        peaks.append(back["peak_queue_packets"])
+    assert peaks[0] == 1 < peaks[1]
+    # One of the kinds of this field is called "none".
+    assert run("run", file, "--set", "network.trunk_loss=none").returncode == 0
+    assert "tcp.recovery: 'none'; accepts" in run("run", file, "--set", "tcp.recovery=none").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

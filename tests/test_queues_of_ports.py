@@ -160,6 +160,8 @@ def test_queues_are_in_every_output_and_are_measures(tmp_path: Path) -> None:
     assert result.measure(f"{low}.marked") == pytest.approx(
         queues.loc["low-latency", "packets_marked"] / queues.loc["low-latency", "packets_in"]
     )
+    late = scenario("dualpi2", warm_up="1 s")
+    assert simulate(late).measure(f"{low}.throughput") == pytest.approx(result.measure(f"{low}.throughput"), rel=0.3)
     assert result.measure(f"queue:{TRUNK}:*.throughput") == pytest.approx(8 * queues["bytes_out"].sum() / 6)
     with pytest.raises(ScenarioError, match=r"no queue 'switch1->switch2:low'; .*low-latency"):
         result.measure(f"queue:{TRUNK}:low.delay")

@@ -189,9 +189,6 @@ class _Finder:
 sys.meta_path.insert(0, _Finder)
 
 
-# Names
-
-
 def _learn(path: Path) -> str:
     """Reads a file and what it imports from its folder, and returns its name in `sys.modules`."""
     read: dict[Path, tuple[bytes, dict[str, bytes], dict[str, Path]]] = {}

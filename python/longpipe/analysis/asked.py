@@ -229,7 +229,7 @@ class NamedMeasure:
         if self.kind == "port":
             return [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if self.kind == "queue":
-            return [f"{port}:{queue}" for port, queue in _core.queue_names(scenario.resolved_json())]
+            return [f"{port}:{queue}" for port, queue in _core.queue_names(scenario.core_json())]
         if self.kind == "datagrams":
             return [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
         if (traffic := _TRAFFIC.get(self.kind)) is not None:

@@ -89,7 +89,7 @@ def suite(
     from longpipe.study import Runner
     from longpipe.suites.criteria import verdicts
     from longpipe.suites.outcome import run
-    from longpipe.suites.page import file_name, page
+    from longpipe.suites.page import UNCHANGED, file_name, page
 
     asked = SUITES[name]
     if control is not None:
@@ -120,6 +120,9 @@ def suite(
                 for one in verdicts(criterion, found):
                     console.print(f"  {one.control}: {one.words}", markup=False, highlight=False)
             console.print(f"{part.note}\n", style="dim", markup=False, highlight=False)
+    if fields:
+        changed = ", ".join(f"{field} = {value}" for field, value in fields.items())
+        console.print(f"Changed in every run: {changed}. {UNCHANGED}", markup=False, highlight=False)
     write_text(folder / "report.html", page(asked, outcomes, count, fields))
     for found in outcomes:
         write_text(folder / f"{file_name(found)}.csv", found.runs.to_csv(index=False))

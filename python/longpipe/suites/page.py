@@ -28,12 +28,15 @@ _READING: Final = (
     f"pages were incomplete at the end of the run. Below each table are its runs, in bit/s, s and shares, and the "
     f"scenario in which its rows change fields."
 )
+# Note on results of a suite whose fields were changed.
+UNCHANGED: Final = "The description and the notes are those of the suite without these changes."
 
 
 def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Mapping[str, Any]) -> str:
     """Renders the page as HTML."""
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
-    lead = (suite.conditions, *changed, _READING)
+    unchanged = (UNCHANGED,) if changes else ()
+    lead = (suite.conditions, *changed, *unchanged, _READING)
     about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
     last = Section("about", "Omitted parts, and provenance", suite.left_out, (about,))
     cards = (card(outcomes, suite.judgement),) if any(outcome.part.criteria for outcome in outcomes) else ()

@@ -170,7 +170,8 @@ SUITE: Final = Suite(
             scenario("8.2", network={**LINK, "sources": LEVELS["mild"]}),
             {"queue": QUEUES, "tcp": CONTROLS, "congestion": over("network.sources", LEVELS)},
             (GOODPUT, "jain=flow:*.fairness", *QUEUE),
-            note="Numbers of flows for .1, .5 and 1 % of loss under tail drop by Morris 2000, l = .76 N^2/S^2.",
+            note=f"{', '.join(f'{name}: {count} flows' for name, count in LEVELS.items())}, for .1, .5 and 1 % of loss "
+            "under tail drop at 10 Mbit/s and 100 ms by Morris 2000, l = .76 N^2/S^2.",
         ),
         SuitePart(
             "8.2.5",

@@ -229,9 +229,16 @@ def _captures(texts: list[str]) -> dict[str, str]:
 
 
 def change(text: str) -> tuple[str, object]:
-    """Parses FIELD=VALUE of `--set`."""
+    """Parses FIELD=VALUE of `--set`; `none` as the value of a field that may be absent is None."""
     field, equals, value = text.partition("=")
-    if not (field.strip() and equals):
+    field = field.strip()
+    if not (field and equals):
         raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
-    check_path("--set", field.strip())
-    return field.strip(), value_of(value, f"--set {field.strip()}")
+    check_path("--set", field)
+    if value.strip() == "none":
+        # Imported here so that other changes start faster.
+        from longpipe.scenario.reference import may_be_absent
+
+        if may_be_absent(field):
+            return field, None
+    return field, value_of(value, f"--set {field}")
