@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
+from longpipe.analysis.cautions import cautions
 from longpipe.analysis.heads import heads
 from longpipe.errors import ScenarioError
 from longpipe.pictures.path import path_series
@@ -216,6 +217,12 @@ def test_cells_are_rejected_and_every_queue_is_accepted() -> None:
     with pytest.raises(ScenarioError, match=r"network\.path: satellites; carries packets, needs framing 'ip'"):
         over(MANILA_DALIAN, "10 s", framing="aal5", switch={})
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})
+
+
+def test_the_default_buffer_of_a_graph_is_stated() -> None:
+    (line,) = (line for line in cautions(over(MANILA_DALIAN, "10 s", switch={})) if "buffer" in line)
+    assert line.startswith("switch.buffer: not given, routers have 1 BDP (")
+    assert not [line for line in cautions(over(MANILA_DALIAN, "10 s")) if "buffer" in line]
 
 
 @pytest.mark.parametrize("step", ["1 s", "100 ms"])

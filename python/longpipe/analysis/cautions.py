@@ -13,6 +13,7 @@ from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import OVER_TCP, Resolved, port_name, window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
+from longpipe.scenario.motion import Satellites
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
 from longpipe.units import RATE, TIME, Dimension
@@ -88,8 +89,13 @@ def _default_buffer(scenario: Scenario) -> Iterator[str]:
     if scenario.framing == "aal5" or scenario.has_buffer:
         return
     kinds = [node["kind"] for node in scenario.resolved["nodes"]]
-    own = [link.buffer is not None for link in as_graph(scenario.network).links]
-    ports = [link for k, link in enumerate(scenario.resolved["links"][: 2 * len(own)]) if not own[k // 2]]
+    links = as_graph(scenario.network).links
+    own = [link.buffer is not None for link in links if not _is_spread(link)]
+    resolved = scenario.resolved["links"]
+    ports = [link for k, link in enumerate(resolved[: 2 * len(own)]) if not own[k // 2]]
+    if any(_is_spread(link) and link.buffer is None for link in links):
+        # Links of satellites follow those of the scenario; links to the ground have no buffer.
+        ports += [link for link in resolved[2 * len(own) :] if link["buffer"] is not None]
     sizes = {link["buffer"]["limit"] for link in ports if kinds[link["from"]] == "switch"}
     if sizes:
         packets = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
@@ -97,6 +103,11 @@ def _default_buffer(scenario: Scenario) -> Iterator[str]:
             f"switch.buffer: not given, routers have {scenario.switch.buffer} ({packets} packets); set it to choose "
             f"another size"
         )
+
+
+def _is_spread(link: Link) -> bool:
+    """Returns whether the resolved scenario contains satellites and their links instead of this link."""
+    return isinstance(link.path, Satellites) and link.path.as_ == "graph"
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
