@@ -313,3 +313,16 @@ def test_means_after_a_warm_up_say_why_a_throughput_exceeds_the_rate(
     done = run(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert ("exceeds the rate of the slowest links" in " ".join(done.stdout.split())) is exceeds
+
+
+def test_a_factor_may_complete_a_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "vbr.toml"
+    file.write_text('duration = "20 ms"\nnetwork = {kind = "dumbbell", sources = 1, vbr = {period = "3 ms"}}')
+    assert "switch.scheduler: fifo has no queue for VBR" in run("run", file).stderr
+    words = ("design", file, "--factor", "switch.scheduler=priority,{kind='guaranteed-rate', share=0.1}")
+    done = run(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 points" in done.stdout
+    # Without the factor, the error is that of the file.
+    refused = run("design", file, "--factor", "switch.buffer=1000 cells,2000 cells")
+    assert "switch.scheduler: fifo has no queue for VBR" in refused.stderr

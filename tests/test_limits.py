@@ -518,3 +518,25 @@ def test_flows_that_start_after_the_end_have_no_other_limit(traffic: object) -> 
     begins = half.flows["start_s"]
     assert 0 < (begins >= 1).sum() < 4
     assert list(half.limits["limited_by"] == "not started") == list(begins >= 1)
+
+
+def test_of_equally_slow_links_the_busiest_is_the_limit() -> None:
+    """Two paths over satellites, of which one changes at 46 s, share the last satellite's link before or after."""
+    hosts = {"manila": ("h1", "h3"), "taipei": ("h2", "h4")}
+    nodes = [{"name": name, "kind": "switch"} for name in (*hosts, "dalian")]
+    nodes += [{"name": host, "kind": "host"} for ends in hosts.values() for host in ends]
+    fast = {"rate": "1 Gbit/s", "delay": "0 s"}
+    links: list[dict[str, object]] = []
+    for city, (source, sink) in hosts.items():
+        links += [{"between": [source, city], **fast}, {"between": ["dalian", sink], **fast}]
+        path = {"shell": "kuiper-630", "from": city.title(), "to": "Dalian", "as": "graph"}
+        links.append({"between": [city, "dalian"], "rate": "10 Mbit/s", "delay": "0 s", "path": path})
+    flows = [{"name": city, "from": source, "to": sink} for city, (source, sink) in hosts.items()]
+    network = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+    tcp = {"profile": "linux-6", "congestion": "bbr"}
+    result = simulate(
+        Scenario(framing="ip", duration="60 s", network=network, tcp=tcp, switch={"buffer": "101 packets"})
+    )
+    found = {one.flow: (one.limited_by, one.link) for one in limits(result)}
+    assert {limit for limit, _ in found.values()} == {"link"}
+    assert found["taipei"][1] == "sat-616->sat-616-down"

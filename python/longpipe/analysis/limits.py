@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
-from longpipe.analysis.paths import Path, Resolved, paths, sustained_bps
+from longpipe.analysis.paths import Path, Resolved, paths, ranked, sustained_bps
 from longpipe.analysis.shapers import port_limit_bps
 from longpipe.analysis.warm_up import begin_s
 from longpipe.garbage import without_collections
@@ -131,6 +131,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     demands, reductions = _Demands(scenario, columns), _reductions(columns)
     datagrams = _datagrams(columns)
     known = list(paths(resolved))
+    ranks = ranked(resolved, [sustained_bps(link) for link in links])
     users = Counter([path.bottleneck for path in known])
     # Real stacks report the number of window reductions, but not their causes.
     real = set(columns.get("stacks", {}).get("flow", ()))
@@ -155,10 +156,12 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             timeouts, fast_retransmits, mark_reductions,
         ) = counted  # fmt: skip
         start_s, end_s = active_time(flow_start_s, completion_s, begin, duration_s)
-        slowest = path.bottleneck
         if start_s >= duration_s:
-            found.append(_not_started(path.flow, ports.names[slowest]))
+            found.append(_not_started(path.flow, ports.names[path.bottleneck]))
             continue
+        # Of equally slow links, other flows may use one for a part of the run, because routes change.
+        slow = [link for link in path.route if ranks[link] == ranks[path.bottleneck]]
+        slowest = max(slow, key=ports.used_share) if len(slow) > 1 else path.bottleneck
         active_s = end_s - start_s
         idle = 1 - active_s / max(duration_s - start_s, active_s)
         round_trip_s = path.round_trip_s + ports.delay_s((*path.route, *path.return_route))
@@ -182,7 +185,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         else:
             reduced_by = None
             if rows := (reductions or {}).get(path.flow):
-                share_bps = sustained_bps(links[slowest]) / users[slowest]
+                share_bps = sustained_bps(links[slowest]) / users[path.bottleneck]
                 share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
                 reduced_by = _reduced_by(rows, share_bytes, aqm)
             elif reductions is None or path.flow in real:

@@ -1,5 +1,7 @@
 """`longpipe suite`: the scenarios of a document, run and reported."""
 
+from __future__ import annotations
+
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -26,6 +28,8 @@ from longpipe.files import check_directory, write_text
 from longpipe.suites import IDS, SUITES
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from longpipe.suites.outcome import PartOutcome
 
 # Options that --list does not use.
@@ -83,11 +87,10 @@ def suite(
     if name not in IDS:
         raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")
     # Imported here because designs, the database and pandas take a second to load.
-    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.console import terminal
     from longpipe.cli.progress import Bar
     from longpipe.cli.warnings import warn_of_changes
     from longpipe.study import Runner
-    from longpipe.suites.criteria import verdicts
     from longpipe.suites.outcome import run
     from longpipe.suites.page import UNCHANGED, file_name, page
 
@@ -113,23 +116,31 @@ def suite(
             with Bar(f"{name} {part.id}") as bar:
                 found = run(part, design, Runner(kept, executor, workers, memory=memory, progress=bar.update))
             outcomes.append(found)
-            console.print(f"{part.id} {part.title}", style="bold", markup=False, highlight=False)
-            show_table(console, _table(found), len(design.factors))
-            for criterion in part.criteria:
-                console.print(f"Proposed: {criterion.text}", markup=False, highlight=False)
-                for one in verdicts(criterion, found):
-                    console.print(f"  {one.control}: {one.words}", markup=False, highlight=False)
-            console.print(f"{part.note}\n", style="dim", markup=False, highlight=False)
-    if fields:
-        changed = ", ".join(f"{field} = {value}" for field, value in fields.items())
-        console.print(f"Changed in every run: {changed}. {UNCHANGED}", markup=False, highlight=False)
+            _show(console, found)
+    for field, value in fields.items():
+        console.print(f"Changed in every run: {field} = {value}. {UNCHANGED}", markup=False, highlight=False)
     write_text(folder / "report.html", page(asked, outcomes, count, fields))
     for found in outcomes:
         write_text(folder / f"{file_name(found)}.csv", found.runs.to_csv(index=False))
     console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(found: "PartOutcome") -> Table:
+def _show(console: Console, found: PartOutcome) -> None:
+    """Prints the means, criteria and note of a part."""
+    from longpipe.cli.console import show_table
+    from longpipe.suites.criteria import verdicts
+
+    part = found.part
+    console.print(f"{part.id} {part.title}", style="bold", markup=False, highlight=False)
+    show_table(console, _table(found), len(found.design.factors))
+    for criterion in part.criteria:
+        console.print(f"Proposed: {criterion.text}", markup=False, highlight=False)
+        for one in verdicts(criterion, found):
+            console.print(f"  {one.control}: {one.words}", markup=False, highlight=False)
+    console.print(f"{part.note}\n", style="dim", markup=False, highlight=False)
+
+
+def _table(found: PartOutcome) -> Table:
     """Returns the means of a part, each with the half-width of its interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     means = found.means()

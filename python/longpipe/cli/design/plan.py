@@ -47,7 +47,7 @@ def plan(
 
     Warns on stderr of changes that have no effect.
     """
-    base = scenario_with(file, changes)
+    base = _base(file, changes, factors)
     chosen = [parse_factor(text, base) for text in factors]
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
@@ -60,6 +60,26 @@ def plan(
     _ = found.scenarios
     warn_of_replaced_changes(found, (change(text)[0] for text in changes))
     return found
+
+
+def _base(file: Path, changes: Sequence[str], factors: Sequence[str]) -> Scenario:
+    """Returns the scenario of a file; if it is invalid alone, with the first level of each factor.
+
+    For example, a file with VBR needs the scheduler that a factor sets. Raises the first error if both are invalid.
+    """
+    try:
+        return scenario_with(file, changes)
+    except ScenarioError:
+        first: dict[str, object] = {}
+        for text in factors:
+            # The levels of a range follow from a valid scenario.
+            if Range.parse(text.partition("=")[2], "--factor") is None:
+                first |= next(iter(parse_factor(text).levels.values()))
+        try:
+            return Scenario.from_toml(file, {**first, **dict(map(change, changes))})
+        except ScenarioError:
+            pass
+        raise
 
 
 def parse_factor(text: str, base: Scenario | None = None, option: str = "--factor") -> Factor:
