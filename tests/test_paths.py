@@ -73,6 +73,24 @@ def test_a_scenario_takes_a_path_over_satellites_in_one_line() -> None:
     assert result.efficiency > 0.8
 
 
+def test_begin_selects_an_instant_of_the_same_shell(tmp_path: Path) -> None:
+    manila = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian"}
+    after, date = (over({**manila, "begin": begin}, "2 s") for begin in ("60 s", "2000-01-01T01:01:00+01:00"))
+    assert after.digest() == date.digest()
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=61, step_s=60)
+    assert motions(date)[2]["delay"]["knots_ps"][0][1] / 1e12 == pytest.approx(found.rtt_s[1, 0] / 2, abs=1e-9)
+    assert Scenario.from_toml(date.to_toml()).network.path.begin == "2000-01-01T00:01:00"  # type: ignore[union-attr]
+    for begin in ("60 s", "2000-01-01T00:01"):
+        file = tmp_path / "rtt.csv"
+        done = run("satellites", "kuiper-630", "Manila", "Dalian", "--duration", "1", "--begin", begin, "-o", file)
+        assert done.returncode == 0, done.stderr
+        rtt_ns = float(file.read_text().splitlines()[1].split(",")[3])
+        assert rtt_ns == pytest.approx(1e9 * found.rtt_s[1, 0], abs=1e-3)
+    graph = over({**manila, "as": "graph", "begin": "2000-01-01T00:01:00"}, "2 s", trunk_rate="10 Mbit/s")
+    assert graph.digest() == over({**manila, "as": "graph", "begin": "60 s"}, "2 s", trunk_rate="10 Mbit/s").digest()
+
+
 def test_a_path_over_satellites_takes_outages_of_its_own() -> None:
     path = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "step": "100 ms"}
     handovers = {"every": "5 s", "phase": "2 s", "gap": "50 ms", "waiting": "drop"}
@@ -213,6 +231,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: always 0 bit/s; needs a rate above 0 at some time"),
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations whose visible satellites are connected by links"),
+        ({"shell": "oneweb", "from": "London", "to": "Sydney", "begin": "soon"}, "network.path.begin: 'soon'; needs a time after the shell's epoch, 2000-01-01T00:00:00, as in '60 s', or a date and time in UTC, as in 2000-01-01T00:01"),
         ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements"),
     ],
 )  # fmt: skip

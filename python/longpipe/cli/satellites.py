@@ -66,8 +66,9 @@ def satellites(
     begin: Annotated[
         str | None,
         typer.Option(
-            metavar="UTC",
-            help="First instant, as in 2026-11-22T12:00. \\[default: the shell's epoch, or the file's last one]",
+            metavar="UTC|TIME",
+            help="First instant, as in 2026-11-22T12:00; for a shell also a time after its epoch, 2000-01-01T00:00:00, "
+            "as in '60 s'. \\[default: the epoch of the shell, or the last one of the file]",
         ),
     ] = None,
     elevation: Annotated[
@@ -128,10 +129,10 @@ def satellites(
     from longpipe.satellites import round_trips
 
     stations = _stations(places or [], cities, elevation)
-    constellation = _constellation(source, begin, link_range)
+    constellation, begin_s = _constellation(source, begin, link_range)
     _warn(source, constellation.doubts)
     with RunBar(constellation.name) as bar:
-        found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
+        found = round_trips(constellation, stations, duration_s=duration, step_s=step, begin_s=begin_s, told=bar.update)
     _warn(source, [line for line in found.doubts if line not in constellation.doubts])
     with apart(output if is_stdout(output) else routes):
         _show(found, output, routes, picture, chart, at)
@@ -174,23 +175,28 @@ def _stations(places: list[str], count: int, elevation: float | None) -> list[St
     return [one if elevation is None else replace(one, least_elevation_deg=elevation) for one in found.values()]
 
 
-def _constellation(source: str, begin: str | None, link_range: float | None) -> Constellation:
+def _constellation(source: str, begin: str | None, link_range: float | None) -> tuple[Constellation, float]:
+    """Returns the constellation, and the first instant [s] after its epoch."""
     from longpipe.satellites import Constellation
-    from longpipe.satellites.constellation import EPOCH
     from longpipe.satellites.epochs import utc
     from longpipe.satellites.shells import parse_shell
+    from longpipe.scenario.shell_begin import parse_begin_ps
 
-    epoch = None if begin is None else utc("--begin", begin)
     if link_range is not None and not link_range > 0:
         raise ScenarioError(f"--link-range: {link_range:g}; needs more than 0 km")
     if Path(source).exists():
         range_m = None if link_range is None else 1e3 * link_range
-        return Constellation.of_file(Path(source), epoch=epoch, link_range_m=range_m)
+        epoch = None if begin is None else utc("--begin", begin)
+        return Constellation.of_file(Path(source), epoch=epoch, link_range_m=range_m), 0.0
     if link_range is not None:
         raise ScenarioError("--link-range: needs a file of TLEs or OMMs; shells define their links")
     if Path(source).suffix:
         raise ScenarioError(f"{source}: does not exist; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
-    return Constellation.of_shell(parse_shell(source), epoch or EPOCH)
+    constellation = Constellation.of_shell(parse_shell(source))
+    try:
+        return constellation, 0.0 if begin is None else parse_begin_ps(begin) / 1e12
+    except ValueError as error:
+        raise ScenarioError(f"--begin: {error}") from None
 
 
 def _warn(source: str, doubts: Iterable[str]) -> None:

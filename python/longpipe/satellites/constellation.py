@@ -16,6 +16,7 @@ import numpy as np
 from longpipe.errors import ScenarioError
 from longpipe.satellites.checks import doubts_of_epochs, doubts_of_errors, error_codes
 from longpipe.satellites.elements import read_elements
+from longpipe.satellites.epochs import EPOCH
 from longpipe.satellites.hypatia import read_folder
 from longpipe.satellites.shells import Shell
 
@@ -28,7 +29,6 @@ SGP4_ORIGIN: Final = 2_433_281.5
 MINUTES_PER_DAY: Final = 1440.0
 # Eccentricity of shells, as in Hypatia. It is not exactly 0, because early SGP4 code could not handle circular orbits.
 ECCENTRICITY: Final = 1e-7
-EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 # Default minimum elevation, which is that of Starlink's user terminals.
 LEAST_ELEVATION_DEG: Final = 25.0
 _NO_LINKS: Final = np.empty((0, 2), dtype=np.int64)
@@ -74,7 +74,11 @@ class Constellation:
 
     @classmethod
     def of_shell(cls, shell: Shell, epoch: datetime = EPOCH) -> Constellation:
-        """Creates the satellites of a shell, whose orbits start at `epoch`."""
+        """Creates the satellites of a shell, whose orbits start at `epoch`.
+
+        Another epoch rotates the shell relative to the Earth. For a later start over the same shell, use `begin_s` of
+        `round_trips` instead.
+        """
         api = sgp4_api()
         days, fraction = _julian(epoch)
         motion = shell.mean_motion * 2 * math.pi / MINUTES_PER_DAY
@@ -146,5 +150,5 @@ class Constellation:
 
 def _julian(instant: datetime) -> tuple[float, float]:
     """Returns a time's Julian date as the date at midnight and the fraction of the day."""
-    since = instant.astimezone(UTC) - datetime(2000, 1, 1, tzinfo=UTC)
+    since = instant.astimezone(UTC) - EPOCH
     return 2_451_544.5 + since.days, (since.seconds + since.microseconds / 1e6) / DAY_S

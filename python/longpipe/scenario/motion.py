@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, StepRate, SymbolRate
+from longpipe.scenario.shell_begin import ShellBegin
 
 Order = Literal["fifo", "free"]
 HoldOrDrop = Literal["hold", "drop"]
@@ -172,7 +173,10 @@ class Satellites(Model):
         description="In a graph: after a route change packets in flight keep their route, or each node forwards them "
         "along the new one and drops those that are not on it",
     )
-    begin: Delay = Field(default="0 s", description="Start of the run after the shell's epoch [time]")
+    begin: ShellBegin = Field(
+        default="0 s",
+        description="Start of the run, as a time after the shell's epoch, 2000-01-01T00:00:00, or in UTC",
+    )
     step: RouteStep = "1 s"
     between: Between = "linear"
     at: ReadAt = "end"

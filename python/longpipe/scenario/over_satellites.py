@@ -10,6 +10,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import reads
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario.motion import MOST_STEPS, OwnSatellites, Satellites
+from longpipe.scenario.shell_begin import begin_ps
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
         steps = f"{duration_ps // step_ps} steps of {TIME.format(step_ps)}"
         raise ScenarioError(f"{where}.step: {steps}; needs at most {MOST_STEPS}")
     if isinstance(path, Satellites):
-        begin_ps = TIME.parse(path.begin)
-        return _over_shell(path.shell, _Route(where, path.from_, path.to, begin_ps, step_ps, duration_ps))
+        route = _Route(where, path.from_, path.to, begin_ps(path.begin), step_ps, duration_ps)
+        return _over_shell(path.shell, route)
     file = _File(path.elements, _stamp(path.elements), path.begin, path.least_elevation, path.link_range)
     knots, gaps, notes = _over_elements(file, _Route(where, path.from_, path.to, 0, step_ps, duration_ps))
     keep(path.elements, notes)
@@ -101,9 +102,9 @@ def _over(constellation: Constellation, name: str, route: _Route) -> tuple[Knots
     from longpipe.satellites.knots import knots
     from longpipe.satellites.stations import station
 
-    where, first, second, begin_ps, step_ps, duration_ps = route
+    where, first, second, since_ps, step_ps, duration_ps = route
     stations = (station(first), station(second))
-    found, gaps = knots(constellation, stations, begin_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
+    found, gaps = knots(constellation, stations, since_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
     if gaps and gaps[0][0] == 0:
         raise ScenarioError(f"{where}: no route from {first!r} to {second!r} over {name} at the start; needs one")
     delays = tuple((at * step_ps, PS_PER_NS * round(1e9 * delay)) for at, delay in found)
