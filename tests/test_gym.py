@@ -134,6 +134,26 @@ def test_a_window_of_the_path_fills_it_without_a_queue() -> None:
     assert information["rtt_s"] < 1.1 * information["min_rtt_s"]
 
 
+@pytest.mark.parametrize("action", ["rate", "window", "orca"])
+def test_rate_and_window_of_the_information_correspond(action: str) -> None:
+    """`reset` has the fields of `step`; the one of the two that the action does not set follows the other one."""
+    srtts: list[float] = []
+
+    def noted(features: Features) -> Any:  # noqa: ANN401 - an array
+        srtts.append(float(features.srtt[0]))
+        return np.stack([features.rate], axis=1)
+
+    env = LinkEnv(PATH, action=action, step="50 ms", observation=noted)
+    found = [env.reset(seed=1)[1]]
+    found += [env.step(np.full(1, 0.3, dtype=np.float32))[-1] for _ in range(20)]
+    assert len({tuple(one) for one in found}) == 1
+    for one, srtt in zip(found, srtts[-len(found) :], strict=True):
+        assert one["rate_bps"] == pytest.approx(8 * one["window_bytes"] / srtt)
+    assert found[0]["time_s"] > 0
+    assert found[0]["min_rtt_s"] > 0
+    assert found[-1]["rate_bps"] > found[0]["rate_bps"]
+
+
 def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
     env = LinkEnv(PATH, step="50 ms", most_steps=1000)
     env.reset(seed=1)
@@ -311,12 +331,16 @@ def test_threads_and_the_number_of_environments_change_no_bit() -> None:
 def test_an_ended_environment_begins_again_in_the_next_step() -> None:
     env = gymnasium.make_vec("longpipe/Link-v0", num_envs=3, scenarios=PATH, step="10 ms", most_steps=4)
     assert isinstance(env, LinkVectorEnv)
-    env.reset(seed=1)
+    begun = env.reset(seed=1)[1]
     zeros = np.zeros((3, 1), dtype=np.float32)
     ended = [env.step(zeros)[3] for _ in range(4)]
     assert [bool(of.all()) for of in ended] == [False, False, False, True]
     seen, rewards, terminated, truncated, information = env.step(zeros)
-    assert not rewards.any() | terminated.any() | truncated.any() | information["_rtt_s"].any()
+    assert not rewards.any() | terminated.any() | truncated.any() | information["throughput_bps"].any()
+    # The information is that of `reset`.
+    assert information.keys() == begun.keys()
+    assert information["_window_bytes"].all()
+    assert information["window_bytes"] == pytest.approx(begun["window_bytes"])
     assert np.array_equal(seen[0], np.tile(seen[0][:3], 10))
     # Observations are copies, unless the user requests the buffer.
     before = seen.copy()
@@ -329,6 +353,7 @@ class VecEnv:
 
     def __init__(self, num_envs: int, observation_space: object, action_space: object) -> None:
         self.num_envs, self.observation_space, self.action_space = num_envs, observation_space, action_space
+        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
 
     def step_async(self, actions: object) -> None:
         raise NotImplementedError
@@ -367,7 +392,9 @@ def test_the_environments_of_stable_baselines_begin_again_in_the_same_step(stabl
     settings: dict[str, Any] = {"step": "50 ms", "most_steps": 6, "threads": 2}
     env, other = stable_baselines(3, PATH, **settings), LinkVectorEnv(3, PATH, **settings)
     assert env.seed(5) == [5, 6, 7]
-    assert np.array_equal(env.reset(), other.reset(seed=5)[0])
+    seen, information = other.reset(seed=5)
+    assert np.array_equal(env.reset(), seen)
+    assert [info["window_bytes"] for info in env.reset_infos] == list(information["window_bytes"])
     for step in range(12):
         actions = np.full((3, 1), np.sin(step), dtype=np.float32)
         seen, rewards, ended, infos = env.step(actions)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from commands import run
 from longpipe import ScenarioError
 from longpipe.measured import Recording, Series, Subject, read
 from longpipe.measured.recording import SeriesKind
@@ -126,6 +127,24 @@ def test_a_qlog_sequence_with_present_names_is_read(tmp_path: Path) -> None:
     assert opened(tmp_path, relative).duration_s == pytest.approx(0.02)
 
 
+def test_without_ack_frames_the_rate_of_a_qlog_is_that_of_sent_packets(tmp_path: Path) -> None:
+    """quinn does not write the frames of packets, so that lost packets cannot be told from delivered ones."""
+    packets = [
+        {"time": 10 * k, "name": "quic:packet_sent", "data": {
+            "header": {"packet_type": "1RTT", "packet_number": k}, "raw": {"length": 1250},
+        }}
+        for k in range(101)
+    ]  # fmt: skip
+    acked = {"time": 1000, "name": "quic:packet_received", "data": {
+        "header": {"packet_type": "1RTT"}, "frames": [{"frame_type": "ack", "acked_ranges": [[0, 49]]}],
+    }}  # fmt: skip
+    for events, quantity in ((packets, "sent rate"), ([*packets, acked], "rate")):
+        header = {"file_schema": "urn:ietf:params:qlog:file:sequential", "trace": {"vantage_point": {"type": "client"}}}
+        (flow,) = opened(tmp_path, "".join(f"\x1e{json.dumps(one)}\n" for one in (header, *events))).subjects
+        assert [one.quantity for one in flow.series] == [quantity]
+        assert run("read", str(tmp_path / "file")).stdout.splitlines()[1].strip().startswith(f"{quantity}  ")
+
+
 def test_a_qlog_without_events_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no packets or metrics among its events; needs the qlog of a QUIC end"):
         opened(tmp_path, sequence())
@@ -233,6 +252,10 @@ def test_a_trace_of_mahimahi_has_its_capacity(tmp_path: Path) -> None:
     # One line per ms is 12 Mbit/s of 1500-byte packets, which have 1504 bytes with TUN's header.
     (link,) = opened(tmp_path, "".join(f"{k}\n" for k in range(1, 1001))).subjects
     assert counts(link, "opportunities", "capacity") == (1000, 12.032e6)
+    # A word that names both the format and the tool, or both a counter and its unit, occurs once.
+    first, *_, last, _ = run("read", str(tmp_path / "file")).stdout.splitlines()
+    assert first.endswith(": mahimahi trace; 1 s")
+    assert last == "link: opportunities 1000, capacity 12.032 Mbit/s"
 
 
 def test_pantheons_logs_have_delays_by_flow(tmp_path: Path) -> None:

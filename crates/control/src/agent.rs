@@ -29,9 +29,10 @@ pub enum Steering {
 pub struct State {
     /// Sums over the current step.
     pub monitor: Monitor,
-    /// Pacing rate [bit/s]; NaN before the first RTT sample.
+    /// Pacing rate that actions have set [bit/s]; NaN before the first RTT sample. Without `Steering::Rate`, nothing
+    /// changes it.
     pub rate: f64,
-    /// Congestion window [byte]; NaN before the first RTT sample.
+    /// Congestion window [byte]; NaN before the first RTT sample. With `Steering::Rate`, nothing changes it.
     pub window: f64,
     /// Smoothed RTT.
     pub srtt: Option<Span>,
@@ -49,6 +50,16 @@ impl State {
     /// Returns whether the agent can act, which requires an RTT sample.
     pub fn is_ready(&self) -> bool {
         !self.window.is_nan() && self.mss > 0.0
+    }
+
+    /// Returns the congestion window [byte] and the rate [bit/s]. One of them is set; the other one corresponds to it at
+    /// the smoothed RTT.
+    pub fn window_and_rate(&self, steering: Steering) -> (f64, f64) {
+        let srtt = self.srtt.map_or(f64::NAN, Span::as_seconds);
+        match steering {
+            Steering::Rate => (self.rate * srtt / 8.0, self.rate),
+            Steering::Window | Steering::Base => (self.window, 8.0 * self.window / srtt),
+        }
     }
 
     /// Stores the measurements of an ACK.
@@ -278,9 +289,8 @@ impl Control for Based {
         }
         let grant = self.base.on_ack(ack, &flight);
         let mut state = self.agent.state();
-        if let Some(srtt) = ack.srtt {
+        if ack.srtt.is_some() {
             state.window = grant.window;
-            state.rate = 8.0 * grant.window / srtt.as_seconds();
         }
         grant
     }

@@ -167,6 +167,7 @@ impl Environment {
         for (agent, row) in self.agents.iter().zip(measured.chunks_exact_mut(FEATURES.len())) {
             let state = agent.state();
             let monitor = &state.monitor;
+            let (window, rate) = state.window_and_rate(self.steering);
             row.copy_from_slice(&[
                 self.now.as_seconds(),
                 (self.now - monitor.began).as_seconds(),
@@ -182,8 +183,8 @@ impl Environment {
                 state.srtt.map_or(f64::NAN, Span::as_seconds),
                 state.min_rtt.map_or(f64::NAN, Span::as_seconds),
                 state.in_flight as f64,
-                state.window,
-                state.rate,
+                window,
+                rate,
                 state.mss,
             ]);
         }

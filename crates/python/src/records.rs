@@ -17,14 +17,21 @@ pub(crate) trait Record: Copy {
 
 /// Defines a structure of numbers and booleans, together with their names in Python.
 macro_rules! record {
-    ($(#[$about:meta])* $name:ident as $shown:literal { $($number:ident,)* } { $($flag:ident,)* }) => {
+    (
+        $(#[$about:meta])*
+        $name:ident as $shown:literal {
+            $($(#[$number_about:meta])* $number:ident,)*
+        } {
+            $($(#[$flag_about:meta])* $flag:ident,)*
+        }
+    ) => {
         $(#[$about])*
         #[pyclass(frozen, get_all, name = $shown, module = "longpipe")]
         #[derive(Clone, Copy, Debug)]
         #[repr(C)]
         pub(crate) struct $name {
-            $($number: f64,)*
-            $($flag: bool,)*
+            $($(#[$number_about])* $number: f64,)*
+            $($(#[$flag_about])* $flag: bool,)*
         }
 
         impl Record for $name {
@@ -54,36 +61,191 @@ macro_rules! record {
 }
 
 record! {
-    /// An ACK, after loss recovery has processed it.
+    /// An ACK, after loss recovery has processed it; unknown values are NaN.
     AckRecord as "Ack" {
-        now, acked, delivered, lost, marked, in_flight_before, in_flight, most_in_flight, window, ssthresh, mss, rtt, srtt,
-        min_rtt, delivery_rate, delay, pacing_delay, una, nxt, receiver_window,
-    } { grows, in_recovery, after_timeout, window_limited, app_limited, reordered, }
+        /// Time since the start of the run [s].
+        now,
+        /// Bytes by which SND.UNA advanced; 0 of a duplicate ACK.
+        acked,
+        /// Bytes newly known to have arrived, including those that SACK blocks report.
+        delivered,
+        /// Bytes newly declared lost.
+        lost,
+        /// Bytes that arrived with an ECN mark, as far as the receiver reports.
+        marked,
+        /// Bytes in flight before this ACK.
+        in_flight_before,
+        /// Bytes in flight after this ACK.
+        in_flight,
+        /// Largest number of bytes in flight in the latest round.
+        most_in_flight,
+        /// Congestion window now [byte].
+        window,
+        /// Slow-start threshold now [byte].
+        ssthresh,
+        /// Payload of a full segment [byte].
+        mss,
+        /// RTT sample of this ACK [s].
+        rtt,
+        /// Smoothed RTT [s].
+        srtt,
+        /// Smallest RTT of the connection [s].
+        min_rtt,
+        /// Delivery rate sample [bit/s], if the class sets measures_rate.
+        delivery_rate,
+        /// One-way delay [s], if the class sets measures_delay.
+        delay,
+        /// Time until the pacer lets the next segment leave [s].
+        pacing_delay,
+        /// First unacknowledged byte, SND.UNA.
+        una,
+        /// Next byte to send, SND.NXT.
+        nxt,
+        /// The receiver's window [byte].
+        receiver_window,
+    } {
+        /// Whether the window may grow: no recovery is in progress.
+        grows,
+        /// Whether the sender is in fast recovery.
+        in_recovery,
+        /// Whether the sender repairs losses after a timeout.
+        after_timeout,
+        /// Whether the window had no room for another segment.
+        window_limited,
+        /// Whether the application limited the delivery rate sample.
+        app_limited,
+        /// Whether a segment that was sent once arrived after a segment sent later; only with the recovery RACK.
+        reordered,
+    }
 }
 
 record! {
-    /// A monitor interval.
+    /// A monitor interval, up to the ACK that ends it; unknown values are NaN.
     IntervalRecord as "Interval" {
-        now, duration, acks, acked, delivered, lost, marked, sent, send_rate, delivery_rate, loss_rate, rtt, lowest_rtt,
-        rtt_increase, srtt, min_rtt, in_flight, window, ssthresh, mss,
-    } { in_recovery, after_timeout, window_limited, }
+        /// Time since the start of the run [s].
+        now,
+        /// Length of the interval [s].
+        duration,
+        /// Number of ACKs.
+        acks,
+        /// Bytes by which SND.UNA advanced.
+        acked,
+        /// Bytes newly known to have arrived.
+        delivered,
+        /// Bytes declared lost.
+        lost,
+        /// Bytes that arrived with an ECN mark.
+        marked,
+        /// Bytes sent, including retransmissions.
+        sent,
+        /// Bytes sent over the length [bit/s].
+        send_rate,
+        /// Bytes delivered over the length [bit/s].
+        delivery_rate,
+        /// Lost bytes as a share of lost and delivered bytes.
+        loss_rate,
+        /// Mean of the RTT samples [s].
+        rtt,
+        /// Smallest RTT sample of the interval [s].
+        lowest_rtt,
+        /// Mean RTT of the later half of the samples minus that of the earlier half [s].
+        rtt_increase,
+        /// Smoothed RTT [s].
+        srtt,
+        /// Smallest RTT of the connection [s].
+        min_rtt,
+        /// Bytes in flight.
+        in_flight,
+        /// Congestion window now [byte].
+        window,
+        /// Slow-start threshold now [byte].
+        ssthresh,
+        /// Payload of a full segment [byte].
+        mss,
+    } {
+        /// Whether the sender is in fast recovery.
+        in_recovery,
+        /// Whether the sender repairs losses after a timeout.
+        after_timeout,
+        /// Whether the window had no room for another segment.
+        window_limited,
+    }
 }
 
 record! {
     /// The start of a connection, a reduction, or the end of a recovery.
-    EventRecord as "Event" { now, window, ssthresh, in_flight, mss, rtt, una, nxt, receiver_window, } {}
+    EventRecord as "Event" {
+        /// Time since the start of the run [s].
+        now,
+        /// Congestion window now [byte].
+        window,
+        /// Slow-start threshold now [byte].
+        ssthresh,
+        /// Bytes sent and not acknowledged: SND.MAX - SND.UNA.
+        in_flight,
+        /// Payload of a full segment [byte].
+        mss,
+        /// RTT of the handshake [s]; NaN except in on_start.
+        rtt,
+        /// First unacknowledged byte, SND.UNA.
+        una,
+        /// Next byte to send, SND.NXT.
+        nxt,
+        /// The receiver's window [byte].
+        receiver_window,
+    } {}
 }
 
 record! {
     /// A transmission.
-    SentRecord as "Sent" { now, sequence, end, in_flight, window, ssthresh, mss, } { retransmission, app_limited, }
+    SentRecord as "Sent" {
+        /// Time since the start of the run [s].
+        now,
+        /// First byte.
+        sequence,
+        /// First byte after the segment.
+        end,
+        /// Bytes in flight, including the segment.
+        in_flight,
+        /// Congestion window now [byte].
+        window,
+        /// Slow-start threshold now [byte].
+        ssthresh,
+        /// Payload of a full segment [byte].
+        mss,
+    } {
+        /// Whether any byte of it was sent before.
+        retransmission,
+        /// Whether the application limits the data in flight.
+        app_limited,
+    }
 }
 
 record! {
     /// A transmission that is declared lost.
     LostRecord as "Lost" {
-        now, sequence, end, in_flight_when_sent, lost_since_sent, delivered_before, delivered, window, mss,
-    } { app_limited, }
+        /// Time since the start of the run [s].
+        now,
+        /// First byte.
+        sequence,
+        /// First byte after the segment.
+        end,
+        /// Bytes in flight when it left, including it.
+        in_flight_when_sent,
+        /// Bytes declared lost since it left, including it.
+        lost_since_sent,
+        /// Bytes delivered before it left.
+        delivered_before,
+        /// Bytes delivered up to now.
+        delivered,
+        /// Congestion window now [byte].
+        window,
+        /// Payload of a full segment [byte].
+        mss,
+    } {
+        /// Whether the application limited the data in flight when it left.
+        app_limited,
+    }
 }
 
 pub(crate) fn seconds(time: Option<Span>) -> f64 {
@@ -217,9 +379,13 @@ impl LostRecord {
 #[pyclass(get_all, set_all, module = "longpipe")]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Grant {
+    /// Congestion window [byte].
     pub window: Option<f64>,
+    /// Slow-start threshold [byte].
     pub ssthresh: Option<f64>,
+    /// Pacing rate [bit/s].
     pub rate: Option<f64>,
+    /// Minimum burst that leaves at one instant [segment]; 2 if None.
     pub burst: Option<u32>,
 }
 

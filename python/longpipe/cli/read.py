@@ -14,7 +14,7 @@ from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
-    from longpipe.measured import Recording, Subject
+    from longpipe.measured import Recording, Series, Subject
 
 # Maximum number of rows of the table; --json contains all subjects.
 MOST_ROWS: Final = 12
@@ -24,7 +24,7 @@ EARLIEST_NS: Final = 86_400 * 10**9
 COLUMNS: Final = 100
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
 # Units of counters whose names are plurals, such as "retransmitted packets".
-_COUNTED: Final = ("packets", "blocks")
+_COUNTED: Final = ("packets", "blocks", "opportunities")
 
 
 def read(
@@ -71,15 +71,16 @@ def _show(found: Recording) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    version = f" {found.version}" if found.version else ""
     # Times in captures of simulations count from the epoch.
     begins = f" from {found.begin}" if found.begin and (found.begin_ns or 0) >= EARLIEST_NS else ""
-    _wrapped(f"{found.file}: {found.format} of {shortened(found.tool, 100)}{version}; {found.duration_s:.6g} s{begins}")
+    version = f" {found.version}" if found.version else ""
+    _wrapped(f"{found.file}: {found.source(100)}{version}; {found.duration_s:.6g} s{begins}")
     table = Table(box=None, pad_edge=False)
     kinds = {one.kind for one in found.subjects}
     table.add_column(escape("/".join(sorted(kinds)) or "flow"), overflow="fold")
+    rates = {series.quantity for one in found.subjects if (series := _rates(one)) is not None} or {"rate"}
     for head in (
-        "rate\n[Mbit/s]",
+        f"{' or '.join(sorted(rates))}\n[Mbit/s]",
         "round trip [ms]\nleast, median, most",
         "lost\n[packets]",
         "retransmitted\n[packets]",
@@ -116,11 +117,16 @@ def _count(name: str, value: float, unit: str) -> str:
     return f"{name} {number}" if unit in _COUNTED and name.endswith("s") else f"{name} {number} {shown}"
 
 
+def _rates(one: Subject) -> Series | None:
+    """Returns the rates of a subject or, if the file does not contain them, those at which it sent."""
+    return one.of("rate") or one.of("sent rate")
+
+
 def _rate(one: Subject) -> str:
     """Returns the mean rate while the subject had data, or the mean of the rates if the file contains only rates."""
     import numpy as np
 
-    series = one.of("rate")
+    series = _rates(one)
     if series is None or not len(series.numbers):
         return "-"
     used = np.flatnonzero(series.numbers)

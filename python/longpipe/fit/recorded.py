@@ -65,7 +65,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     Raises a one-line ScenarioError if the file lacks a flow's rates or RTTs.
     """
     subject = _subject(recording, flow)
-    rate, rtt = subject.of("rate"), _rtt(subject)
+    rate, rtt = subject.of("rate") or subject.of("sent rate"), _rtt(subject)
     if rate is None or rtt is None:
         raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])

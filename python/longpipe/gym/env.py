@@ -49,11 +49,14 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         super().reset(seed=seed)
-        self._episodes.begin(0, self.np_random, (options or {}).get("scenario"))
-        return self._episodes.observations()[0], {}
+        features = self._episodes.begin(0, self.np_random, (options or {}).get("scenario"))
+        return self._episodes.observations()[0], _information(features)
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Takes a step; returns the observation, the reward, terminated, truncated and information."""
         rewards, ended, features = self._episodes.step(np.asarray(action), self._active)
-        information = {name: float(values[0]) for name, values in measurements(features).items()}
-        return self._episodes.observations()[0], float(rewards[0]), False, bool(ended[0]), information
+        return self._episodes.observations()[0], float(rewards[0]), False, bool(ended[0]), _information(features)
+
+
+def _information(features: Features) -> dict[str, float]:
+    return {name: float(values[0]) for name, values in measurements(features).items()}

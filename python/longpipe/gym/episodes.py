@@ -68,8 +68,11 @@ class Episodes:
         self._seen = np.zeros((rows, self._observation.history, self._observation.width), dtype=np.float32)
         self.scenarios: list[Scenario | None] = [None] * count
 
-    def begin(self, number: int, rng: np.random.Generator, scenario: Scenario | None = None) -> None:
-        """Begins an episode of a drawn or a given scenario, up to the first RTT sample of each agent."""
+    def begin(self, number: int, rng: np.random.Generator, scenario: Scenario | None = None) -> Features:
+        """Begins an episode of a drawn or a given scenario, up to the first RTT sample of each agent.
+
+        Returns the measurements at this time, of which `rows(number)` are those of this episode.
+        """
         drawn = self._draw(rng) if scenario is None else scenario
         if not isinstance(drawn, Scenario):
             raise ScenarioError(f"scenario: {drawn!r}; needs a Scenario")
@@ -90,6 +93,7 @@ class Episodes:
         self._core.measure(self._measured.reshape(-1))
         features = self._features()
         self._seen[rows] = self._observation.of(features)[rows, None, :]
+        return features
 
     def rows(self, number: int) -> slice:
         """Returns the rows of an episode's agents."""
@@ -140,7 +144,7 @@ class Episodes:
 
 
 def measurements(features: Features) -> dict[str, Array]:
-    """Returns the measurements for `info`."""
+    """Returns the measurements for `info`, which docs/gym.md describes."""
     return {
         "time_s": features.now,
         "throughput_bps": features.delivery_rate,

@@ -17,7 +17,8 @@ class Features:
     `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are values of the step, `rtt` is its
     mean RTT, `lowest_rtt` its smallest one, `rtt_increase` the mean of the later half of its RTT samples minus that of
     the earlier half; without a sample they are 0. `srtt`, `min_rtt`, `in_flight`, `window`, `rate` and `mss` are values
-    of the connection. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of the episode.
+    of the connection. Of `window` and `rate`, the action sets one; the other one corresponds to it at `srtt`: the rate
+    is 8 window / srtt. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of the episode.
     """
 
     now: Array

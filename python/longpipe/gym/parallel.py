@@ -61,9 +61,9 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
         """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         if seed is not None or self._generator is None:
             self._generator = seeding.np_random(seed)[0]
-        self._episodes.begin(0, self._generator, (options or {}).get("scenario"))
+        features = self._episodes.begin(0, self._generator, (options or {}).get("scenario"))
         self.agents = list(self.possible_agents)
-        return self._observed(), {agent: {} for agent in self.agents}
+        return self._observed(), self._information(features)
 
     def step(
         self, actions: dict[str, NDArray[np.float32]]
@@ -73,15 +73,20 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
         asked = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
         rewards, ended, features = self._episodes.step(asked, self._active)
         agents, over = self.possible_agents, bool(ended[0])
-        information = measurements(features)
         self.agents = [] if over else list(agents)
         return (
             self._observed(),
             {agent: float(rewards[i]) for i, agent in enumerate(agents)},
             dict.fromkeys(agents, False),
             dict.fromkeys(agents, over),
-            {agent: {name: float(of[i]) for name, of in information.items()} for i, agent in enumerate(agents)},
+            self._information(features),
         )
+
+    def _information(self, features: Features) -> dict[str, dict[str, Any]]:
+        found = measurements(features)
+        return {
+            agent: {name: float(of[i]) for name, of in found.items()} for i, agent in enumerate(self.possible_agents)
+        }
 
     def _observed(self) -> dict[str, Observed]:
         return dict(zip(self.possible_agents, self._episodes.observations(), strict=True))

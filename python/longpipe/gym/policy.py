@@ -86,7 +86,7 @@ class _Steered(Control):
 
     def _value(self, name: str, interval: Interval) -> float:
         if name == "rate":
-            return self._rate
+            return self._rate if self._action.by_rate else 8 * self._window / interval.srtt
         if name == "window":
-            return self._window
+            return self._rate * interval.srtt / 8 if self._action.by_rate else self._window
         return float(getattr(interval, name))

@@ -57,7 +57,7 @@ class LinkVecEnv(VecEnv):
     def reset(self) -> NDArray[np.float32]:
         """Begins an episode of each environment."""
         for number in range(self.num_envs):
-            self._episodes.begin(number, self._generators[number])
+            self._begin(number)
         return self._episodes.observations()
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -68,16 +68,18 @@ class LinkVecEnv(VecEnv):
         """Takes a step of each environment."""
         rewards, ended, features = self._episodes.step(self._actions, self._active)
         measured = measurements(features)
-        infos: list[dict[str, Any]] = [
-            {name: float(values[i]) for name, values in measured.items()} for i in range(self.num_envs)
-        ]
+        infos: list[dict[str, Any]] = [_information(measured, i) for i in range(self.num_envs)]
         numbers = np.flatnonzero(ended)
         if len(numbers):
             last = self._episodes.observations()
             for number in map(int, numbers):
                 infos[number] |= {"terminal_observation": last[number], "TimeLimit.truncated": True}
-                self._episodes.begin(number, self._generators[number])
+                self._begin(number)
         return self._episodes.observations(), rewards.astype(np.float32), ended.copy(), infos
+
+    def _begin(self, number: int) -> None:
+        features = self._episodes.begin(number, self._generators[number])
+        self.reset_infos[number] = _information(measurements(features), number)
 
     def close(self) -> None:
         """Does nothing, because threads end with each step."""
@@ -102,3 +104,7 @@ class LinkVecEnv(VecEnv):
 
     def _count(self, indices: Indices) -> int:
         return len(list(self._get_indices(indices)))
+
+
+def _information(measured: dict[str, Array], number: int) -> dict[str, Any]:
+    return {name: float(values[number]) for name, values in measured.items()}

@@ -76,25 +76,37 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
                 for own, before in zip(seed, kept, strict=True)
             ]
         asked = options or {}
-        for number in np.flatnonzero(asked.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))):
-            self._begin(int(number), asked.get("scenario"))
-        return self._episodes.observations(self._copy), {}
+        begun = np.asarray(asked.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)), dtype=np.bool_)
+        information: dict[str, Any] = {}
+        for number in np.flatnonzero(begun):
+            features = self._begin(int(number), asked.get("scenario"))
+            information = _information(measurements(features), begun)
+        return self._episodes.observations(self._copy), information
 
     def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Marks, Marks, dict[str, Any]]:
         """Takes a step of each environment; one whose episode has ended begins the next episode instead."""
         active = ~self._ended
         rewards, ended, features = self._episodes.step(np.asarray(actions), active)
+        found = measurements(features)
         for number in np.flatnonzero(self._ended):
-            self._begin(int(number), None)
+            begun = measurements(self._begin(int(number), None))
+            found = {name: np.where(active, values, begun[name]) for name, values in found.items()}
         self._ended = ended
-        information: dict[str, Any] = {}
-        for name, values in measurements(features).items():
-            information |= {name: values, f"_{name}": active}
+        information = _information(found, np.ones(self.num_envs, dtype=np.bool_))
         never = np.zeros(self.num_envs, dtype=np.bool_)
         return self._episodes.observations(self._copy), rewards, never, ended.copy(), information
 
-    def _begin(self, number: int, scenario: Any) -> None:  # noqa: ANN401 - checked by the episodes
+    def _begin(self, number: int, scenario: Any) -> Features:  # noqa: ANN401 - checked by the episodes
         if self._generators is None:
             raise ScenarioError("step: before reset; needs reset first")
-        self._episodes.begin(number, self._generators[number], scenario)
+        features = self._episodes.begin(number, self._generators[number], scenario)
         self._ended[number] = False
+        return features
+
+
+def _information(found: dict[str, Array], known: Marks) -> dict[str, Any]:
+    """Returns measurements as Gymnasium's vectorized environments do, each with the environments that have it."""
+    information: dict[str, Any] = {}
+    for name, values in found.items():
+        information |= {name: values, f"_{name}": known}
+    return information

@@ -123,9 +123,14 @@ def _subject(name: str, events: list[Event], first: float, headers: float | None
     sent, acked = _packets(events, first)
     lost = [(at - first, 1.0) for _, at, event, _ in events if event == "packet_lost"]
     end = max(at for _, at, _, _ in events) - first
-    moved, what = (acked, "packets acknowledged") if acked else (sent, "packets sent")
+    # quinn, for example, does not write the frames of packets, so that its files contain no ACKs.
+    rate = (
+        binned_rate(acked, 0.0, end, "bytes of 1-RTT packets acknowledged")
+        if acked
+        else binned_rate(sent, 0.0, end, "bytes of 1-RTT packets sent, including lost ones", "sent rate")
+    )
     of_flow = kept(
-        binned_rate(moved, 0.0, end, f"bytes of 1-RTT {what}"),
+        rate,
         series("rtt", points(1e-3, "latest_rtt"), "latest RTT sample"),
         series("smoothed rtt", points(1e-3, "smoothed_rtt"), "smoothed RTT"),
         # Before draft -02, and in aioquic, the window has a short name.

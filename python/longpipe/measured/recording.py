@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from longpipe.errors import shortened
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 SeriesKind = Literal[
     "rate",
+    "sent rate",
     "delivery rate",
     "pacing rate",
     "rtt",
@@ -31,6 +34,7 @@ SeriesKind = Literal[
 # Unit of each quantity. The congestion window and the backlog are in bytes or in packets, as the tool reports them.
 UNITS: Final[dict[str, tuple[str, ...]]] = {
     "rate": ("bit/s",),
+    "sent rate": ("bit/s",),
     "delivery rate": ("bit/s",),
     "pacing rate": ("bit/s",),
     "rtt": ("s",),
@@ -104,6 +108,12 @@ class Recording:
         date = datetime.fromtimestamp(self.begin_ns // 10**9, UTC)
         return f"{date:%Y-%m-%dT%H:%M:%S}.{self.begin_ns % 10**9 // 1000:06d}Z"
 
+    def source(self, longest: int) -> str:
+        """Returns the format and the tool, whose name has at most `longest` characters; a name in both occurs once."""
+        if self.tool in self.format and not self.version:
+            return self.format
+        return f"{self.format} of {shortened(self.tool, longest)}"
+
     def as_json(self) -> dict[str, Any]:
         """Returns the recording as plain, JSON-compatible values."""
         return {
@@ -156,7 +166,13 @@ def kept(*found: Series) -> tuple[Series, ...]:
 _INTERVALS: Final = 200
 
 
-def binned_rate(events: Sequence[tuple[float, float]], begin_s: float, end_s: float, what: str) -> Series:
+def binned_rate(
+    events: Sequence[tuple[float, float]],
+    begin_s: float,
+    end_s: float,
+    what: str,
+    quantity: Literal["rate", "sent rate"] = "rate",
+) -> Series:
     """Returns the mean rates of (time [s], bytes) events over 200 equal intervals, at the end of each interval.
 
     `what` names the bytes that are counted, such as "payload acknowledged".
@@ -165,10 +181,10 @@ def binned_rate(events: Sequence[tuple[float, float]], begin_s: float, end_s: fl
 
     width = (end_s - begin_s) / _INTERVALS
     if not events or not width > 0:
-        return series("rate", (), what)
+        return series(quantity, (), what)
     pairs = np.array(events, dtype=float)
     slots = np.clip(((pairs[:, 0] - begin_s) / width).astype(int), 0, _INTERVALS - 1)
     bits = 8 * np.bincount(slots, weights=pairs[:, 1], minlength=_INTERVALS)
     ends = np.linspace(begin_s + width, end_s, _INTERVALS, dtype=np.float64)
     rates: Numbers = bits / width
-    return Series("rate", "bit/s", ends, rates, f"{what}, mean over the {width:.3g} s that end at the time")
+    return Series(quantity, "bit/s", ends, rates, f"{what}, mean over the {width:.3g} s that end at the time")

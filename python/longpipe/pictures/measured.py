@@ -19,7 +19,7 @@ MOST_SUBJECTS: Final = 6
 _NAME: Final = 48
 # Panels in their order: label, factor, and the quantities that it shows with their line styles.
 _PANELS: Final[tuple[tuple[str, float, dict[str, str]], ...]] = (
-    ("rate [Mbit/s]", 1e-6, {"rate": "-", "delivery rate": "--", "pacing rate": ":"}),
+    ("rate [Mbit/s]", 1e-6, {"rate": "-", "sent rate": "-", "delivery rate": "--", "pacing rate": ":"}),
     ("round trip [ms]", 1e3, {"rtt": ".", "smoothed rtt": "-"}),
     ("one-way delay [ms]", 1e3, {"delay": ".", "delay up": ".", "delay down": "x"}),
     ("window [kB]", 1e-3, {"cwnd": "-", "in flight": ":"}),
@@ -38,7 +38,7 @@ def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
     drawn = subjects[:most]
     rows = [row for row in _PANELS if any(_of(row, one) for one in drawn)]
     note = f"{most} of {len(subjects)} {subjects[0].kind}s" if len(subjects) > most else ""
-    title = titled(f"{recording.file}: {recording.format} of {shortened(recording.tool, 60)}", note)
+    title = titled(f"{recording.file}: {recording.source(60)}", note)
     figure, axes = panels(max(len(rows), 1), title, (0.0, _end_s(recording, drawn)), height=2.0)
     for row, panel in zip(rows, axes, strict=False):
         for colour, one in zip(PALETTE, drawn, strict=False):
