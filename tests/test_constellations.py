@@ -12,6 +12,7 @@ from longpipe import Result, Scenario, simulate
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.heads import heads
 from longpipe.errors import ScenarioError
+from longpipe.live.hosts import plan
 from longpipe.pictures.path import path_series
 from longpipe.satellites import Constellation, RoundTrips, round_trips, shell, station
 
@@ -217,6 +218,22 @@ def test_cells_are_rejected_and_every_queue_is_accepted() -> None:
     with pytest.raises(ScenarioError, match=r"network\.path: satellites; carries packets, needs framing 'ip'"):
         over(MANILA_DALIAN, "10 s", framing="aal5", switch={})
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})
+
+
+def test_flows_that_need_constant_routes_are_rejected_over_changing_ones() -> None:
+    arrivals = {"kind": "flow-arrivals", "rate": 1, "sizes": {"kind": "fixed", "size": "10 KB"}}
+    needs = "needs a path with constant routes: a constellation without path.as = 'graph'"
+    path = {**MANILA_DALIAN, "step": "1 s"}
+    pytest.importorskip("longpipe_stacks")
+    for traffic, said in ((arrivals, "flow-arrivals"), ({"kind": "stack", "stack": "quinn"}, "stack, a real stack")):
+        group = ({"name": "web", "traffic": traffic},)
+        network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": group}
+        with pytest.raises(ScenarioError) as refused:
+            over({}, network={**network, "path": path}).digest()
+        assert str(refused.value) == f"network.group[0].traffic of flow 'web': {said}; {needs}"
+        over({}, network={**network, "path": {**path, "as": "link"}}).digest()
+    with pytest.raises(ScenarioError, match=rf"the routes of flow 'flow1' change; a real program {re.escape(needs)}"):
+        plan(over(path))
 
 
 def test_the_default_buffer_of_a_graph_is_stated() -> None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
+# The requirement of flows whose routes cannot change.
+CONSTANT_ROUTES: Final = "needs a path with constant routes: a constellation without path.as = 'graph'"
+
 
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in the flows' order."""
@@ -147,9 +150,19 @@ def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
         if resolved["framing"] == "aal5":
             raise ScenarioError(f"{field}: flow-arrivals; needs framing = 'ip'")
         if "rerouting" in flow:
-            raise ScenarioError(f"{field}: flow-arrivals; needs a path without route changes")
+            raise ScenarioError(f"{field}: flow-arrivals; {CONSTANT_ROUTES}")
         if flow["tcp"].get("careful_resume", {}).get("kind") == "previous":
             raise ScenarioError(f"{field}: flow-arrivals with tcp.careful_resume = 'previous'; needs off or saved")
+
+
+def check_stack_routes(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises ScenarioError for the first resolved flow of a real stack whose routes change."""
+    own = fields_of_flows(network, "traffic")
+    for flow in flows:
+        if "foreign" in flow and "rerouting" in flow:
+            kind = flow["traffic"]["kind"]
+            field = f"{own.get(flow['name'], 'traffic')} of flow {flow['name']!r}"
+            raise ScenarioError(f"{field}: {kind}, a real stack; {CONSTANT_ROUTES}")
 
 
 def fields_of_flows(network: Network, part: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from longpipe.scenario.checks import (
     check_classes,
     check_flow_arrivals,
     check_network,
+    check_stack_routes,
     check_stops,
     check_vbr,
     fields_of_flows,
@@ -66,6 +67,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         resolved = _resolved(scenario, range(len(network.flows)))
     check_stops(network, resolved["flows"])
     check_flow_arrivals(network, resolved)
+    check_stack_routes(network, resolved["flows"])
     check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
     return resolved
 
