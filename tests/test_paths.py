@@ -114,6 +114,17 @@ def test_what_the_satellites_command_writes_is_a_path(tmp_path: Path) -> None:
     assert (motion["delay"]["between"], "outages" in motion) == ("hold", False)
 
 
+def test_round_trips_of_satellites_accept_a_rate(tmp_path: Path) -> None:
+    file = tmp_path / "rtt.csv"
+    rows = ["0,a,b,40000000,4,50", "1,a,b,,0,50", "2,a,b,60000000,6,20 Mbit/s", "3,a,b,60000000,6,"]
+    file.write_text("\n".join([f"{TRIPS.strip()},rate [Mbit/s]", *rows]) + "\n")
+    motion = motions(over({"file": str(file)}))[2]
+    steps = [[0, 50 * 10**6], [1000 * MS, 50 * 10**6], [2000 * MS, 20 * 10**6]]
+    assert motion["service"] == {"kind": "steps", "steps": steps}
+    assert motion["delay"]["knots_ps"] == [[0, 20 * MS], [2000 * MS, 30 * MS], [3000 * MS, 30 * MS]]
+    assert motion["outages"]["intervals_ps"] == [[1000 * MS, 2000 * MS]]
+
+
 def test_instants_without_a_route_in_round_trips_are_outages(tmp_path: Path) -> None:
     rows = ["0,a,b,40000000,4", "1,a,b,,0", "2,a,b,,0", "3,a,b,60000000.5,6"]
     (tmp_path / "rtt.csv").write_text("\n".join(["time_s,from,to,rtt_ns,links", *rows]) + "\n")
@@ -212,6 +223,16 @@ def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
         ("a.csv", "time_s,from,rtt_ns\n0,a,1\n", "a.csv:1: column 'from'; accepts time, rate, delay, rtt, loss"),
         ("a.csv", f"{TRIPS}0,a,b,1,2\n0,a,c,1,2\n", "a.csv:3: a - c after a - b; needs round trips of one pair"),
         ("a.csv", f"{TRIPS}0,a,b,1,2\n1,a,b,,0\n", "a.csv: no route in the end; needs round trips up to the last row"),
+        (
+            "a.csv",
+            f"{TRIPS.strip()},rat\n0,a,b,1,2,3\n",
+            "a.csv:1: column 'rat' after links; needs rate, as in 'rate [Mbit/s]', or none",
+        ),
+        (
+            "a.csv",
+            f"{TRIPS.strip()},rate,rate_bps\n0,a,b,1,2,3,3\n",
+            "a.csv:1: 2 columns after links; needs at most one, of rates",
+        ),
         ("a.csv", f"{TRIPS}0,a,b,x,2\n", "a.csv:2: rtt_ns 'x'; needs a number, or one with a unit, as in '5 ms'"),
         ("a.csv", f"{TRIPS}0,a,b\n", "a.csv:2: 3 cells; needs 5: time_s, from, to, rtt_ns, links"),
         ("a.csv", "time,rate,delay\n1,,1\n2,1e6,\n", "a.csv: rate: begins at 1 s; needs a first step at 0 s"),

@@ -243,7 +243,7 @@ def series_table(
     units: dict[str, str] = {}
     heads: dict[str, str] = {}
     for place, head in enumerate(table.heads):
-        name, unit = _named(head, names)
+        name, unit = named(head, names)
         if name not in names:
             raise ScenarioError(f"{file}:1: column {shown(head)}; {nearest(name[:_SHOWN], names)}")
         if name in at:
@@ -285,7 +285,7 @@ def times_and_sizes(file: str, largest: int, needs: str) -> Points:
     return found
 
 
-def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
+def named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
     """Returns the name and unit in a header: "rate [Mbit/s]", "Rate (Mbit/s)", "delay_ms" or "rate_Mbps"."""
     name, unit = head_parts(head)
     begin, underscore, end = name.rpartition("_")

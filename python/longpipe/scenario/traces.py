@@ -12,7 +12,7 @@ from longpipe.inputs.numbers import exact
 from longpipe.inputs.table import Table, read_table
 from longpipe.scenario.motion import MOST_STEPS
 from longpipe.scenario.points import Points
-from longpipe.scenario.rows import Column, SeriesTable, Times, series_table
+from longpipe.scenario.rows import Column, SeriesTable, Times, named, series_table
 from longpipe.units import RATE, TIME, Dimension
 
 NAMES: Final[dict[str, Dimension | None]] = {"time": TIME, "rate": RATE, "delay": TIME, "rtt": TIME, "loss": None}
@@ -44,8 +44,8 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
     table = read_table(file, _NEEDS)
     if table.heads == LENS:
         return _of_lens(table, latest_ps, longest_ps)
-    if table.heads == ROUND_TRIPS:
-        return _of_round_trips(table, latest_ps, longest_ps)
+    if table.heads[: len(ROUND_TRIPS)] == ROUND_TRIPS:
+        return _of_round_trips(table, latest_ps, longest_ps, fastest_bps)
     rows, units = series_table(table, latest_ps, NAMES, most_rows=MOST_STEPS)
     if "rtt" in units and "delay" in units:
         raise ScenarioError(f"{file}:1: columns rtt and delay; needs one of them, because the delay is half of the RTT")
@@ -108,12 +108,20 @@ def _share(where: str, cell: str, *, percent: bool) -> float:
     return float(value)
 
 
-def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
-    """Returns half of each RTT of a pair of stations, with outages where there is no route."""
+def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
+    """Returns half of each RTT of a pair of stations, with outages where there is no route.
+
+    A column of rates may follow those of `longpipe satellites`.
+    """
     file = table.file
     times = Times(file, "time_s", "s", latest_ps, from_first=True)
     trips = Column(file, "rtt_ns", TIME, "ns", longest_ps, 2)
     rows = SeriesTable(table, times, {"rtt_ns": trips}, {"time": 0})
+    added = len(ROUND_TRIPS)
+    rates = [_added_rate(file, head, fastest_bps) for head in table.heads[added:]]
+    if len(rates) > 1:
+        raise ScenarioError(f"{file}:1: {len(rates)} columns after links; needs at most one, of rates")
+    rows.columns.update({"rate": rates[0]} if rates else {})
     found = Trace()
     without: int | None = None
     pair: list[str] = []
@@ -123,6 +131,8 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
             first, second = (" - ".join(names)[:60] for names in (pair, cells[1:3]))
             raise ScenarioError(f"{file}:{line}: {second} after {first}; needs round trips of one pair")
         now = times.read(line, cells[0])
+        if rates and (cell := cells[added]):
+            found.rate.append([now, rates[0].read(line, cell)])
         if cells[3]:
             found.delay.append([now, trips.read(line, cells[3])])
             if without is not None:
@@ -133,8 +143,15 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
     if not found.delay or without is not None:
         at = "at any instant" if not found.delay else "in the end"
         raise ScenarioError(f"{file}: no route {at}; needs round trips up to the last row")
-    rows.keep_notes()
+    rows.keep_notes([*_doubts({"rate": rates[0]} if rates else {})])
     return found
+
+
+def _added_rate(file: str, head: str, fastest_bps: int) -> Column:
+    name, unit = named(head, NAMES)
+    if name != "rate":
+        raise ScenarioError(f"{file}:1: column {shown(head)} after links; needs rate, as in 'rate [Mbit/s]', or none")
+    return Column(file, name, RATE, RATE.base, fastest_bps, unit=unit)
 
 
 def _of_lens(table: Table, latest_ps: int, longest_ps: int) -> Trace:
