@@ -371,6 +371,12 @@ def test_the_title_of_a_path_contains_the_changes(tmp_path: Path) -> None:
     assert f"{scenario.name}, network.trunk_delay=7 ms: links over time" in (tmp_path / "path.svg").read_text()
 
 
+def test_a_picture_of_a_path_explains_its_outages_once() -> None:
+    fields = {"switch.buffer": "1 BDP", "network.path": {"outages": {"every": "1 s", "phase": "500 ms"}}}
+    figure = pictures.path(Scenario(duration="4 s", framing="ip").with_(**fields))
+    assert [text.get_text() for text in figure.legends[0].get_texts()].count("outage") == 1
+
+
 def test_a_picture_of_a_path_needs_one() -> None:
     with pytest.raises(ScenarioError, match=r"^path: no link is time-varying; needs network.path"):
         pictures.path(Scenario())

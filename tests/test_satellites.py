@@ -248,6 +248,18 @@ def test_tables_have_a_row_for_each_instant_and_change(kuiper: RoundTrips) -> No
     assert routes[routes["from"] == "Manila"].iloc[0]["satellites"].startswith("184-")
 
 
+def test_a_change_of_the_route_is_drawn_as_a_jump(kuiper: RoundTrips) -> None:
+    above = round_trips_over_time(kuiper).axes[0]
+    for pair, line in enumerate(above.lines):
+        times, rtt_ms = np.array(line.get_data())
+        changes = [at for at, own, _ in kuiper.changes if own == pair and at > 0]
+        at = np.flatnonzero(np.diff(times) == 0)
+        assert times[at].tolist() == changes
+        assert np.array_equal(rtt_ms[at], rtt_ms[at - 1], equal_nan=True)
+        known_s = np.where(np.isfinite(kuiper.rtt_s[:, pair]), kuiper.rtt_s[:, pair], np.nan)
+        assert np.array_equal(np.delete(rtt_ms, at), 1e3 * known_s, equal_nan=True)
+
+
 def test_links_of_a_route_are_counted_along_whole_numbers(kuiper: RoundTrips) -> None:
     same = replace(kuiper, hops=np.full_like(kuiper.hops, 5))
     ticks = round_trips_over_time(same).axes[1].get_yticks()

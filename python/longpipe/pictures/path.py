@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
 from longpipe.pictures.route import of_route, read, routes
-from longpipe.pictures.style import DASHES, VERMILION, colour, legend, panels, titled
+from longpipe.pictures.style import DASHES, GREY, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.motion import Coded
 from longpipe.scenario.topology import as_graph
@@ -136,6 +136,7 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     title = titled(f"{called or scenario.name}: links over time", note)
     figure, axes = panels(2 + lossy + coded, title, shown)
     own = axes[coded:]
+    outage = "outage"
     for number, (name, table) in enumerate(found.items()):
         look: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
         _draw(own, table, look, name)
@@ -145,7 +146,8 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
         ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
         for begin, end in zip(begins, [*ends, end_s], strict=False):
             for panel in axes:
-                panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0.8)
+                panel.axvspan(begin, end, color=GREY, alpha=0.25, lw=0.8, label=outage)
+            outage = "_"
     own[0].set_ylabel("rate [Mbit/s]")
     own[1].set_ylabel("delay [ms]")
     for panel in own:

@@ -31,8 +31,15 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
     for pair in shown:
         colour, label = PALETTE[pair % len(PALETTE)], found.label(pair)
         finite = np.isfinite(found.rtt_s[:, pair])
+        rtt_ms = np.where(finite, 1e3 * found.rtt_s[:, pair], np.nan)
+        jumps = np.searchsorted(found.times_s, [at for at, own, _ in found.changes if own == pair and at > 0])
+        # At a change of the route, the line jumps instead of passing through RTTs of no route.
         above.plot(
-            found.times_s, np.where(finite, 1e3 * found.rtt_s[:, pair], np.nan), color=colour, lw=1.1, label=label
+            np.insert(found.times_s, jumps, found.times_s[jumps]),
+            np.insert(rtt_ms, jumps, rtt_ms[jumps - 1]),
+            color=colour,
+            lw=1.1,
+            label=label,
         )
         hops = np.where(finite, found.hops[:, pair].astype(np.float64), np.nan)
         below.step(found.times_s, hops, where="post", color=colour, lw=1.1)
