@@ -252,6 +252,17 @@ def test_marks_reach_the_stack_and_come_back_as_reductions_without_loss() -> Non
 
 
 @needs_stacks
+@pytest.mark.parametrize("stack", QUIC)
+def test_fast_retransmits_are_the_times_at_which_the_window_falls(stack: str) -> None:
+    """The stacks count each ACK that reports losses, of which there are many in a recovery."""
+    traffic = {"stack": stack, "congestion": "cubic", "size": "8 MB", "window": "4 MB"}
+    result = simulate(path(traffic, delay="100 ms", traces={"cwnd": True}))
+    falls = int((result.traces["cwnd"]["cwnd_bytes"].diff() < 0).sum())
+    assert 0 < falls < counted(result)["retransmitted_segments"] / 10
+    assert counted(result)["fast_retransmits"] == falls
+
+
+@needs_stacks
 def test_it_runs_with_tcp_over_cells_and_over_a_path_that_moves() -> None:
     groups = [
         {"name": "quic", "traffic": {"kind": "stack", "stack": "noq", "congestion": "cubic"}},

@@ -225,7 +225,7 @@ class Result:
 
         `closed` is the reason why a connection ended, at `closed_s`, before all data had arrived; "" if it did not. The
         counters of `flows` are the stack's: a retransmission is a packet that it declared lost, and `fast_retransmits`
-        counts the reductions of its window.
+        counts the reductions of its window by losses and marks.
         """
         return _frame(self.part("stacks"))
 

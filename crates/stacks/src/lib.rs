@@ -39,4 +39,4 @@ impl Stacks for All {
 }
 
 // After the plus sign is the revision of `quic/`, as in python/longpipe/scenario/stack.py: raise it if results change.
-longpipe_end::export!(All, c"quinn 0.11.19+2, noq 1.4.0+2, str0m 0.25.0");
+longpipe_end::export!(All, c"quinn 0.11.19+3, noq 1.4.0+3, str0m 0.25.0");

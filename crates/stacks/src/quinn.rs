@@ -25,7 +25,7 @@ mod adapter {
     use super::proto::*;
     use crate::packet_log::PacketLog;
     use crate::settings::Settings;
-    use crate::stats::{measured, Stats};
+    use crate::stats::{measured, Reductions, Stats};
     use bytes::{Bytes, BytesMut};
     use longpipe_end::{Setup, NEVER};
     use std::net::SocketAddr;
@@ -70,11 +70,14 @@ mod adapter {
     }
 
     /// The only path of a connection.
-    pub struct Paths;
+    #[derive(Default)]
+    pub struct Paths {
+        reductions: Reductions,
+    }
 
     impl Paths {
         pub fn new(_: &Settings<'_>, _: &Setup<'_>) -> Result<Paths, String> {
-            Ok(Paths)
+            Ok(Paths::default())
         }
 
         pub fn configure(&self, _: &mut TransportConfig, _: &Settings<'_>, _: u64) {}
@@ -89,6 +92,12 @@ mod adapter {
 
         pub fn on_event(&mut self, _: &Event, _: &mut Connection, _: u64) {}
 
+        /// Observes the congestion window.
+        pub fn observe(&mut self, connection: &mut Connection) {
+            let path = connection.stats().path;
+            self.reductions.observe(path.cwnd, path.congestion_events);
+        }
+
         pub fn report(&self, _: &mut Connection) -> Vec<(String, f64)> {
             Vec::new()
         }
@@ -102,7 +111,7 @@ mod adapter {
                 sent_packets: stats.path.sent_packets,
                 lost_packets: stats.path.lost_packets,
                 lost_bytes: stats.path.lost_bytes,
-                congestion_events: stats.path.congestion_events,
+                reductions: self.reductions.count,
                 datagrams: stats.udp_tx.datagrams,
                 sent_bytes: stats.udp_tx.bytes,
                 mtu: stats.path.current_mtu,

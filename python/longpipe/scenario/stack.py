@@ -18,8 +18,9 @@ from longpipe.units import RATE, SIZE, TIME
 # Versions of the stacks, as in crates/stacks/Cargo.toml. Results depend on them.
 VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m": "0.25.0"}
 # Revisions of the code between a library and a run (crates/stacks/src/quic), which results depend on, too; they follow
-# the version in a resolved scenario. Revision 2 lets a connection send before its application acts.
-REVISIONS: Final[Mapping[str, int]] = {"quinn": 2, "noq": 2}
+# the version in a resolved scenario. Revision 2 lets a connection send before its application acts; revision 3
+# counts reductions of the window instead of the ACKs and timers that report losses.
+REVISIONS: Final[Mapping[str, int]] = {"quinn": 3, "noq": 3}
 # Stacks of QUIC.
 QUIC: Final = ("quinn", "noq")
 # Name of the stack of user-mode Linux, whose version is that of the installed kernel.

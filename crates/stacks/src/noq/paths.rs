@@ -5,7 +5,7 @@ use super::end::address;
 use super::proto::congestion::{Controller, ControllerFactory};
 use super::proto::{Connection, Event, FourTuple, PathEvent, PathId, PathStats, PathStatus, TransportConfig};
 use crate::settings::Settings;
-use crate::stats::{measured, picoseconds, Stats};
+use crate::stats::{measured, picoseconds, Reductions, Stats};
 use longpipe_end::{path_prefix, Setup, NEVER};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ struct Path {
     abandoned_ps: Option<u64>,
     /// Final counters of a path whose state the connection has discarded.
     discarded: Option<PathStats>,
+    reductions: Reductions,
 }
 
 /// Creates the controllers of a connection's paths.
@@ -203,6 +204,15 @@ impl Paths {
         self.all.iter_mut().find(|path| path.id == Some(id))
     }
 
+    /// Observes the congestion windows.
+    pub fn observe(&mut self, connection: &mut Connection) {
+        for path in &mut self.all {
+            if let Some(stats) = path.id.and_then(|id| connection.path_stats(id)) {
+                path.reductions.observe(stats.cwnd, stats.congestion_events);
+            }
+        }
+    }
+
     /// Returns the values of all paths if there are several.
     pub fn report(&self, connection: &mut Connection) -> Vec<(String, f64)> {
         let mut values = Vec::new();
@@ -221,7 +231,7 @@ impl Paths {
                 put("sent_bytes", stats.sent_bytes as f64);
                 put("lost_packets", stats.lost_packets as f64);
                 put("lost_bytes", stats.lost_bytes as f64);
-                put("congestion_events", stats.congestion_events as f64);
+                put("congestion_events", stats.reductions as f64);
                 put("cwnd_bytes", stats.cwnd as f64);
                 put("srtt_s", seconds(stats.rtt.map(picoseconds)));
                 put("mtu_bytes", f64::from(stats.mtu));
@@ -248,7 +258,7 @@ impl Path {
             sent_packets: stats.sent_packets,
             lost_packets: stats.lost_packets,
             lost_bytes: stats.lost_bytes,
-            congestion_events: stats.congestion_events,
+            reductions: self.reductions.count,
             datagrams: stats.udp_tx.datagrams,
             sent_bytes: stats.udp_tx.bytes,
             mtu: stats.current_mtu,

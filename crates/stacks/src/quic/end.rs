@@ -180,6 +180,7 @@ impl Quic {
         let expired = connection.poll_timeout().is_some_and(|due| due <= at);
         if expired {
             connection.handle_timeout(at);
+            self.paths.observe(connection);
         }
         expired
     }
@@ -409,6 +410,7 @@ impl End for Quic {
                 if let Some((known, connection)) = &mut self.open {
                     if *known == handle {
                         connection.handle_event(event);
+                        self.paths.observe(connection);
                     }
                 }
             }
@@ -478,7 +480,7 @@ impl End for Quic {
         report.sent_bytes = stats.sent_bytes;
         report.lost_packets = stats.lost_packets;
         report.lost_bytes = stats.lost_bytes;
-        report.congestion_events = stats.congestion_events;
+        report.congestion_events = stats.reductions;
         for (name, value) in [
             ("cwnd_bytes", stats.cwnd as f64),
             ("srtt_s", stats.rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64())),
