@@ -26,8 +26,8 @@ _ALONE: Final = ("return_rate", "return_delay", "return_buffer", "return_policy"
 class Sky:
     """A constellation shared by some links, with their pairs of stations by link number."""
 
-    # Shell, begin [ps], step, and interpolation of delays.
-    key: tuple[str, int, str, str]
+    # Shell, begin, step, and interpolation of delays, as texts.
+    key: tuple[str, str, str, str]
     stations: dict[str, str] = field(default_factory=dict)
     pairs: dict[int, tuple[str, str]] = field(default_factory=dict)
 
@@ -49,12 +49,12 @@ def crossings(graph: Graph, framing: Framing, duration: str, *, dumbbell: bool) 
     where = {i: f"{where[i]}.path" for i in paths}
     if paths and framing == "aal5":
         raise ScenarioError(f"{next(iter(where.values()))}: satellites; carries packets, needs framing 'ip'")
-    skies: dict[tuple[str, int, str, str], Sky] = {}
+    skies: dict[tuple[str, str, str, str], Sky] = {}
     kinds = {node.name: node.kind for node in graph.nodes}
     for i, path in paths.items():
         link = graph.links[i]
         _check(where[i], path, link, kinds)
-        key = (path.shell, begin_ps(path.begin), path.step, path.between)
+        key = (path.shell, path.begin, path.step, path.between)
         sky = skies.setdefault(key, Sky(key))
         for node, place in zip(link.between, (path.from_, path.to), strict=True):
             if sky.stations.setdefault(node, place) != place:
@@ -106,7 +106,7 @@ def _check(where: str, path: Satellites, link: Link, kinds: Mapping[str, str]) -
 
 
 def _ways(where: str, sky: Sky, duration_ps: int) -> Ways:
-    shell, since_ps, step, _ = sky.key
+    shell, begin, step, _ = sky.key
     number = {node: i for i, node in enumerate(sky.stations)}
     pairs = tuple((number[a], number[b]) for a, b in sky.pairs.values())
     step_ps = TIME.parse(step)
@@ -114,7 +114,7 @@ def _ways(where: str, sky: Sky, duration_ps: int) -> Ways:
         raise ScenarioError(f"{where}.step: {duration_ps // step_ps} steps of {step}; needs at most {MOST_STEPS}")
     places = tuple(sky.stations.values())
     try:
-        return _over_satellites(shell, places, pairs, since_ps, step_ps, duration_ps // step_ps + 2)
+        return _over_satellites(shell, places, pairs, begin_ps(begin), step_ps, duration_ps // step_ps + 2)
     except ScenarioError as error:
         raise ScenarioError(f"{where}: {error}") from None
 
