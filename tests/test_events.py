@@ -69,7 +69,8 @@ def test_phases_begin_with_the_flow_and_not_before() -> None:
     assert phases(result, "flow1")["begin_s"].iloc[0] == 1.5
     assert phases(result, "flow1", (2.0, 3.0))["begin_s"].iloc[0] == 2.0
     assert phases(result, "flow1", (0.5, 1.5)).empty
-    assert "slow start" not in _legend(pictures.window(result, flows=["flow1"], span_s=(0.0, 1.0)))
+    with pytest.raises(ScenarioError, match=r"^flow: no congestion window of any flow in the time shown; "):
+        pictures.window(result, flows=["flow1"], span_s=(0.0, 1.0))
 
 
 @cache

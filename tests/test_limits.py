@@ -2,7 +2,7 @@
 
 import pytest
 
-from longpipe import Graph, Result, Scenario, Switch, pictures, simulate
+from longpipe import Graph, Result, Scenario, ScenarioError, Switch, pictures, simulate
 from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.analysis.limits import limits as limits_of
 from longpipe.analysis.paths import paths, window_warnings
@@ -513,7 +513,8 @@ def test_flows_that_start_after_the_end_have_no_other_limit(traffic: object) -> 
     assert set(result.limits["limited_by"]) == {"not started"}
     assert limit_lines(result.flow_limits) == ["not started: 4 of 4 flows, their start is after the end of the run"]
     if traffic == "greedy":
-        pictures.window(result)
+        with pytest.raises(ScenarioError, match=r"^flow: no congestion window of any flow in the time shown; "):
+            pictures.window(result)
     half = simulate(late.with_(start={"kind": "random", "over": "2 s"}))
     begins = half.flows["start_s"]
     assert 0 < (begins >= 1).sum() < 4

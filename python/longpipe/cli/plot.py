@@ -158,7 +158,8 @@ def plot(
         str | None,
         typer.Option(
             metavar="A->B",
-            help="Port for queue, delay, delay-cdf and drops. \\[default: the port with the longest queue]",
+            help="Port for queue, delay, delay-cdf and drops. \\[default: the port with the longest queue, with --flow "
+            "of those that the flows use]",
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Draw all flows instead of the largest.")] = False,

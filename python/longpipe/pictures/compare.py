@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,10 +11,20 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import delay, drops
 from longpipe.pictures.overlay import overlay
-from longpipe.pictures.ports import default_port, use_of_ports
+from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
 from longpipe.pictures.rates import rates
-from longpipe.pictures.recorded import Run, check_flows, check_port, flow_names, name_of, shown_s, trace
+from longpipe.pictures.recorded import (
+    EmptyPictureError,
+    Run,
+    check_flows,
+    check_port,
+    flow_names,
+    name_of,
+    of_flows,
+    shown_s,
+    trace,
+)
 from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
 from longpipe.pictures.share import shares
@@ -33,13 +44,11 @@ _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "rates": (rates, "rates of transmission and of arrival"),
     "rtt": (rtt, "round trips"),
 }
-# Pictures of one port, each with the title of a run in which there is nothing to draw.
-_OF_PORT: Final = {"queue": "always empty", "delay": "no packet", "drops": "none"}
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data arrived"),
     "queue": (queue, "buffer by flow"),
-    "delay": (delay, "queueing delay"),
-    "drops": (drops, "packets lost or marked"),
+    "delay": (delay, "queueing delay{of}"),
+    "drops": (drops, "packets{of} lost or marked"),
     "shares": (shares, "shares of the data arrived"),
 }
 
@@ -76,17 +85,22 @@ def compare(
     what, note, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
+    nothing: list[EmptyPictureError] = []
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
         plain(panel)
         panel.set_title(label, loc="left", fontsize=10)
-        if kind in _OF_PORT and options["port"] not in use_of_ports(run, kind, names).index:
-            panel.set_title(f"{label}: {_OF_PORT[kind]}", loc="left", fontsize=10)
+        try:
+            with one_legend():
+                picture(run, span_s=span_s, ax=panel, **options)
+        except EmptyPictureError as error:
+            panel.set_title(f"{label}: {error.short}", loc="left", fontsize=10)
+            nothing.append(error)
             continue
-        with one_legend():
-            picture(run, span_s=span_s, ax=panel, **options)
-        if kind == "drops":
-            panel.set_title(f"{label}: {_counts(panel)}", loc="left", fontsize=10)
+        if remark := _remark(kind, panel, names):
+            panel.set_title(f"{label}: {remark}", loc="left", fontsize=10)
         panel.set_title("")
+    if len(nothing) == len(runs):
+        raise nothing[0]
     _complete(axes)
     spans = [shown_s(run, span_s) for run in runs.values()]
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
@@ -109,9 +123,9 @@ def _what(
     if kind in _OF_ONE:
         options = {"flows": names, **({} if kind in ("rates", "rtt") else {"unit": "segments"}), **options}
         return f"{WITH_RTO if options.get('rto') else what} of {names[0]}", "", options
-    if kind in _OF_PORT:
-        options = {**options, "port": _shown_port(kind, names, runs, options.get("port"))}
-        what = f"{what} at {options['port']}"
+    if kind in SHORT:
+        options = {**options, "port": _shown_port(kind, names, runs, options.get("port"), span_s)}
+        what = f"{what.format(of=of_flows(names))} at {options['port']}"
     selected, note = _chosen(kind, names, runs, span_s, options.get("port"))
     if kind in ("throughput", "shares"):
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
@@ -121,14 +135,19 @@ def _what(
     return what, note, {**selected, **options}
 
 
-def _shown_port(kind: str, flows: list[str], runs: Mapping[str, Run], port: str | None) -> str:
+def _shown_port(
+    kind: str, flows: list[str], runs: Mapping[str, Run], port: str | None, span_s: tuple[float, float] | None
+) -> str:
     """Returns the port that all panels show; raises ScenarioError if there is nothing to show in any run."""
     if port is None:
-        return default_port(runs.values(), kind, flows)
+        return default_port(runs.values(), kind, flows, span_s)
     check_port(next(iter(runs.values())).scenario, port)
-    used = {str(name) for run in runs.values() for name in use_of_ports(run, kind, flows).index}
+    used = {str(name) for run in runs.values() for name in use_of_ports(run, kind, flows, span_s).index}
     if port not in used:
-        raise ScenarioError(f"port: {port!r}: {_OF_PORT[kind]} in all runs; {nearest(port, sorted(used))}")
+        of = of_flows(flows)
+        raise EmptyPictureError(
+            f"port: {port!r}: {SHORT[kind]}{of} in all runs; {nearest(port, sorted(used))}", SHORT[kind]
+        )
     return port
 
 
@@ -140,6 +159,20 @@ def _complete(axes: Sequence[Axes]) -> None:
             panel.set(ylabel=drawn.get_ylabel(), yscale=drawn.get_yscale(), ylim=drawn.get_ylim())
         panel.label_outer()
     axes[-1].set_xlabel(drawn.get_xlabel() or "time [s]")
+
+
+def _remark(kind: str, panel: Axes, flows: Sequence[str]) -> str:
+    """Returns what the title of a panel adds: counts of drops, or the selected flows without data; "" if none."""
+    if kind == "drops":
+        return _counts(panel)
+    if kind in ("throughput", "rates"):
+        drawn = any(np.nan_to_num(line.get_ydata()).any() for line in panel.lines)
+        return "" if drawn else "no data arrived"
+    if kind == "delay":
+        labels = {str(line.get_label()) for line in panel.lines}
+        absent = [name for name in flows if name not in labels]
+        return f"no packet{of_flows(absent)}" if absent else ""
+    return ""
 
 
 def _counts(panel: Axes) -> str:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from longpipe.analysis.slowdowns import ALL, by_size
 from longpipe.errors import ScenarioError
-from longpipe.pictures.recorded import Completing, check_flows, name_of
+from longpipe.pictures.recorded import Completing, check_flows, name_of, of_flows, rows_of
 from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of
 
 
@@ -24,8 +24,7 @@ def completion_points(
     check_flows(run.scenario, flows)
     rows = run.completions
     rows = rows[rows["slowdown"].notna()]
-    if flows:
-        rows = rows[rows["flow"].astype(str).isin(list(flows))]
+    rows = rows_of(rows, flows)
     if span_s is not None:
         rows = rows[rows["arrival_s"].between(*span_s)]
     if not len(rows):
@@ -64,7 +63,7 @@ def slowdowns(
         panel.set_xlabel(text)
     left.set_ylabel("share of flows up to this value")
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
-    title_of(figure, f"{called}: completion times of arriving flows")
+    title_of(figure, f"{called}: completion times of arriving flows{of_flows(flows)}")
     if len(lines) > 1:
         legend(figure, [left])
     return figure

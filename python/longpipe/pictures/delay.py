@@ -10,10 +10,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from longpipe.drops import CAUSES
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.ports import default_port, use_of_ports
-from longpipe.pictures.recorded import Run, check_flows, check_port, chosen, name_of, shown_s, trace, within
+from longpipe.pictures.ports import SHORT, default_port, use_of_ports
+from longpipe.pictures.recorded import (
+    EmptyPictureError,
+    Run,
+    check_flows,
+    check_port,
+    chosen,
+    name_of,
+    of_flows,
+    rows_of,
+    shown_s,
+    trace,
+    within,
+)
 from longpipe.pictures.style import (
     ASH,
     BLUE,
@@ -38,6 +50,9 @@ from longpipe.pictures.style import (
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
+# Quantile of the delays above 0 at which a logarithmic axis of a distribution begins: the smallest delays, of which
+# there are few, would take most of the axis.
+LOG_BEGINS: Final = 0.01
 # Legend text of each cause.
 _TOLD: Final = {
     "marked": ("marked", GREEN),
@@ -53,20 +68,39 @@ _TOLD: Final = {
 }
 
 
-def port_of(run: Run, port: str | None) -> str:
-    """Returns the selected port, by default that with the longest mean delay; raises ScenarioError if it is unused."""
-    check_port(run.scenario, port)
-    longest = default_port([run], "delay")
-    if port is not None and port not in (known := [*map(str, use_of_ports(run, "delay").index)]):
-        raise ScenarioError(f"port: {port!r} sent no packet; {nearest(port, known)}")
+def port_of(
+    runs: Sequence[Run],
+    port: str | None,
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+) -> str:
+    """Returns the selected port, by default that with the longest mean delay of those that packets of `flows` left.
+
+    Raises ScenarioError for an unknown flow or port, and EmptyPictureError if none of these packets left the port.
+    """
+    for run in runs:
+        check_flows(run.scenario, flows)
+        check_port(run.scenario, port)
+    longest = default_port(runs, "delay", flows, span_s)
+    known = {str(name) for run in runs for name in use_of_ports(run, "delay", flows, span_s).index}
+    if port is not None and port not in known:
+        raise EmptyPictureError(
+            f"port: {port!r} sent no packet{of_flows(flows)} in the time shown; {nearest(port, sorted(known))}",
+            SHORT["delay"],
+        )
     return port or longest
 
 
 def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns the packets that left a port: time_s, flow, acks, bytes, and delay_s, the queueing delay."""
-    rows = trace(run, "delay")
-    rows = rows[rows["port"].astype(str) == port_of(run, port)]
-    return within(rows, span_s)[["time_s", "flow", "acks", "bytes", "delay_s"]].reset_index(drop=True)
+    return _points_at(run, port_of([run], port, span_s=span_s), None, span_s)
+
+
+def _points_at(run: Run, port: str, flows: Sequence[str] | None, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Returns the packets of some flows that left a port, of which there may be none, with the columns of a point."""
+    rows = within(trace(run, "delay"), span_s)
+    rows = rows_of(rows[rows["port"].astype(str) == port], flows)
+    return rows[["time_s", "flow", "acks", "bytes", "delay_s"]].reset_index(drop=True)
 
 
 def drop_counts(
@@ -82,9 +116,9 @@ def drop_counts(
     Defaults: the port that dropped or marked the most packets, intervals of a hundredth of the time shown, and all
     flows.
     """
-    rows = _of_flows(trace(run, "drops"), flows)
+    rows = rows_of(trace(run, "drops"), flows)
     if port is None and len(rows):
-        port = default_port([run], "drops", flows)
+        port = default_port([run], "drops", flows, span_s)
     rows = rows[rows["port"].astype(str) == port]
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
@@ -94,9 +128,19 @@ def drop_counts(
     return pd.DataFrame(counts, index=pd.Index(edges[:-1], name="time_s"))
 
 
-def _of_flows(rows: pd.DataFrame, flows: Sequence[str] | None) -> pd.DataFrame:
-    """Returns the rows of the given flows, or all rows if `flows` is None."""
-    return rows if not flows else rows[rows["flow"].astype(str).isin(list(flows))]
+def _absent(flows: Sequence[str] | None, counts: pd.Series) -> str:
+    """Returns a note that names the selected flows without packets, or "" if there are none."""
+    absent = [name for name in flows or () if not counts.get(name, 0)]
+    return f"no packet{of_flows(absent)}" if absent else ""
+
+
+def _check_waited(delays_s: pd.Series, port: str, flows: Sequence[str] | None, *, log: bool) -> None:
+    """Raises EmptyPictureError if a logarithmic axis would show none of the delays, because all are 0."""
+    if log and not delays_s.any():
+        raise EmptyPictureError(
+            f"log: no packet{of_flows(flows)} waited at {port}; needs a linear axis, or another port",
+            "no packet waited",
+        )
 
 
 def delay(
@@ -112,14 +156,19 @@ def delay(
     """Draws the queueing delay of each packet at a port, by flow, with the mean; from `traces.delay`.
 
     Defaults: the port at which packets waited longest, and the `most` flows with the most packets (None for all). With
-    `log`, the delay axis is logarithmic, and packets that did not wait are omitted.
+    `flows`, the default is a port that they use, and the mean is that of their packets. With `log`, the delay axis is
+    logarithmic, and packets that did not wait are omitted.
     """
-    port = port_of(run, port)
-    points = delay_points(run, port, span_s)
+    port = port_of([run], port, flows, span_s)
+    points = _points_at(run, port, flows, span_s)
+    _check_waited(points["delay_s"], port, flows, log=log)
     counts = points["flow"].astype(str).value_counts()
     names, note = chosen(run, flows, most, counts, "most packets")
     begin_s, end_s = shown_s(run, span_s)
-    title = titled(f"{name_of(run)}: queueing delay at {port}", note)
+    unwaited = "" if points["delay_s"].any() else "no packet waited"
+    title = titled(
+        f"{name_of(run)}: queueing delay{of_flows(flows)} at {port}", note or _absent(flows, counts) or unwaited
+    )
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     for number, name in enumerate(names):
         own = points[points["flow"].astype(str) == name]
@@ -132,7 +181,8 @@ def delay(
     means = np.divide(1e3 * waited, packets, out=np.full(INTERVALS, np.nan), where=packets > 0)
     over = (end_s - begin_s) / INTERVALS
     shown = f"{1e3 * over:g} ms" if over < 1 else f"{over:g} s"
-    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of all packets over {shown}")
+    whole = "these packets" if flows else "all packets"
+    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of {whole} over {shown}")
     mark_changes(panel, run, span_s)
     if log:
         logarithmic(panel, "y")
@@ -158,15 +208,17 @@ def drops(
     """
     check_flows(run.scenario, flows)
     if port is None:
-        port = default_port([run], "drops", flows)
-    elif port not in (known := sorted(map(str, use_of_ports(run, "drops", flows).index))):
-        raise ScenarioError(f"port: {port!r} lost or marked no packet; {nearest(port, known)}")
+        port = default_port([run], "drops", flows, span_s)
+    elif port not in (known := sorted(map(str, use_of_ports(run, "drops", flows, span_s).index))):
+        raise EmptyPictureError(
+            f"port: {port!r} lost or marked no packet{of_flows(flows)} in the time shown; {nearest(port, known)}",
+            SHORT["drops"],
+        )
     counts = drop_counts(run, port, span_s, flows=flows)
     begin_s, end_s = shown_s(run, span_s)
     interval_s = (end_s - begin_s) / INTERVALS
     each = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
-    of = f" of {', '.join(flows)}" if flows else ""
-    title = f"{name_of(run)}: packets{of} lost or marked at {port}"
+    title = f"{name_of(run)}: packets{of_flows(flows)} lost or marked at {port}"
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     below = np.zeros(len(counts))
     for name in CAUSES:
@@ -194,52 +246,65 @@ def delay_cdf(
     """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.
 
     One run is drawn with a line for each flow and one for all flows; several runs are drawn with one line each,
-    labelled with the run's key. By default, the port is the one at which packets of the first run waited longest. With
-    `log`, the delay axis is logarithmic and begins at the shortest delay above 0.
+    labelled with the run's key, for the packets of all `flows` together. By default, the port is the one at which
+    packets waited longest in any run; with `flows`, it is a port that they use. With `log`, the delay axis is
+    logarithmic and begins at the smallest of the lines' 1 % quantiles of delays above 0.
     """
     several = runs if isinstance(runs, Mapping) else {"": runs}
     first = next(iter(several.values()))
-    port = port_of(first, port)
-    note, lines = "", {}
+    port = port_of(list(several.values()), port, flows, span_s)
+    points = {label: _points_at(run, port, flows, span_s) for label, run in several.items()}
+    counts = {label: own["flow"].astype(str).value_counts() for label, own in points.items()}
+    note, lines, of = "", {}, of_flows(flows)
+    whole = "these packets" if flows else "all packets"
     if len(several) > 1:
-        lines = {label: _of_flows(delay_points(run, port, span_s), flows)["delay_s"] for label, run in several.items()}
+        for label, own in points.items():
+            absent = _absent(flows, counts[label]) if len(own) else SHORT["delay"]
+            lines[f"{label}: {absent}" if absent else label] = own["delay_s"]
+        of = f"{of} together" if flows and len(flows) > 1 else of
     else:
-        points = delay_points(first, port, span_s)
-        names, note = chosen(first, flows, most, points["flow"].astype(str).value_counts(), "most packets")
-        by_flow = {name: points["delay_s"][points["flow"].astype(str) == name] for name in names}
-        lines = {name: own for name, own in by_flow.items() if len(own)}
+        ((own, sizes),) = zip(points.values(), counts.values(), strict=True)
+        names, note = chosen(first, flows, most, sizes, "most packets")
+        note = note or _absent(flows, sizes)
+        by_flow = {name: own["delay_s"][own["flow"].astype(str) == name] for name in names}
+        lines = {name: waits for name, waits in by_flow.items() if len(waits)}
         if len(lines) > 1:
-            lines = {"all packets": points["delay_s"], **lines}
+            lines = {whole: own["delay_s"], **lines}
+    together = pd.concat(list(lines.values()))
+    _check_waited(together, port, flows, log=log)
+    longest_ms = 1e3 * float(together.max())
     figure = figure_of(4.4)
     panel = figure.subplots()
     plain(panel)
     for number, (label, waits) in enumerate(lines.items()):
         ordered = np.sort(1e3 * waits.to_numpy())
         shares = np.arange(1, len(ordered) + 1) / len(ordered)
-        whole = label == "all packets"
-        place = number - ("all packets" in lines)
+        is_whole = label == whole
+        place = number - (whole in lines)
         panel.step(
-            np.concatenate(([0.0], ordered)),
-            np.concatenate(([0.0], shares)),
+            # Each line continues to the longest delay of all, so that one whose packets did not wait is visible.
+            np.concatenate(([0.0], ordered, [longest_ms] if len(ordered) else [])),
+            np.concatenate(([0.0], shares, [1.0] if len(ordered) else [])),
             where="post",
-            color="black" if whole else colour(place),
-            ls="-" if whole else DASHES[place // len(PALETTE) % len(DASHES)],
-            lw=1.8 if whole else 1.2,
+            color="black" if is_whole else colour(place),
+            ls="-" if is_whole else DASHES[place // len(PALETTE) % len(DASHES)],
+            lw=1.8 if is_whole else 1.2,
             label=label,
         )
     if log:
-        least_ms = min(
-            (1e3 * float(waits[waits > 0].min()) for waits in lines.values() if (waits > 0).any()), default=1
-        )
         logarithmic(panel, "x")
-        panel.set_xlim(left=least_ms)
+        begins_s = min(float(waits[waits > 0].quantile(LOG_BEGINS)) for waits in lines.values() if waits.any())
+        panel.set_xlim(left=1e3 * begins_s)
     else:
         panel.set_xlim(left=0)
+        if longest_ms == 0:
+            # All delays are 0: a line at the axis would look like an empty picture.
+            panel.plot([0.0], [1.0], "o", color="black", label="no packet waited", clip_on=False)
     panel.set_ylim(0, 1)
     panel.set_xlabel("queueing delay [ms]")
     panel.set_ylabel("share of packets that waited no longer")
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
-    title_of(figure, titled(f"{called}: queueing delay at {port}", note))
-    if len(lines) > 1:
+    title_of(figure, titled(f"{called}: queueing delay{of} at {port}", note))
+    if len(lines) > 1 or longest_ms == 0:
         legend(figure, [panel])
     return figure

@@ -11,7 +11,19 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.ports import default_port
 from longpipe.pictures.queue import queue_by_flow
-from longpipe.pictures.recorded import Run, chosen_senders, config_of, flow_names, name_of, shown_s, trace, within
+from longpipe.pictures.recorded import (
+    EmptyPictureError,
+    Run,
+    chosen_senders,
+    config_of,
+    flow_names,
+    name_of,
+    of_flows,
+    shown_s,
+    trace,
+    until_end,
+    within,
+)
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.sequence import sequence_events
 from longpipe.pictures.style import (
@@ -26,7 +38,7 @@ from longpipe.pictures.style import (
     titled,
     unit_for,
 )
-from longpipe.pictures.throughput import INTERVALS, averaged, throughput_series
+from longpipe.pictures.throughput import INTERVALS, averaged, note_on_arrivals, throughput_series
 from longpipe.pictures.window import window_steps
 
 Span = tuple[float, float]
@@ -43,17 +55,25 @@ class _Line(NamedTuple):
     trace: str
     size: str
     largest: str
+    # What a flow lacks that has no line, and which rows of the trace are drawn.
+    lacks: str
+    drawn: Callable[[pd.DataFrame, Run, Span | None], pd.DataFrame]
 
 
 _LINES: Final[Mapping[str, _Line]] = {
-    "window": _Line(window_steps, "cwnd_bytes", "congestion window", "cwnd", "cwnd_bytes", "largest windows"),
+    "window": _Line(
+        window_steps, "cwnd_bytes", "congestion window", "cwnd", "cwnd_bytes", "largest windows",
+        "congestion window", until_end,
+    ),
     "sequence": _Line(
         lambda run, flow, span: sequence_events(run, flow, span).acknowledged,
         "ack_bytes", "acknowledged", "sequence", "sequence_bytes", "most data",
+        "ACKs", lambda rows, _, span: within(rows[rows["event"] == 1], span),
     ),
     "rtt": _Line(
         lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
         "rtt_s", "round trip", "rtt", "rtt_s", "longest round trips",
+        "RTT samples", lambda rows, _, span: within(rows.dropna(subset=["rtt_s"]), span),
     ),
 }  # fmt: skip
 # Pictures in which several runs, or several flows of one run, can be lines.
@@ -93,14 +113,22 @@ def overlay(
             label: throughput_series(run, flows or flow_names(run.scenario), interval_s, span_s).sum(axis=1) / 1e6
             for label, run in runs.items()
         }
-        of = f" of {', '.join(flows)}" if flows else ""
-        what, across = f"data arrived{of}, {averaged(interval_s)}", "throughput [Mbit/s]"
+        what, across = f"data arrived{of_flows(flows)}, {averaged(interval_s)}", "throughput [Mbit/s]"
     else:
         drawn, word = _scaled(kind, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
         called = _LINES[kind].called
         what, across = f"{called} of {flows[0]}", f"{called}, {flows[0]} [{word}]"
+    note = note_on_arrivals(pd.DataFrame(drawn), flows) if kind == "throughput" else ""
+    if not note and not any(series.any() for series in drawn.values()):
+        what_lacks = f"{_LINES[kind].lacks}{of_flows(flows[:1])}" if kind in _LINES else f"queue at {port}"
+        field = "flow" if kind in _LINES else "port"
+        raise EmptyPictureError(
+            f"{field}: no {what_lacks} in any run in the time shown; needs another {field} or time", f"no {what_lacks}"
+        )
+    # A run without a line is in the legend, with the reason.
+    drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
-    figure, (panel,) = panels(1, f"{', '.join(names)}: {what}", span, height=3.6)
+    figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6)
     _draw(panel, kind, drawn, log=log)
     panel.set_ylabel(across)
     legend(figure, [panel])
@@ -126,8 +154,10 @@ def overlay_flows(
     if kind not in _LINES:
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), FLOWS_OVERLAID)}")
     line = _LINES[kind]
-    sizes = trace(run, line.trace).groupby("flow", observed=True)[line.size].max()
-    names, note = chosen_senders(run, flows, most, sizes, line.largest)
+    rows = trace(run, line.trace)
+    sizes = rows.groupby("flow", observed=True)[line.size].max()
+    able = line.drawn(rows, run, span_s)
+    names, note = chosen_senders(run, flows, most, sizes, line.largest, drawn=able, lacks=line.lacks)
     drawn, word = _scaled(kind, {name: (run, name) for name in names}, span_s, unit)
     title = titled(f"{name_of(run)}: {line.called}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)

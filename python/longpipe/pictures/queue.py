@@ -6,10 +6,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.ports import default_port, use_of_ports
-from longpipe.pictures.recorded import Run, as_steps, check_port, flow_names, name_of, shown_s, trace
+from longpipe.pictures.ports import SHORT, default_port, use_of_ports
+from longpipe.pictures.recorded import (
+    EmptyPictureError,
+    Run,
+    as_steps,
+    check_flows,
+    check_port,
+    flow_names,
+    name_of,
+    shown_s,
+    trace,
+)
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, panels
 
 MOST_FLOWS = 8
@@ -59,16 +69,21 @@ def queue(
     """Draws a switch port's buffer by flow, stacked, from `traces.vc_queue`; default: the port with the longest queue.
 
     Shows the `most` flows with the largest occupancy, and the sum of all others; None shows all flows. `flows`
-    names the flows to show instead.
+    names the flows to show instead; then the default is a port that they used.
     """
+    check_flows(run.scenario, flows)
     check_port(run.scenario, port)
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
-    busiest = default_port([run], "queue")
-    if port is not None and port not in (known := [*map(str, use_of_ports(run, "queue").index)]):
-        raise ScenarioError(f"port: {port!r} was always empty; {nearest(port, known)}")
-    port = port or busiest
+    if port is None:
+        port = default_port([run], "queue", flows)
+    elif port not in (known := [*map(str, use_of_ports(run, "queue").index)]):
+        raise EmptyPictureError(f"port: {port!r} was always empty; {nearest(port, known)}", SHORT["queue"])
     held = queue_by_flow(run, port, span_s, most=most, flows=flows)
+    if not held.to_numpy().any():
+        raise EmptyPictureError(
+            f"port: {port!r} was empty in the time shown; needs another port or time", SHORT["queue"]
+        )
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
     known = flow_names(run.scenario)

@@ -10,7 +10,7 @@ from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titled
-from longpipe.pictures.throughput import averaged, draw_capacity, throughput_series
+from longpipe.pictures.throughput import averaged, draw_capacity, note_on_arrivals, throughput_series
 
 MOST_FLOWS = 5
 # Number of intervals, large enough to resolve the phases of a BBR cycle within ten seconds.
@@ -50,6 +50,7 @@ def rates(
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
     series = throughput_series(run, names, interval_s, span_s) / 1e6
+    note = note_on_arrivals(series, flows) or note
     title = titled(f"{name_of(run)}: rates; data arrived {averaged(interval_s)}", note)
     figure, axes = panels(len(names), title, (begin_s, end_s), height=2.6, ax=ax, once="data arrived")
     for panel, name in zip(axes, names, strict=True):

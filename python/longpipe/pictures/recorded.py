@@ -17,6 +17,8 @@ from longpipe.trace_frames import TraceFrames
 
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"
+# Maximum number of flows that a message lists.
+MOST_LISTED: Final = 10
 
 
 class Run(Protocol):
@@ -41,6 +43,14 @@ class Completing(Protocol):
     @property
     def completions(self) -> pd.DataFrame:
         """A row per flow that arrived: see `Result.completions`."""
+
+
+class EmptyPictureError(ScenarioError):
+    """A picture would be empty; `short` states in a few words what is missing, for the title of a panel."""
+
+    def __init__(self, message: str, short: str) -> None:
+        super().__init__(message)
+        self.short = short
 
 
 @dataclass(frozen=True)
@@ -124,10 +134,21 @@ def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Se
     return _chosen(flow_names(run.scenario), flows, most, sizes, what)
 
 
-def chosen_senders(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
+def chosen_senders(
+    run: Run,
+    flows: Sequence[str] | None,
+    most: int | None,
+    sizes: pd.Series,
+    what: str,
+    *,
+    drawn: pd.DataFrame,
+    lacks: str,
+) -> Chosen:
     """Returns the flows to draw as `chosen` does, for a trace of senders, which contains only connections' first paths.
 
-    By default, further paths are omitted, and the note says so. Raises ScenarioError if one is selected.
+    `drawn` contains the rows that can be drawn; a flow without one has no `lacks`, for example "congestion window". By
+    default, further paths and flows without rows are omitted, and the note says so. Raises ScenarioError if one is
+    selected, or if no flow has rows.
     """
     check_flows(run.scenario, flows)
     traffics = {flow["name"]: flow["traffic"] for flow in run.scenario.resolved["flows"]}
@@ -138,9 +159,27 @@ def chosen_senders(run: Run, flows: Sequence[str] | None, most: int | None, size
                 f"flow: {flow!r} is a further path of {paths[flow]!r}; the trace contains only first paths, needs "
                 f"{paths[flow]!r}"
             )
-    names, note = _chosen([name for name in traffics if name not in paths], flows, most, sizes, what)
+    known = [name for name in traffics if name not in paths]
+    having = set(drawn["flow"].astype(str))
+    able = [name for name in known if name in having]
+    if not able:
+        raise EmptyPictureError(
+            f"flow: no {lacks} of any flow in the time shown; needs a TCP sender, or a longer time", f"no {lacks}"
+        )
+    for flow in flows or ():
+        if flow not in having:
+            raise EmptyPictureError(
+                f"flow: {flow!r} has no {lacks} in the time shown; {nearest('', able, MOST_LISTED)}", f"no {lacks}"
+            )
+    names, note = _chosen(able, flows, most, sizes, what)
     omitted = "without further paths of connections" if paths and not flows else ""
-    return Chosen(names, ", ".join(filter(None, [note, omitted])))
+    lacking = len(known) - len(able)
+    others = (
+        f"without {lacking} flow{'s that have' if lacking > 1 else ' that has'} no {lacks}"
+        if lacking and not flows
+        else ""
+    )
+    return Chosen(names, ", ".join(filter(None, [note, omitted, others])))
 
 
 def _chosen(known: list[str], flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
@@ -154,6 +193,21 @@ def _chosen(known: list[str], flows: Sequence[str] | None, most: int | None, siz
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:
     """Returns the selected time span [s], or the whole run if none is selected."""
     return span_s or (0.0, duration_s(run.scenario))
+
+
+def until_end(frame: pd.DataFrame, run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Returns the rows until the end of the time shown: the steps whose values are drawn."""
+    return frame[frame["time_s"] <= shown_s(run, span_s)[1]]
+
+
+def of_flows(flows: Sequence[str] | None) -> str:
+    """Returns the words for titles and messages that name the selected flows, or "" if none are selected."""
+    return f" of {', '.join(flows)}" if flows else ""
+
+
+def rows_of(frame: pd.DataFrame, flows: Sequence[str] | None) -> pd.DataFrame:
+    """Returns the rows of the selected flows, or all rows if none are selected."""
+    return frame[frame["flow"].astype(str).isin(list(flows))] if flows else frame
 
 
 def of_flow(frame: pd.DataFrame, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
@@ -171,4 +225,4 @@ def as_steps(frame: pd.DataFrame, span_s: tuple[float, float]) -> pd.DataFrame:
     before = frame[frame["time_s"] < span_s[0]].tail(1).assign(time_s=span_s[0])
     inside = within(frame, span_s)
     last = (inside if len(inside) else before).tail(1).assign(time_s=span_s[1])
-    return pd.concat([part for part in (before, inside, last) if len(part)] or [frame], ignore_index=True)
+    return pd.concat([part for part in (before, inside, last) if len(part)] or [frame.head(0)], ignore_index=True)

@@ -7,7 +7,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
-from longpipe.pictures.recorded import Run, as_steps, chosen_senders, name_of, of_flow, shown_s, trace, within
+from longpipe.pictures.recorded import (
+    Run,
+    as_steps,
+    chosen_senders,
+    name_of,
+    of_flow,
+    shown_s,
+    trace,
+    until_end,
+    within,
+)
 from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
 MOST_FLOWS = 5
@@ -40,8 +50,10 @@ def rtt(
     logarithmic axis. With `log`, the axis is always logarithmic. Without `flows`, it shows the `most` flows with the
     longest RTTs (None for all).
     """
-    longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
-    names, note = chosen_senders(run, flows, most, longest, "longest round trips")
+    rows = trace(run, "rtt")
+    longest = rows.groupby("flow", observed=True)["rtt_s"].max()
+    drawn = until_end(rows.dropna(subset=["rtt_s", "srtt_s"], how="all"), run, span_s)
+    names, note = chosen_senders(run, flows, most, longest, "longest round trips", drawn=drawn, lacks="round trips")
     shown = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
     figure, axes = panels(len(names), title, shown, ax=ax, once="SRTT")

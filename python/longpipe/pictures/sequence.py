@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from longpipe.pictures.events import loss_events, mark
-from longpipe.pictures.recorded import Run, check_flows, config_of, flow_names, name_of, of_flow, shown_s, trace
+from longpipe.pictures.recorded import Run, chosen_senders, config_of, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
 
 LARGEST_WINDOW_FIELD: Final = 65_535
@@ -63,14 +63,15 @@ def sequence(
     unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws one flow's time-sequence graph in tcptrace's style, from `traces.sequence`; the first flow by default.
+    """Draws one flow's time-sequence graph in tcptrace's style, from `traces.sequence`; by default the first that sent.
 
     Segments are bars from their first to their last byte; ACKs and the edge of the receiver's window are steps. If
     `traces.events` is recorded, losses, fast retransmits, timeouts, ECN reductions and undos are marked at their
     sequence numbers. `unit` is bytes or segments.
     """
-    check_flows(run.scenario, flows)
-    name = flows[0] if flows else flow_names(run.scenario)[0]
+    rows = within(trace(run, "sequence"), span_s)
+    sizes = pd.Series(dtype=float)
+    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks="segments")
     events = sequence_events(run, name, span_s)
     title = f"{name_of(run)}: segments and ACKs of {name}"
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax, once="sent")

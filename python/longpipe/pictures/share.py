@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.recorded import Run, name_of, shown_s
+from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_s
 from longpipe.pictures.style import GREY, MOST_SHAPES, colour, legend, panels, titled
-from longpipe.pictures.throughput import averaged, rates
+from longpipe.pictures.throughput import averaged, note_on_arrivals, rates
 
 MOST_FLOWS = 8
 
@@ -30,6 +30,8 @@ def shares(
     rest. `interval_s` is by default a hundredth of the time shown. Intervals without arrivals are blank.
     """
     names, rest, note, interval_s, series = rates(run, flows, span_s, interval_s, most, others=others)
+    if nothing := note_on_arrivals(series, flows):
+        raise EmptyPictureError(f"flow: {nothing}; needs another flow or a longer time", "no data arrived")
     parts = series[names].copy()
     if rest:
         parts[f"{len(rest)} others"] = series[rest].sum(axis=1)

@@ -9,7 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import capacity_steps, mark_changes
-from longpipe.pictures.recorded import Run, as_steps, chosen, flow_names, name_of, shown_s, trace
+from longpipe.pictures.recorded import (
+    Run,
+    as_steps,
+    chosen,
+    flow_names,
+    name_of,
+    of_flows,
+    shown_s,
+    trace,
+)
 from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, legend, panels, titled
 
 MOST_FLOWS = 8
@@ -76,7 +85,13 @@ def rates(
     rest = [name for name in flow_names(run.scenario) if name not in names] if note or others else []
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
-    return Rates(names, rest, note, interval_s, throughput_series(run, [*names, *rest], interval_s, span_s))
+    series = throughput_series(run, [*names, *rest], interval_s, span_s)
+    return Rates(names, rest, note, interval_s, series)
+
+
+def note_on_arrivals(series: pd.DataFrame, flows: Sequence[str] | None) -> str:
+    """Returns a note for the title if all rates are 0, or ""; `flows` are the selected flows."""
+    return "" if series.to_numpy().any() else f"no data{of_flows(flows)} arrived in the time shown"
 
 
 def averaged(interval_s: float) -> str:
@@ -103,6 +118,7 @@ def throughput(
     """
     names, rest, note, interval_s, series = rates(run, flows, span_s, interval_s, most, others=others)
     series /= 1e6
+    note = note_on_arrivals(series, flows) or note
     title = titled(f"{name_of(run)}: data arrived, {averaged(interval_s)}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     if len(names) > 1:

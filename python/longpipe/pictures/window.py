@@ -9,7 +9,17 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
-from longpipe.pictures.recorded import Run, as_steps, chosen_senders, config_of, name_of, of_flow, shown_s, trace
+from longpipe.pictures.recorded import (
+    Run,
+    as_steps,
+    chosen_senders,
+    config_of,
+    name_of,
+    of_flow,
+    shown_s,
+    trace,
+    until_end,
+)
 from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, unit_for
 
 MOST_FLOWS = 5
@@ -38,8 +48,10 @@ def window(
     from slow start without a loss are marked. Losses, fast retransmits, timeouts, ECN reductions and undos are also
     marked if `traces.events` is recorded. `unit` is bytes or segments.
     """
-    largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()
-    names, note = chosen_senders(run, flows, most, largest, "largest windows")
+    rows = trace(run, "cwnd")
+    largest = rows.groupby("flow", observed=True)["cwnd_bytes"].max()
+    drawn = until_end(rows, run, span_s)
+    names, note = chosen_senders(run, flows, most, largest, "largest windows", drawn=drawn, lacks="congestion window")
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
