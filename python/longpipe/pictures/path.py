@@ -136,18 +136,12 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     title = titled(f"{called or scenario.name}: links over time", note)
     figure, axes = panels(2 + lossy + coded, title, shown)
     own = axes[coded:]
-    outage = "outage"
     for number, (name, table) in enumerate(found.items()):
         look: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
         _draw(own, table, look, name)
         if "esn0_db" in table:
             axes[0].plot(table["time_s"], table["esn0_db"], **look)
-        begins = table["time_s"][table["out"] & ~table["out"].shift(fill_value=False)]
-        ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
-        for begin, end in zip(begins, [*ends, end_s], strict=False):
-            for panel in axes:
-                panel.axvspan(begin, end, color=GREY, alpha=0.25, lw=0.8, label=outage)
-            outage = "_"
+    _shade_outages(list(axes), list(found.values()), end_s)
     own[0].set_ylabel("rate [Mbit/s]")
     own[1].set_ylabel("delay [ms]")
     for panel in own:
@@ -156,6 +150,18 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
         axes[0].set_ylabel("Es/N0 [dB]")
     legend(figure, [own[0]])
     return figure
+
+
+def _shade_outages(axes: list[Axes], tables: list[pd.DataFrame], end_s: float) -> None:
+    """Shades the outages of all links in all panels, with one entry for the legend."""
+    label = "outage"
+    for table in tables:
+        begins = table["time_s"][table["out"] & ~table["out"].shift(fill_value=False)]
+        ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
+        for begin, end in zip(begins, [*ends, end_s], strict=False):
+            for panel in axes:
+                panel.axvspan(begin, end, color=GREY, alpha=0.25, lw=0.8, label=label)
+            label = "_"
 
 
 def _largest(panel: Axes) -> float:
