@@ -107,14 +107,7 @@ impl Connections {
         let number = match self.last.filter(|(last, _)| *last == flow) {
             Some((_, number)) => number,
             None => {
-                let [a, b, c, d] = flow.ports;
-                let data = FlowKey {
-                    from: flow.to,
-                    to: flow.from,
-                    ports: [c, d, a, b],
-                    ..flow
-                };
-                let Some(number) = self.number_of(at, data, acknowledgement) else {
+                let Some(number) = self.number_of(at, flow.reversed(), acknowledgement) else {
                     return;
                 };
                 self.last = Some((flow, number));

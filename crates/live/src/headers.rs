@@ -26,6 +26,19 @@ pub struct FlowKey {
     pub ports: [u8; 4],
 }
 
+impl FlowKey {
+    /// Returns the key of the packets in the opposite direction.
+    pub fn reversed(self) -> FlowKey {
+        let [a, b, c, d] = self.ports;
+        FlowKey {
+            from: self.to,
+            to: self.from,
+            ports: [c, d, a, b],
+            ..self
+        }
+    }
+}
+
 /// Parsed headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {

@@ -76,13 +76,7 @@ impl Routes {
 
     /// Returns the number of a flow, which is the same in both directions. Flows are numbered in order of appearance.
     fn number_of(&mut self, flow: FlowKey) -> u32 {
-        let [a, b, c, d] = flow.ports;
-        let back = FlowKey {
-            from: flow.to,
-            to: flow.from,
-            ports: [c, d, a, b],
-            ..flow
-        };
+        let back = flow.reversed();
         if let Some(&number) = self.flows.get(&flow).or_else(|| self.flows.get(&back)) {
             return number;
         }
