@@ -508,6 +508,47 @@ def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: 
         lab.embed()
 
 
+def test_a_widget_shows_a_scenario_and_returns_that_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make lab-test` displays the widget in Chromium."""
+    pytest.importorskip("anywidget")
+    page = tmp_path / "page.html"
+    page.write_bytes(b"<title>page</title>")
+    monkeypatch.setattr(lab, "PAGE", page)
+    file = ROOT / "scenarios" / "lan-5-epd.toml"
+    widget = lab.widget(file, 7, height=500)
+    assert gzip.decompress(widget.page) == page.read_bytes()
+    assert (widget.height, widget.fragment) == (500, lab.fragment(file, 7))
+    assert (widget.scenario, widget.seed) == (Scenario.from_toml(file), 7)
+    with pytest.raises(RunError, match=r"^lab: the page has not completed a run; needs the widget as the output of"):
+        _ = widget.state_hash
+    # The page reports a run.
+    seen: list[object] = []
+    widget.observe(lambda change: seen.append(change["new"]["state_hash"]), names="shown")
+    widget.shown = {"toml": 'framing = "ip"\nduration = "3 s"\n', "seed": str(2**64 - 1), "state_hash": "0123"}
+    assert widget.scenario == Scenario(framing="ip", duration="3 s")
+    assert (widget.seed, widget.state_hash, seen) == (2**64 - 1, "0123", ["0123"])
+    widget.unobserve_all()
+    sent: list[object] = []
+    monkeypatch.setattr(widget, "send", sent.append)
+    widget.show(Scenario.example("fiber"))
+    assert widget.scenario == Scenario.example("fiber")
+    assert sent == [{"fragment": lab.fragment(Scenario.example("fiber"))}]
+    # Without a scenario, the page shows its lesson, which Python learns from the first run.
+    lesson = lab.widget()
+    assert lesson.fragment == ""
+    with pytest.raises(RunError, match=r"^lab: the page has not completed a run"):
+        _ = lesson.scenario
+    with pytest.raises(ScenarioError, match=r"^height: 0; needs a whole number of pixels"):
+        lab.widget(height=0)
+    with pytest.raises(ScenarioError, match=r"^seed: 7; needs a scenario"):
+        lab.widget(seed=7)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(RunError, match=r"^lab: anywidget is not installed; get it: pip install 'longpipe\[widget\]'$"):
+        lab.widget()
+
+
 def test_a_page_that_was_not_built_reports_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
     with pytest.raises(RunError, match=r"`make lab` in its sources, which requires node 18.19.*docs/lab.md"):

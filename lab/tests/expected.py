@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from longpipe import RunError, Scenario, simulate
-from longpipe.lab import embed
+from longpipe.lab import embed, fragment
 from longpipe.lab.presets import presets
 from longpipe.units import TIME
 
@@ -65,6 +65,12 @@ def of_embedded() -> dict[str, str]:
     """Returns the output of a notebook's cell with the page, and the state hash of the scenario that it shows."""
     scenario = Scenario.example("fiber").with_(duration=SHORT)
     return {"html": embed(scenario, 7)._repr_html_(), "state_hash": simulate(scenario, 7).state_hash}
+
+
+def of_widget() -> list[dict[str, str]]:
+    """Returns two scenarios that a widget shows, as fragments of the page's address, with their state hashes."""
+    scenarios = [Scenario.example(name).with_(duration=SHORT) for name in ("fiber", "geo")]
+    return [{"fragment": fragment(one, 7), "state_hash": simulate(one, 7).state_hash} for one in scenarios]
 
 
 def of_random() -> list[dict[str, object]]:
@@ -130,6 +136,7 @@ expected = {
     "resolved": of_presets(resolved=True),
     "whole": of_whole("geo-pep"),
     "embedded": of_embedded(),
+    "widget": of_widget(),
     "random": of_random(),
     "modules": of_modules(),
 }

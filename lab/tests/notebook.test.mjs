@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { after, test } from "node:test";
-import { blank, close, rerun, settled } from "./page.mjs";
+import { PAGE, blank, close, rerun, settled } from "./page.mjs";
 
 const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
 const pyodide = dirname(createRequire(import.meta.url).resolve("pyodide"));
@@ -99,5 +100,46 @@ test("the output of a notebook's cell shows the page with its scenario, which a 
     await rerun(frame, () => frame.fill("#seed", "8").then(() => frame.press("#seed", "Enter")));
     assert.notEqual(await frame.evaluate(() => document.body.dataset.hash), expected.embedded.state_hash);
     await frame.waitForFunction(() => location.hash.startsWith("#seed=8&"));
+    await page.context().close();
+});
+
+test("the widget reports each run of the page to Python, and shows the scenarios that Python sends", async () => {
+    const [first, second] = expected.widget;
+    const page = await blank();
+    const served = {
+        "/": { contentType: "text/html", body: "<!doctype html><title>notebook</title>" },
+        "/widget.js": { contentType: "text/javascript", body: readFileSync(new URL("../../python/longpipe/lab/widget.js", import.meta.url)) },
+        "/page": { contentType: "application/octet-stream", body: gzipSync(readFileSync(new URL(PAGE))) },
+    };
+    await page.route("http://notebook.test/**", (route) => route.fulfill(served[new URL(route.request().url()).pathname]));
+    await page.goto("http://notebook.test/");
+    // Displays the widget with a model of anywidget that records what it saves.
+    await page.evaluate(async (fragment) => {
+        const { default: widget } = await import("http://notebook.test/widget.js");
+        const packed = new DataView(await (await fetch("http://notebook.test/page")).arrayBuffer());
+        const [values, listeners] = [{ page: packed, height: 700, fragment }, new Map()];
+        window.saved = [];
+        window.send = (message) => listeners.get("msg:custom")?.(message);
+        const model = {
+            get: (name) => values[name],
+            set: (name, value) => (values[name] = value),
+            save_changes: () => window.saved.push({ shown: values.shown, fragment: values.fragment }),
+            on: (name, listener) => listeners.set(name, listener),
+            off: (name) => listeners.delete(name),
+        };
+        window.remove = await widget.render({ model, el: document.body });
+    }, first.fragment);
+    const saved = (state_hash) => page.waitForFunction((wanted) => window.saved.find(({ shown }) => shown.state_hash === wanted), state_hash).then((one) => one.jsonValue());
+    const { shown, fragment } = await saved(first.state_hash);
+    assert.equal(shown.seed, "7");
+    assert.match(shown.toml, /^duration = "/m);
+    assert.equal(fragment, first.fragment);
+    await page.evaluate((message) => window.send(message), { fragment: second.fragment });
+    assert.equal((await saved(second.state_hash)).fragment, second.fragment);
+    const frame = await (await page.waitForSelector('iframe[src^="blob:"]')).contentFrame();
+    await rerun(frame, () => frame.fill("#seed", "8").then(() => frame.press("#seed", "Enter")));
+    await page.waitForFunction(() => window.saved.at(-1).shown.seed === "8");
+    await page.evaluate(() => window.remove());
+    assert.equal(await page.evaluate(() => window.send({ fragment: "" })), undefined);
     await page.context().close();
 });

@@ -56,6 +56,7 @@ EXTRAS: Final = {
     "orbits": "paths over satellites: longpipe satellites",
     "postgres": "stores on a PostgreSQL server",
     "stacks": "real QUIC and WebRTC stacks as ends of flows: traffic.kind = 'stack'",
+    "widget": "the lab in notebooks, with its scenario in Python: longpipe.lab.widget",
 }
 
 

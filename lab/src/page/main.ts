@@ -5,7 +5,7 @@ import { ScenarioError, repr } from "../scenario/errors";
 import { DESCRIPTION } from "../scenario/model";
 import { keepModule } from "../scenario/modules";
 import { type Resolved, resolve } from "../scenario/resolve";
-import { fromToml } from "../scenario/toml";
+import { fromToml, toToml } from "../scenario/toml";
 import { Charts } from "./charts";
 import { learn, segmentsOf, tooMuch } from "./cost";
 import { byId, make } from "./dom";
@@ -437,7 +437,12 @@ async function keep(name: string, content: Uint8Array<ArrayBuffer>): Promise<voi
     await keepModule(name, content);
 }
 
-Object.assign(globalThis, { longpipe: { run: runText, runResolved, keepModule: keep } });
+/** Returns the last completed run for longpipe.lab.jupyter; null before the first. */
+function shown(): Record<string, string> | null {
+    return done && { toml: toToml(done.fields), seed: done.seed, state_hash: done.counted.state_hash };
+}
+
+Object.assign(globalThis, { longpipe: { run: runText, runResolved, keepModule: keep, shown } });
 prepare();
 void followHash().then((followed) => {
     if (followed || resolved !== null) return;

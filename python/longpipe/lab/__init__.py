@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from longpipe.errors import RunError, ScenarioError
 
 if TYPE_CHECKING:
+    from longpipe.lab.jupyter import LabWidget
     from longpipe.scenario import Scenario
 
 PAGE: Final = Path(__file__).with_name("page.html")
@@ -109,7 +110,30 @@ def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int
     The page is embedded in the notebook (0.9 MB) and then needs neither a network nor the kernel. `height` is in
     pixels. Raises RunError if the page was not built, and ScenarioError for a scenario that the page cannot run.
     """
-    if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:
-        raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {LEAST_HEIGHT} to {MOST_HEIGHT}")
+    _check_height(height)
     _check_built()
     return Embedded(_end(scenario, seed), height)
+
+
+def widget(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int = 900) -> LabWidget:
+    """Returns the lab as a Jupyter widget, whose `scenario` and `seed` are those that the page shows.
+
+    It needs a running kernel and anywidget (`pip install 'longpipe[widget]'`), unlike `embed`. `height` is in pixels.
+    Raises RunError if the page was not built or anywidget is missing, and ScenarioError for a scenario that the page
+    cannot run.
+    """
+    _check_height(height)
+    _check_built()
+    try:
+        import anywidget  # noqa: F401
+    except ImportError:
+        raise RunError("lab: anywidget is not installed; get it: pip install 'longpipe[widget]'") from None
+    from longpipe.lab.jupyter import LabWidget
+
+    _end(scenario, seed)
+    return LabWidget(scenario, seed, height)
+
+
+def _check_height(height: int) -> None:
+    if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:
+        raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {LEAST_HEIGHT} to {MOST_HEIGHT}")
