@@ -148,6 +148,22 @@ def test_comparisons_without_data_are_errors(kind: Compared, overlaid: bool) -> 
         pictures.compare({"a": run(), "b": run()}, kind, ["call"], overlaid=overlaid, **port)
 
 
+@pytest.mark.parametrize(("kind", "overlaid"), [*product(OF_SENDERS, (False, True)), ("rates", False)])
+def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: Compared, overlaid: bool) -> None:
+    frames = {name: frame[frame["flow"].astype(str) != "greedy"] for name, frame in run().traces.items()}
+    nothing = {name: frame.head(0) for name, frame in frames.items()}
+    runs = {"a": Recorded(SCENARIO, nothing), "b": Recorded(SCENARIO, frames)}
+    title = pictures.compare(runs, kind, overlaid=overlaid).get_suptitle()
+    assert " of file\nfile is the first flow that has " in title
+    assert pictures.compare({"a": run(), "b": run()}, kind, overlaid=overlaid).get_suptitle().endswith(" of greedy")
+
+
+def test_an_overlay_of_a_flow_without_data_lists_those_with_data() -> None:
+    lists = "in any run in the time shown; accepts greedy, file, web, stream, tv, upload"
+    with pytest.raises(ScenarioError, match=rf"^flow: no RTT samples of call {lists}$"):
+        pictures.compare({"a": run(), "b": run()}, "rtt", ["call"], overlaid=True)
+
+
 @pytest.mark.parametrize("kind", ["window", "rtt", "sequence", "delay", "delay_cdf", "shares", "drops"])
 def test_a_time_without_data_is_an_error(kind: str) -> None:
     with pytest.raises(ScenarioError, match="in the time shown; "):
@@ -175,6 +191,26 @@ def test_delays_of_0_are_shown_and_have_no_logarithmic_axis() -> None:
     for picture in (pictures.delay, pictures.delay_cdf):
         with pytest.raises(ScenarioError, match=rf"^log: no packet of call waited at {LAST}; needs a linear axis"):
             picture(run(), ["call"], port=LAST, log=True)
+
+
+def test_delays_of_0_are_at_the_edge_of_a_logarithmic_axis_and_their_number_is_stated() -> None:
+    points = run().traces["delay"].query(f"port == '{FORTH}' and flow == 'greedy'")
+    delayed = points.assign(delay_s=points["delay_s"].where(np.arange(len(points)) % 2 == 1, 0.0))
+    runs: dict[str, Run] = {"a": Recorded(SCENARIO, {"delay": delayed}), "b": Recorded(SCENARIO, {"delay": points})}
+    zeros = int((delayed["delay_s"] == 0).sum())
+    assert zeros >= len(points) // 2
+    panel = pictures.delay(runs["a"], log=True).axes[0]
+    edge, *_ = [line for line in panel.lines if line.get_marker() == "|" and len(np.asarray(line.get_xdata()))]
+    assert len(np.asarray(edge.get_xdata())) == zeros
+    assert not np.asarray(edge.get_ydata()).any()
+    assert edge.get_transform() == panel.get_xaxis_transform()
+    count = f"{zeros} of {len(points)} packets"
+    assert f"no delay (at the lower edge): {count}" in panel.get_legend_handles_labels()[1]
+    compared = pictures.compare(runs, "delay", log=True)
+    assert compared.axes[0].get_title(loc="left") == f"a: no delay: {count}"
+    assert "no delay (at the lower edge)" in [text.get_text() for text in compared.legends[0].get_texts()]
+    assert compared.axes[1].get_title(loc="left").startswith("b")
+    assert "no delay" not in str(pictures.delay(runs["a"]).axes[0].get_legend_handles_labels()[1])
 
 
 def test_a_logarithmic_axis_begins_at_the_first_percent_of_the_delays() -> None:

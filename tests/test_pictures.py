@@ -32,6 +32,7 @@ from longpipe.pictures.recorded import of_flow, trace
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
+from longpipe.pictures.style import logarithmic
 from longpipe.pictures.throughput import throughput_series
 from longpipe.pictures.window import window_steps
 from thorough import one_in
@@ -295,6 +296,21 @@ def test_delays_have_a_logarithmic_axis_if_asked_for(kind: str) -> None:
     labels = [text for tick in axis.get_ticklabels(which="both") if (text := tick.get_text())]
     assert len(labels) >= 2
     assert all(float(text) > 0 for text in labels)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(80, 160), (77, 165), (0.35, 1.3), (11, 90), (60, 190), (2, 150), (0.3, 250)]
+)
+def test_a_short_logarithmic_axis_has_labels_everywhere(low: float, high: float) -> None:
+    panel = Figure().subplots()
+    logarithmic(panel, "y")
+    panel.set_ylim(low, high)
+    ticks = np.asarray([at for at in panel.get_yticks() if low <= at <= high])
+    labels = panel.yaxis.get_major_formatter().format_ticks(list(ticks))
+    assert [float(label) for label in labels] == pytest.approx(list(ticks))
+    assert 4 <= len(ticks) <= 10
+    gaps = np.diff(np.log([low, *ticks, high])) / np.log(high / low)
+    assert gaps.max() < 0.34
 
 
 def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for() -> None:

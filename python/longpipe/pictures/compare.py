@@ -1,6 +1,7 @@
 """Comparison of runs in panels of one figure, with the same picture of each run."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -9,41 +10,50 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.delay import delay, drops
-from longpipe.pictures.overlay import overlay
+from longpipe.pictures.delay import AT_EDGE, delay, drops
+from longpipe.pictures.overlay import FLOWS_OVERLAID, line_rows, overlay
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
-from longpipe.pictures.rates import rates
+from longpipe.pictures.rates import rates, rates_rows
 from longpipe.pictures.recorded import (
     EmptyPictureError,
     Run,
     check_flows,
     check_port,
     flow_names,
+    flows_with_rows,
     name_of,
     of_flows,
     shown_s,
     trace,
 )
-from longpipe.pictures.rtt import WITH_RTO, rtt
-from longpipe.pictures.sequence import sequence
+from longpipe.pictures.rtt import WITH_RTO, rtt, rtt_rows
+from longpipe.pictures.sequence import sequence, sequence_rows
 from longpipe.pictures.share import shares
 from longpipe.pictures.style import PALETTE, figure_of, legend, one_legend, plain, title_of, titled
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
-from longpipe.pictures.window import window
+from longpipe.pictures.window import window, window_rows
 
 Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
 # Sizes by which the flows of a picture of several flows are selected.
 _LARGEST: Final = {"throughput": "most data", "shares": "most data", "delay": "most packets", "queue": "largest queue"}
-# Pictures that show a single flow; all others show several flows.
+# Pictures that show a single flow; all others show several flows. The rows of a trace are those that are drawn.
 _OF_ONE: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "window": (window, "congestion window and slow start threshold"),
     "sequence": (sequence, "segments and ACKs"),
     "rates": (rates, "rates of transmission and of arrival"),
     "rtt": (rtt, "round trips"),
 }
+_ROWS: Final[Mapping[str, Callable[[Run, tuple[float, float] | None], pd.DataFrame]]] = {
+    "window": window_rows,
+    "sequence": sequence_rows,
+    "rates": rates_rows,
+    "rtt": rtt_rows,
+}
+# What the first flow lacks if another one is shown.
+_LACKS: Final = {"window": "congestion window", "sequence": "segments", "rates": "data", "rtt": "round trips"}
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data arrived"),
     "queue": (queue, "buffer by flow"),
@@ -64,9 +74,9 @@ def compare(
 ) -> Figure:
     """Draws the same picture of several runs, in one panel each, titled by the keys; panels with one unit share axes.
 
-    Window, sequence, rates and rtt show one flow, by default the first, in segments where the unit would be bytes;
-    throughput, shares, delay and queue show up to eight, by default the largest over all runs. `options` are those of
-    the picture: `port`, `interval_s`, `unit`, `rto`.
+    Window, sequence, rates and rtt show one flow, by default the first that has data in any run, in segments where the
+    unit would be bytes; throughput, shares, delay and queue show up to eight, by default the largest over all runs.
+    `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
 
     With `overlaid` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
     sum of all flows for throughput and queue.
@@ -75,14 +85,13 @@ def compare(
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
     if not 2 <= len(runs) <= MOST_RUNS:
         raise ScenarioError(f"runs: {len(runs)}; needs 2 to {MOST_RUNS}")
-    first = next(iter(runs.values()))
     for run in runs.values():
         check_flows(run.scenario, flows)
-    names = _flows(kind, flows, first)
+    names, note = _flows(kind, flows, runs, span_s, overlaid=overlaid)
     if overlaid:
-        return overlay(runs, kind, names, span_s, **options)
+        return overlay(runs, kind, names, span_s, **options, note=note)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
-    what, note, options = _what(kind, what, names, runs, span_s, options)
+    what, omitted, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
     nothing: list[EmptyPictureError] = []
@@ -106,7 +115,7 @@ def compare(
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
     _alike(axes)
     called = dict.fromkeys(name_of(run) for run in runs.values())
-    title_of(figure, titled(f"{', '.join(called)}: {what}", note))
+    title_of(figure, titled(f"{', '.join(called)}: {what}", note or omitted))
     legend(figure, axes)
     return figure
 
@@ -171,7 +180,17 @@ def _remark(kind: str, panel: Axes, flows: Sequence[str]) -> str:
     if kind == "delay":
         labels = {str(line.get_label()) for line in panel.lines}
         absent = [name for name in flows if name not in labels]
-        return f"no packet{of_flows(absent)}" if absent else ""
+        return ", ".join(filter(None, [f"no packet{of_flows(absent)}" if absent else "", _unwaiting(panel)]))
+    return ""
+
+
+def _unwaiting(panel: Axes) -> str:
+    """Moves the number of packets without delay from the label, which all panels share, to the returned text."""
+    for line in panel.lines:
+        mark, _, count = str(line.get_label()).partition(": ")
+        if mark == AT_EDGE:
+            line.set_label(mark)
+            return f"no delay: {count}"
     return ""
 
 
@@ -185,16 +204,28 @@ def _counts(panel: Axes) -> str:
     return ", ".join(found)
 
 
-def _flows(kind: str, flows: Sequence[str] | None, first: Run) -> list[str]:
-    """Returns the flows given, or the first flow for a picture of a single one."""
+def _flows(
+    kind: str,
+    flows: Sequence[str] | None,
+    runs: Mapping[str, Run],
+    span_s: tuple[float, float] | None,
+    *,
+    overlaid: bool,
+) -> tuple[list[str], str]:
+    """Returns the flows given, or the first flow with data for a picture of a single one, and a note that states it."""
     if kind == "queue" and flows:
         raise ScenarioError(f"flows: {', '.join(flows)}; not with queue, which stacks all flows")
-    if kind not in _OF_ONE:
-        return list(flows or ())
-    names = list(flows or flow_names(first.scenario)[:1])
-    if len(names) > 1:
-        raise ScenarioError(f"flows: {', '.join(names)}; needs one flow to compare by {kind}")
-    return names
+    if kind not in _OF_ONE or flows:
+        if kind in _OF_ONE and len(flows or ()) > 1:
+            raise ScenarioError(f"flows: {', '.join(flows or ())}; needs one flow to compare by {kind}")
+        return list(flows or ()), ""
+    as_line = overlaid and kind in FLOWS_OVERLAID
+    rows = partial(line_rows, kind) if as_line else _ROWS[kind]
+    first = flow_names(next(iter(runs.values())).scenario)[0]
+    able = flows_with_rows(runs.values(), lambda run: rows(run, span_s))
+    if not able or able[0] == first:
+        return [first], ""
+    return able[:1], f"{able[0]} is the first flow that has {_LACKS[kind]} in the time shown"
 
 
 def _chosen(

@@ -53,6 +53,10 @@ INTERVALS: Final = 100
 # Quantile of the delays above 0 at which a logarithmic axis of a distribution begins: the smallest delays, of which
 # there are few, would take most of the axis.
 LOG_BEGINS: Final = 0.01
+# Packets without delay on a logarithmic axis: legend text, and mark at the lower edge [points].
+AT_EDGE: Final = "no delay (at the lower edge)"
+EDGE_MARK: Final = "|"
+EDGE_SIZE: Final = 4
 # Legend text of each cause.
 _TOLD: Final = {
     "marked": ("marked", GREEN),
@@ -157,7 +161,7 @@ def delay(
 
     Defaults: the port at which packets waited longest, and the `most` flows with the most packets (None for all). With
     `flows`, the default is a port that they use, and the mean is that of their packets. With `log`, the delay axis is
-    logarithmic, and packets that did not wait are omitted.
+    logarithmic, packets that did not wait are drawn at its lower edge, and the legend states their number.
     """
     port = port_of([run], port, flows, span_s)
     points = _points_at(run, port, flows, span_s)
@@ -173,8 +177,11 @@ def delay(
     for number, name in enumerate(names):
         own = points[points["flow"].astype(str) == name]
         if len(own):
-            (dots,) = panel.plot(own["time_s"], 1e3 * own["delay_s"], ".", ms=2, color=colour(number), label=name)
+            seen = own[own["delay_s"] > 0] if log else own
+            (dots,) = panel.plot(seen["time_s"], 1e3 * seen["delay_s"], ".", ms=2, color=colour(number), label=name)
             dots.set_rasterized(len(own) > MOST_SHAPES)
+        if log:
+            _at_edge(panel, own[own["delay_s"] == 0]["time_s"], colour(number))
     edges = np.linspace(begin_s, end_s, INTERVALS + 1)
     packets, _ = np.histogram(points["time_s"], edges)
     waited, _ = np.histogram(points["time_s"], edges, weights=points["delay_s"])
@@ -186,11 +193,23 @@ def delay(
     mark_changes(panel, run, span_s)
     if log:
         logarithmic(panel, "y")
+        if unwaiting := int((points["delay_s"] == 0).sum()):
+            # An entry of the legend without data: the marks have the colours of their flows.
+            label = f"{AT_EDGE}: {unwaiting} of {len(points)} packets"
+            panel.plot([], [], ls="none", marker=EDGE_MARK, ms=EDGE_SIZE, color=GREY, label=label)
     else:
         panel.set_ylim(bottom=0)
     panel.set_ylabel("queueing delay [ms]")
     legend(figure, [panel], ax)
     return figure
+
+
+def _at_edge(panel: Axes, times_s: pd.Series, own_colour: str) -> None:
+    """Marks packets that a logarithmic axis cannot show at its lower edge."""
+    place = panel.get_xaxis_transform()
+    (marks,) = panel.plot(times_s, np.zeros(len(times_s)), EDGE_MARK, ms=EDGE_SIZE, color=own_colour, transform=place)
+    marks.set_clip_on(False)
+    marks.set_rasterized(len(times_s) > MOST_SHAPES)
 
 
 def drops(

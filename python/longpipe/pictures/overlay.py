@@ -1,7 +1,7 @@
 """Several runs, or several flows of one run, as lines on the same axes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,11 +12,13 @@ from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.ports import default_port
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.recorded import (
+    MOST_LISTED,
     EmptyPictureError,
     Run,
     chosen_senders,
     config_of,
     flow_names,
+    flows_with_rows,
     name_of,
     of_flows,
     shown_s,
@@ -81,6 +83,12 @@ OVERLAID: Final = (*_LINES, "queue", "throughput")
 FLOWS_OVERLAID: Final = tuple(_LINES)
 
 
+def line_rows(kind: str, run: Run, span_s: Span | None) -> pd.DataFrame:
+    """Returns the rows of the trace from which the line of a flow is drawn; `kind` is in FLOWS_OVERLAID."""
+    line = _LINES[kind]
+    return line.drawn(trace(run, line.trace), run, span_s)
+
+
 def overlay(
     runs: Mapping[str, Run],
     kind: str,
@@ -91,10 +99,11 @@ def overlay(
     port: str | None = None,
     interval_s: float | None = None,
     log: bool = False,
+    note: str = "",
 ) -> Figure:
     """Draws one line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
 
-    Units and checks are as in `pictures.compare`.
+    Units and checks are as in `pictures.compare`; the title contains `note`.
     """
     if kind not in OVERLAID:
         raise ScenarioError(f"overlaid: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")
@@ -118,13 +127,10 @@ def overlay(
         drawn, word = _scaled(kind, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
         called = _LINES[kind].called
         what, across = f"{called} of {flows[0]}", f"{called}, {flows[0]} [{word}]"
-    note = note_on_arrivals(pd.DataFrame(drawn), flows) if kind == "throughput" else ""
+    if kind == "throughput":
+        note = note_on_arrivals(pd.DataFrame(drawn), flows)
     if not note and not any(series.any() for series in drawn.values()):
-        what_lacks = f"{_LINES[kind].lacks}{of_flows(flows[:1])}" if kind in _LINES else f"queue at {port}"
-        field = "flow" if kind in _LINES else "port"
-        raise EmptyPictureError(
-            f"{field}: no {what_lacks} in any run in the time shown; needs another {field} or time", f"no {what_lacks}"
-        )
+        _raise_empty(runs, kind, flows, port, span_s)
     # A run without a line is in the legend, with the reason.
     drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
@@ -133,6 +139,19 @@ def overlay(
     panel.set_ylabel(across)
     legend(figure, [panel])
     return figure
+
+
+def _raise_empty(
+    runs: Mapping[str, Run], kind: str, flows: Sequence[str], port: str | None, span_s: Span | None
+) -> NoReturn:
+    """Raises EmptyPictureError, which lists the flows that have a line, if any have."""
+    if kind not in _LINES:
+        short = f"no queue at {port}"
+        raise EmptyPictureError(f"port: {short} in any run in the time shown; needs another port or time", short)
+    short = f"no {_LINES[kind].lacks}{of_flows(flows[:1])}"
+    able = flows_with_rows(runs.values(), lambda run: line_rows(kind, run, span_s))
+    helps = nearest("", able, MOST_LISTED) if able else "needs a TCP sender, or a longer time"
+    raise EmptyPictureError(f"flow: {short} in any run in the time shown; {helps}", short)
 
 
 def overlay_flows(
@@ -156,7 +175,7 @@ def overlay_flows(
     line = _LINES[kind]
     rows = trace(run, line.trace)
     sizes = rows.groupby("flow", observed=True)[line.size].max()
-    able = line.drawn(rows, run, span_s)
+    able = line_rows(kind, run, span_s)
     names, note = chosen_senders(run, flows, most, sizes, line.largest, drawn=able, lacks=line.lacks)
     drawn, word = _scaled(kind, {name: (run, name) for name in names}, span_s, unit)
     title = titled(f"{name_of(run)}: {line.called}", note)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade
-from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace
+from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titled
 from longpipe.pictures.throughput import averaged, draw_capacity, note_on_arrivals, throughput_series
 
@@ -28,6 +28,11 @@ def control_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None
     """
     rows = of_flow(trace(run, "control"), flow)[["time_s", "stage", "state", "pacing_bps", "bandwidth_bps"]]
     return as_steps(rows, shown_s(run, span_s))
+
+
+def rates_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Returns the rows of `traces.arrivals` that a picture of rates counts."""
+    return within(trace(run, "arrivals"), span_s)
 
 
 def rates(

@@ -1,6 +1,6 @@
 """Sources of traces for pictures: a result, or the files of an earlier run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -188,6 +188,14 @@ def _chosen(known: list[str], flows: Sequence[str] | None, most: int | None, siz
     size_of = {str(name): float(size) for name, size in sizes.items()}
     ranked = sorted(known, key=lambda name: -size_of.get(name, 0.0))
     return Chosen(ranked[:most], f"the {most} of {len(known)} flows with the {what}")
+
+
+def flows_with_rows(runs: Iterable[Run], rows: Callable[[Run], pd.DataFrame]) -> list[str]:
+    """Returns the flows, in order, that exist in all runs and have rows in any; `rows` returns the rows of a run."""
+    several = list(runs)
+    having = {str(name) for run in several for name in rows(run)["flow"].unique()}
+    known = [flow_names(run.scenario) for run in several]
+    return [name for name in known[0] if name in having and all(name in names for names in known)]
 
 
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:

@@ -34,6 +34,11 @@ def rtt_points(run: Run, flow: str) -> pd.DataFrame:
     return points[["time_s", "rtt_s", "srtt_s", "rto_s"]].reset_index(drop=True)
 
 
+def rtt_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Returns the rows of `traces.rtt` that a picture of round trips draws."""
+    return until_end(trace(run, "rtt").dropna(subset=["rtt_s", "srtt_s"], how="all"), run, span_s)
+
+
 def rtt(
     run: Run,
     flows: Sequence[str] | None = None,
@@ -52,7 +57,7 @@ def rtt(
     """
     rows = trace(run, "rtt")
     longest = rows.groupby("flow", observed=True)["rtt_s"].max()
-    drawn = until_end(rows.dropna(subset=["rtt_s", "srtt_s"], how="all"), run, span_s)
+    drawn = rtt_rows(run, span_s)
     names, note = chosen_senders(run, flows, most, longest, "longest round trips", drawn=drawn, lacks="round trips")
     shown = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)

@@ -55,6 +55,11 @@ def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = No
     )
 
 
+def sequence_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Returns the rows of `traces.sequence` that a time-sequence graph draws."""
+    return within(trace(run, "sequence"), span_s)
+
+
 def sequence(
     run: Run,
     flows: Sequence[str] | None = None,
@@ -69,7 +74,7 @@ def sequence(
     `traces.events` is recorded, losses, fast retransmits, timeouts, ECN reductions and undos are marked at their
     sequence numbers. `unit` is bytes or segments.
     """
-    rows = within(trace(run, "sequence"), span_s)
+    rows = sequence_rows(run, span_s)
     sizes = pd.Series(dtype=float)
     (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks="segments")
     events = sequence_events(run, name, span_s)

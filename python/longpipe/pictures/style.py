@@ -1,7 +1,7 @@
 """Common style of all pictures: colours, panels, legends."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, cast, get_args
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture, as_written
@@ -49,6 +49,12 @@ SHRINKS: Final = 1.2
 MOST_ROOM: Final = 0.6
 # Maximum number of panels in a figure.
 MOST_PANELS: Final = 100
+# Ratio of a logarithmic axis' ends below which its ticks have equal distances in values, as on a linear axis.
+SHORT: Final = 4
+# Leading digits of a logarithmic axis' ticks, by the ratio of its ends up to which they apply; beyond the last ratio,
+# ticks are powers of ten.
+DIGITS: Final = ((10, (1, 1.5, 2, 3, 5, 7)), (100, (1, 2, 5)), (1000, (1, 3)))
+LONG: Final = DIGITS[-1][0]
 # Whether the panels of a figure share one legend, which is drawn last.
 _ONE_LEGEND: Final = ContextVar("one_legend", default=False)
 
@@ -194,19 +200,30 @@ def _visible(handle: Any) -> Any:  # noqa: ANN401 - any artist
     return handle
 
 
-class _Plain(LogFormatter):
-    """Labels of the ticks that Matplotlib selects on a logarithmic axis, without powers of ten, which are formulas."""
+class _LogTicks(LogLocator):
+    """Ticks of a logarithmic axis, of which there are several also on an axis that is shorter than a decade."""
 
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """Returns the ticks between two values."""
+        low, high = sorted((float(vmin), float(vmax)))
+        if not 0 < low < high < low * LONG:
+            return super().tick_values(vmin, vmax)
+        if high < low * SHORT:
+            ticks = np.asarray(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+        else:
+            digits = next(digits for longest, digits in DIGITS if high < low * longest)
+            decades = np.arange(np.floor(np.log10(low)), np.log10(high) + 1)
+            ticks = np.outer(10.0**decades, digits).ravel()
+        return [float(tick) for tick in ticks if low <= tick <= high]
 
 
 def logarithmic(panel: Axes, direction: Literal["x", "y"]) -> None:
     """Makes an axis logarithmic, with plain numbers at its ticks."""
     panel.set(**{f"{direction}scale": "log"})
     axis = panel.xaxis if direction == "x" else panel.yaxis
+    axis.set_major_locator(_LogTicks())
     axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(_Plain(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> None:

@@ -33,6 +33,11 @@ def window_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None)
     return as_steps(rows.replace({"ssthresh_bytes": {np.inf: np.nan}}), shown_s(run, span_s))
 
 
+def window_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
+    """Returns the rows of `traces.cwnd` that a picture of windows draws."""
+    return until_end(trace(run, "cwnd"), run, span_s)
+
+
 def window(
     run: Run,
     flows: Sequence[str] | None = None,
@@ -50,7 +55,7 @@ def window(
     """
     rows = trace(run, "cwnd")
     largest = rows.groupby("flow", observed=True)["cwnd_bytes"].max()
-    drawn = until_end(rows, run, span_s)
+    drawn = window_rows(run, span_s)
     names, note = chosen_senders(run, flows, most, largest, "largest windows", drawn=drawn, lacks="congestion window")
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
