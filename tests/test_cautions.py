@@ -6,6 +6,7 @@ import pytest
 
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, run_until, simulate
 from longpipe.analysis.cautions import cautions, seedless
+from longpipe.cli.warnings import warn
 
 ROOT = Path(__file__).parents[1]
 SILENT = """
@@ -124,13 +125,11 @@ def test_replications_that_are_copies_are_never_sure_enough() -> None:
 def test_a_series_that_ends_before_its_run_causes_a_warning() -> None:
     starlink = Scenario.example("starlink")
     assert cautions(starlink) == []
-    held = [
-        f"{port}: its path's series ends at 117.15 s; held from then on"
-        for port in ("switch1->switch2", "switch2->switch1")
-    ]
     longer = starlink.with_(duration="300 s")
-    assert cautions(longer) == held
-    assert buffers(longer).warnings[0].startswith("2 of 2 points, as buffer=1 BDP: switch1->switch2: its path's series")
+    # The warning about both directions is one line.
+    held = "switch1->switch2, switch2->switch1: the path's series ends at 117.15 s; held from then on"
+    assert cautions(longer) == [held]
+    assert buffers(longer).warnings[0] == f"2 of 2 points, as buffer=1 BDP: {held}"
     assert cautions(Scenario.example("cellular").with_(duration="300 s")) == []
 
 
@@ -161,7 +160,30 @@ def test_a_file_that_ends_before_its_run_causes_a_warning(tmp_path: Path) -> Non
     rows = "\n".join(f"{second},{20 + second % 3}ms" for second in range(61))
     (tmp_path / "path.csv").write_text(f"time,delay\n{rows}\n", encoding="utf-8")
     scenario = silent(**{"network.path": {"file": str(tmp_path / "path.csv")}, "duration": "300 s"})
-    assert cautions(scenario)[0] == "switch1->switch2: its path's series ends at 60 s; held from then on"
+    assert cautions(scenario) == [
+        # An ignored setting is more important than the end of a series.
+        "network.trunk_delay: 50 ms is not used; network.path has delays of 20 ms to 22 ms",
+        "switch1->switch2, switch2->switch1: the path's series ends at 60 s; held from then on",
+    ]
+
+
+def test_the_most_important_warnings_are_printed_and_the_others_are_in_the_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Checks that ignored rates come first, and that a warning about both directions of a link is one line."""
+    path = {"rate": [["0 s", "10 Mbit/s"], ["1 s", "20 Mbit/s"], ["2 s", "5 Mbit/s"], ["2.5 s", "12 Mbit/s"]]}
+    fields = {"trunk_rate": "90 Mbit/s", "return_rate": "1 Mbit/s", "return_delay": "9 ms", "path": path}
+    scenario = silent(**{f"network.{name}": value for name, value in fields.items()})
+    lines = cautions(scenario)
+    begins = ["network.trunk_rate: ", "network.return_rate: ", "switch1->switch2, switch2->switch1: the path's series"]
+    assert [line.startswith(begin) for line, begin in zip(lines, begins, strict=True)] == [True] * 3
+    assert simulate(scenario).summary()["warnings"] == lines
+    warn(scenario)
+    assert capsys.readouterr().err == "".join(f"warning: {line}\n" for line in lines)
+    monkeypatch.setattr("longpipe.cli.warnings.MOST", 2)
+    warn(scenario)
+    where = "warning: 1 more; `longpipe run --json -` prints all of them in `warnings`\n"
+    assert capsys.readouterr().err.endswith(f"\nwarning: {lines[1]}\n{where}")
 
 
 def test_a_result_says_what_the_shell_does() -> None:
@@ -254,11 +276,12 @@ def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> No
     path = {"network.path": {"file": str(tmp_path / "radio.csv")}, "network.trunk_delay": "40 ms"}
     assert cautions(silent(**path)) == []
     rates, delays = "network.path has rates of 10 Mbit/s to 80 Mbit/s", "network.path has delays of 20 ms to 60 ms"
+    both = " in both directions; for a constant return direction, set network.return_path = {kind = 'moving'}"
     for field, value, said in (
         # The delay is within the path's range, but not among its delays.
         ("trunk_delay", "50 ms", f"is not used; {delays}"),
-        ("return_delay", "50 ms", f"is not used; {delays}"),
-        ("return_rate", "50 Mbit/s", f"only determines sizes in BDP and auto; {rates}"),
+        ("return_delay", "50 ms", f"is not used; {delays}{both}"),
+        ("return_rate", "50 Mbit/s", f"only determines sizes in BDP and auto; {rates}{both}"),
         ("trunk_rate", "90 Mbit/s", f"only determines sizes in BDP and auto; {rates}"),
     ):
         assert cautions(silent(**{**path, f"network.{field}": value})) == [f"network.{field}: {value} {said}"]
@@ -282,7 +305,8 @@ def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warnin
     }
     rate = "network.links[1].return_rate: 1 Mbit/s only determines sizes in BDP and auto; network.links[1].path has a "
     found = [line for line in cautions(silent(network=network)) if "return_" in line]
-    assert found == [f"{rate}rate of 20 Mbit/s"]
+    constant = "for a constant return direction, set network.links[1].return_path = {kind = 'moving'}"
+    assert found == [f"{rate}rate of 20 Mbit/s in both directions; {constant}"]
     links[1] = {**link, "return_path": {"rate": [["0 s", "1 Mbit/s"]]}}
     assert not [line for line in cautions(silent(network=network)) if "return_" in line]
 

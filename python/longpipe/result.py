@@ -615,6 +615,7 @@ class Result:
             **self._identity(),
             **{name: records(self.part(name)) for name in PARTS if self._has_part(name)},
             "limits": [dict(vars(limit)) for limit in self.flow_limits],
+            "warnings": list(self.warnings),
         }
 
     def _identity(self) -> dict[str, Any]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import heapq
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import OVER_TCP, Resolved, port_name, window_warnings
+from longpipe.analysis.replaced import replaced_delays, replaced_rates
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
 from longpipe.scenario.motion import Satellites
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
-from longpipe.units import RATE, TIME, Dimension
+from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -37,18 +38,10 @@ SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # intentionally.
 FEWEST_STEPS: Final = 4
 
-# Nodes of a dumbbell's trunk.
-TRUNK: Final = ("switch1", "switch2")
-# Delay and rate of a dumbbell's trunk, and those of the second direction of a trunk or link.
-FORTH: Final = ("trunk_delay", "trunk_rate")
-BACK: Final = ("return_delay", "return_rate")
 # Matches a number in a warning, other than in a name.
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(\.\d+)?")
-# Maximum number of kinds of warnings about a design's points.
-_MOST_KINDS: Final = 5
-# Factor by which a rounded rate may be outside the range of a path's rates.
-_ROUNDED: Final = 1.01
-
+# Maximum number of ports or fields that a warning about several of them names.
+_MOST_NAMED: Final = 3
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another random part"
 # SACK delay [ps] in the profile `linux-6`, which the user did not choose explicitly.
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
@@ -56,32 +49,52 @@ SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 
 @without_collections()
 def cautions(scenario: Scenario) -> list[str]:
-    """Returns a line per warning about a scenario.
+    """Returns a line per warning about a scenario, the most important ones first.
 
     They concern buffers and rates that are not given, implausible values of files, links and buffers that windows
     cannot fill, paths that end before the run or replace a delay or a rate, shapers and policers that have no effect or
     drop every packet, and ECN that only the queues or only the flows support.
     """
+    return [line for _, line in _by_importance(scenario)]
+
+
+def _by_importance(scenario: Scenario) -> Iterator[tuple[int, str]]:
+    """Yields each warning about a scenario with its rank; 0 is the most important rank."""
     resolved = scenario.resolved
-    ways = [
-        *_default_buffer(scenario),
-        *_ended_series(resolved),
-        *_other_ways_back(scenario),
-        *_replaced(scenario),
-        *_default_rate(scenario),
-    ]
-    return [
-        *doubts_of_files(scenario),
-        *window_warnings(scenario),
-        *ways,
-        *_unsplit(scenario),
-        *_never_wait(resolved),
-        *_never_grows(resolved),
-        *_never_reached(resolved),
-        *_never_shape(resolved),
-        *_pass_nothing(resolved),
-        *_mark_nothing(resolved),
-    ]
+    ranks: tuple[Iterable[str], ...] = (
+        # The run does not use the values that were meant, or transfers nothing.
+        doubts_of_files(scenario),
+        _pass_nothing(resolved),
+        # Buffers and windows have sizes that were not meant.
+        replaced_rates(scenario),
+        window_warnings(scenario),
+        # Settings have no effect.
+        replaced_delays(scenario),
+        _unsplit(scenario),
+        _mark_nothing(resolved),
+        _never_shape(resolved),
+        _never_grows(resolved),
+        _never_wait(resolved),
+        _never_reached(resolved),
+        # Defaults apply.
+        _other_ways_back(scenario),
+        _ended_series(resolved),
+        _default_buffer(scenario),
+    )
+    for rank, lines in enumerate(ranks):
+        for line in _merged(lines):
+            yield rank, line
+
+
+def _merged(lines: Iterable[str]) -> Iterator[str]:
+    """Yields warnings of the form "port or field: text", in order; those with equal texts are one line."""
+    subjects: dict[str, list[str]] = {}
+    for line in lines:
+        subject, _, text = line.partition(": ")
+        subjects.setdefault(text, []).append(subject)
+    for text, own in subjects.items():
+        more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
+        yield f"{', '.join(own[:_MOST_NAMED])}{more}: {text}"
 
 
 def _default_buffer(scenario: Scenario) -> Iterator[str]:
@@ -113,18 +126,18 @@ def _is_spread(link: Link) -> bool:
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
     """Returns a line per kind of warning about a design's points, with the number of points, and whether seeds matter.
 
-    Warnings that differ only in numbers are of one kind; the line contains the first of them.
+    Warnings that differ only in numbers are of one kind; the line contains the first of them. The most important kinds
+    are first.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    found: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for scenario in scenarios:
-        kinds: dict[str, str] = {}
-        for line in cautions(scenario):
-            kinds.setdefault(_NUMBERS.sub("0", line), line)
+        kinds: dict[tuple[int, str], str] = {}
+        for rank, line in _by_importance(scenario):
+            kinds.setdefault((rank, _NUMBERS.sub("0", line)), line)
         for kind, line in kinds.items():
             found.setdefault(kind, []).append((scenario.name, line))
-    said = [f"{len(own)} of {len(scenarios)} points, as {own[0][0]}: {own[0][1]}" for own in found.values()]
-    if len(said) > _MOST_KINDS:
-        said[_MOST_KINDS:] = [f"kinds of warnings not shown: {len(said) - _MOST_KINDS}"]
+    ordered = (found[kind] for kind in sorted(found, key=lambda kind: kind[0]))
+    said = [f"{len(own)} of {len(scenarios)} points, as {own[0][0]}: {own[0][1]}" for own in ordered]
     alike = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
     if alike:
         where = "" if len(alike) == len(scenarios) else f"{len(alike)} of {len(scenarios)} points: "
@@ -183,77 +196,6 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
         there, back = way.path, way.return_path
         if there and there.kind == "satellites" and back and back.kind != "satellites":
             yield f"{where}.return_path: {back.kind}; without it, the return path uses the satellites of {where}.path"
-
-
-def _replaced(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per delay or rate that was given, but that a path replaces by others.
-
-    These are fields of a dumbbell's trunk, or of the second direction of a graph's links. The rate and the delay of a
-    graph's link are mandatory, so they cause no warning.
-    """
-    network = scenario.network
-    if network.kind == "dumbbell":
-        yield from _replaced_between(TRUNK, scenario, "network", network, (*FORTH, *BACK))
-        return
-    for k, link in enumerate(network.links):
-        yield from _replaced_between(link.between, scenario, f"network.links[{k}]", link, BACK)
-
-
-def _replaced_between(
-    ends: tuple[str, str], scenario: Scenario, where: str, way: Dumbbell | Link, names: Sequence[str]
-) -> Iterator[str]:
-    """Yields a line per field of the link between two nodes that was given, but that its path replaces."""
-    if not (way.path or way.return_path):
-        return
-    for name in names:
-        written: str | None = getattr(way, name)
-        if written is None or written == type(way).model_fields[name].default:
-            continue
-        unit, back = RATE if name.endswith("_rate") else TIME, name.startswith("return_")
-        path = "return_path" if back and way.return_path else "path"
-        values = _values_of_path(scenario.resolved, ends[::-1] if back else ends, unit)
-        if not values or unit.parse(written) in values:
-            continue
-        # A rate near those of the direction's own path was given for sizes in BDP.
-        if unit is RATE and back == (path == "return_path") and _is_near(unit.parse(written), values):
-            continue
-        effect = "only determines sizes in BDP and auto" if unit is RATE else "is not used"
-        yield f"{where}.{name}: {written} {effect}; {where}.{path} has {_span(values, unit)}"
-
-
-def _default_rate(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if sizes in BDP are computed from a dumbbell's default rate, which its path never has."""
-    network = scenario.network
-    if network.kind != "dumbbell" or not network.path:
-        return
-    if network.trunk_rate != type(network).model_fields["trunk_rate"].default:
-        return
-    rates_bps = _values_of_path(scenario.resolved, TRUNK, RATE)
-    if rates_bps and not min(rates_bps) <= RATE.parse(network.trunk_rate) <= max(rates_bps):
-        default = f"not given, {network.trunk_rate} determines sizes in BDP and auto"
-        yield f"network.trunk_rate: {default}; network.path has {_span(rates_bps, RATE)}"
-
-
-def _values_of_path(resolved: Resolved, ends: tuple[str, str], unit: Dimension) -> set[int]:
-    """Returns the rates [bit/s] or delays [ps] of the path from one node to the other; empty if it has none."""
-    nodes = resolved["nodes"]
-    links = [link for link in resolved["links"] if (nodes[link["from"]]["name"], nodes[link["to"]]["name"]) == ends]
-    motions = [link.get("motion", {}) for link in links]
-    if unit is RATE:
-        return {step[1] for motion in motions for step in motion.get("service", {}).get("steps", ())}
-    return {knot[1] for motion in motions for knot in motion.get("delay", {}).get("knots_ps", ())}
-
-
-def _is_near(rate_bps: int, values: set[int]) -> bool:
-    """Returns whether a rate is in the range of others, apart from rounding."""
-    return min(values) / _ROUNDED <= rate_bps <= max(values) * _ROUNDED
-
-
-def _span(values: set[int], unit: Dimension) -> str:
-    """Returns the range of a path's rates or delays in words."""
-    least, most = unit.format(min(values)), unit.format(max(values))
-    what = "rate" if unit is RATE else "delay"
-    return f"a {what} of {least}" if least == most else f"{what}s of {least} to {most}"
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
@@ -374,7 +316,7 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
             continue
         longest = max(after - before for before, after in pairwise(instants))
         if duration_ps - instants[-1] > longest:
-            yield f"{port_name(resolved, k)}: its path's series ends at {TIME.format(instants[-1])}; held from then on"
+            yield f"{port_name(resolved, k)}: the path's series ends at {TIME.format(instants[-1])}; held from then on"
 
 
 def _instants(link: Mapping[str, Any]) -> Sequence[int]:

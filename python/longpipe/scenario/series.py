@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -48,7 +49,7 @@ def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
     if service["kind"] == "opportunities":
         instants = service["instants_ps"]
         turns, rest = divmod(duration_ps, instants[-1])
-        count = turns * len(instants) + sum(at <= rest for at in instants)
+        count = turns * len(instants) + bisect_right(instants, rest)
         return float(8 * service["bytes"] * count * PS / duration_ps)
     steps = service["steps"]
 

@@ -1,0 +1,139 @@
+"""Warnings about rates and delays of a scenario that the paths of its links replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from longpipe.scenario.network import Dumbbell, Link
+from longpipe.scenario.series import mean_rate_bps
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from longpipe.analysis.paths import Resolved
+    from longpipe.scenario import Scenario
+
+# Nodes of a dumbbell's trunk.
+TRUNK: Final = ("switch1", "switch2")
+# Path that leaves rate and delay to the link, as written in a scenario.
+CONSTANT: Final = "{kind = 'moving'}"
+# Factor by which a rounded rate may be outside the range of a path's rates.
+_ROUNDED: Final = 1.01
+
+
+class _Direction(NamedTuple):
+    """A direction of a link that varies over time, with its fields in the scenario.
+
+    `where` is the part of the scenario with the link's fields, `prefix` begins the names of the direction's rate and
+    delay, and `path` is the name of the path that applies. `is_own` states that the direction is the forward one, or
+    that the path applies only to the return direction. `motion` is the resolved path, and None for routes over
+    satellites in a graph.
+    """
+
+    way: Dumbbell | Link
+    where: str
+    prefix: str
+    path: str
+    is_own: bool
+    motion: Mapping[str, Any] | None
+
+    def written(self, name: str) -> str | None:
+        """Returns the direction's "rate" or "delay" as written; None for an absent field or a dumbbell's default."""
+        text: str | None = getattr(self.way, self.prefix + name)
+        return None if text == type(self.way).model_fields[self.prefix + name].default else text
+
+    def replaced(self, name: str, effect: str, values: str) -> str:
+        """Returns a line about the direction's "rate" or "delay", which its path replaces by `values`."""
+        line = f"{self.where}.{self.prefix}{name}: {effect}; {self.where}.{self.path} has {values}"
+        if self.is_own:
+            return line
+        return f"{line} in both directions; for a constant return direction, set {self.where}.return_path = {CONSTANT}"
+
+
+def replaced_rates(scenario: Scenario) -> Iterator[str]:
+    """Yields a line per rate, given or default, that a path replaces and that still determines sizes in BDP and auto.
+
+    Rates within the range of those of the direction's own path were given for these sizes, and cause no line.
+    """
+    for one in _directions(scenario):
+        rates_bps, values = _rates(one, scenario.resolved["duration_ps"])
+        written = one.written("rate")
+        used = written or _forward_rate(one.way)
+        rate_bps = RATE.parse(used)
+        if not rates_bps or rate_bps in rates_bps or (one.is_own and _is_near(rate_bps, rates_bps)):
+            continue
+        if written is not None:
+            yield one.replaced("rate", f"{used} only determines sizes in BDP and auto", values)
+        elif one.is_own:
+            yield one.replaced("rate", f"not given, {used} determines sizes in BDP and auto", values)
+
+
+def replaced_delays(scenario: Scenario) -> Iterator[str]:
+    """Yields a line per delay that was given, but that a path replaces by others.
+
+    The delay of a link in a graph causes no line, because it is mandatory.
+    """
+    for one in _directions(scenario):
+        written = one.written("delay") if one.prefix else None
+        if written is None:
+            continue
+        if one.motion is None:
+            yield one.replaced("delay", f"{written} is not used", "the delays of satellites")
+            continue
+        delays_ps = {knot[1] for knot in one.motion.get("delay", {}).get("knots_ps", ())}
+        if delays_ps and TIME.parse(written) not in delays_ps:
+            values = _range("delay", *(TIME.format(bound(delays_ps)) for bound in (min, max)))
+            yield one.replaced("delay", f"{written} is not used", values)
+
+
+def _directions(scenario: Scenario) -> Iterator[_Direction]:
+    """Yields the directions that have a path, of a dumbbell's trunk or of a graph's links."""
+    network = scenario.network
+    ways: list[tuple[Dumbbell | Link, str, str, tuple[str, str]]]
+    if network.kind == "dumbbell":
+        ways = [(network, "network", "trunk_", TRUNK)]
+    else:
+        ways = [(link, f"network.links[{k}]", "", link.between) for k, link in enumerate(network.links)]
+    ways = [one for one in ways if one[0].path or one[0].return_path]
+    motions = _motions(scenario.resolved) if ways else {}
+    for way, where, prefix, (first, last) in ways:
+        if way.path:
+            yield _Direction(way, where, prefix, "path", True, motions.get((first, last)))
+        path = "return_path" if way.return_path else "path"
+        yield _Direction(way, where, "return_", path, path == "return_path", motions.get((last, first)))
+
+
+def _motions(resolved: Resolved) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Returns the variation of each link of a resolved scenario, which is empty for a static one, by its nodes."""
+    names = [node["name"] for node in resolved["nodes"]]
+    return {(names[link["from"]], names[link["to"]]): link.get("motion", {}) for link in resolved["links"]}
+
+
+def _forward_rate(way: Dumbbell | Link) -> str:
+    """Returns the rate of a link's forward direction, which is the default of the other direction's rate."""
+    return way.rate if isinstance(way, Link) else way.trunk_rate
+
+
+def _rates(one: _Direction, duration_ps: int) -> tuple[set[int], str]:
+    """Returns the rates [bit/s] of a direction's path, also in words; empty if the rate is that of the link.
+
+    A schedule is represented by its mean rate over the run.
+    """
+    service = (one.motion or {}).get("service")
+    if service is None:
+        return set(), ""
+    if service["kind"] == "opportunities":
+        mean_bps = round(mean_rate_bps(service, duration_ps))
+        return {mean_bps}, f"a mean rate of {RATE.format(int(float(f'{mean_bps:.4g}')))}"
+    rates_bps = {step[1] for step in service["steps"]}
+    return rates_bps, _range("rate", *(RATE.format(bound(rates_bps)) for bound in (min, max)))
+
+
+def _is_near(rate_bps: int, rates_bps: set[int]) -> bool:
+    """Returns whether a rate is in the range of others, apart from rounding."""
+    return min(rates_bps) / _ROUNDED <= rate_bps <= max(rates_bps) * _ROUNDED
+
+
+def _range(what: str, least: str, most: str) -> str:
+    """Returns the range of a path's rates or delays in words."""
+    return f"a {what} of {least}" if least == most else f"{what}s of {least} to {most}"
