@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 from unittest.mock import patch
@@ -24,8 +25,9 @@ from longpipe.study import Runner
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}
 
 
+@cache
 def experiments() -> list[Experiment]:
-    """Returns the paper's experiments, shortened to 60 ms."""
+    """Returns the paper's experiments, shortened to 60 ms; built once, because that takes half a second."""
     short = []
     for e in frr_96.experiments():
         single = e.deterministic.with_(duration="60 ms") if e.deterministic else None
