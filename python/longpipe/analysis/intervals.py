@@ -72,15 +72,24 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
     fewest = min(map(len, measured))
     if fewest < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
+    # Each unordered pair is computed once, because that takes most of the time of a table with many configurations.
+    numbers = range(len(measured))
+    found = {(i, j): _covariance_of_means(measured[i], measured[j]) for i in numbers for j in numbers if i <= j}
     variance = 0.0
-    for one in measured:
-        for other in measured:
-            shared = [seed for seed in one if seed in other]
-            x, y = ([values[seed] for seed in shared] for values in (one, other))
-            if len(shared) > 1 and deviation(x) and deviation(y):
-                variance += float(np.cov(x, y)[0, 1]) * len(shared) / (len(one) * len(other))
+    for i in numbers:
+        for j in numbers:
+            variance += found[min(i, j), max(i, j)]
     margin = t_quantile(level, fewest - 1) * math.sqrt(max(variance, 0.0)) / len(measured)
     return Estimate(mean, math.nan, math.nan, mean - margin, mean + margin)
+
+
+def _covariance_of_means(one: Mapping[int, float], other: Mapping[int, float]) -> float:
+    """Returns the covariance of two configurations' means, estimated from the seeds that they share."""
+    shared = [seed for seed in one if seed in other]
+    x, y = ([values[seed] for seed in shared] for values in (one, other))
+    if len(shared) < 2 or not deviation(x) or not deviation(y):
+        return 0.0
+    return float(np.cov(x, y)[0, 1]) * len(shared) / (len(one) * len(other))
 
 
 def copies(runs: pd.DataFrame) -> str:
