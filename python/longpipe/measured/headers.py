@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from longpipe.errors import ScenarioError
@@ -76,6 +77,7 @@ def interface_of(packet: Packet) -> int:
     return 4 * int.from_bytes(data[4:8], "big") + (_OUTBOUND if data[_COOKED_2_TYPE] == _OUTGOING else _INBOUND)
 
 
+@lru_cache(maxsize=4096)
 def name_of(endpoint: bytes) -> str:
     """Formats an endpoint (an address and port) as "10.0.0.1:80" or "[fd00::1]:80"."""
     address, port = ipaddress.ip_address(endpoint[:-2]), int.from_bytes(endpoint[-2:], "big")
