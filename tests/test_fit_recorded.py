@@ -91,14 +91,76 @@ def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
     assert base["value"] >= RTT_S
 
 
-def ndt7(file: Path, snapshots: int) -> Recording:
-    """Writes a test over 8 Mbit/s with a queue of 30 ms, in the format of tests/test_measured_archives.py."""
+def test_iperf3_over_a_long_path_writes_a_third_of_its_send_buffer_at_once() -> None:
+    """Its intervals of 1 s contain 0, 10 or 20 blocks, which are 0, 10.5 or 21 Mbit/s; the path has 10."""
+    found = fit_recorded(read(DATA / "iperf3-geo.json.gz"))
+    rate = found.estimates["rate"]
+    assert rate["low"] <= 10e6 <= rate["high"]
+    assert rate["value"] == pytest.approx(10e6, rel=0.02)
+    assert rate["high"] / rate["low"] < 1.1
+    assert any("IPv6 headers" in note for note in found.notes)
+
+
+def iperf3(file: Path, bps: float, rtt_s: float, block: int, interval_s: float, buffer: float) -> Recording:
+    """Writes 20 s of iperf3 over a path with a full queue, as Linux wakes a writer: when a third of its buffer is free.
+
+    The buffer contains `buffer` bytes. Writes that the buffer cuts are counted when they are complete.
+    """
+    payload, step_s = bps * 1448 / 1500 / 8, interval_s / 400
+    queued = begun = written = before = 0.0
+    streams: list[dict[str, object]] = []
+    for turn in range(1, round(20 / step_s) + 1):
+        queued -= min(queued, payload * step_s)
+        if queued <= buffer * 2 / 3:
+            begun += buffer - queued
+            queued = buffer
+            written += begun // block * block
+            begun %= block
+        if turn % 400 == 0:
+            end = turn * step_s
+            streams.append({
+                "socket": 5, "start": end - interval_s, "end": end, "bytes": written - before,
+                "bits_per_second": 8 * (written - before) / interval_s, "sender": True,
+                "rtt": round(1e6 * rtt_s * (1 if turn == 400 else 1.9)), "snd_cwnd": round(payload * 2 * rtt_s),
+            })  # fmt: skip
+            before = written
+    start = {"test_start": {"protocol": "TCP", "blksize": block}, "tcp_mss_default": 1448}
+    file.write_text(json.dumps({"start": start, "intervals": [{"streams": [one]} for one in streams], "end": {}}))
+    return read(file)
+
+
+@pytest.mark.parametrize(
+    ("mbps", "rtt_s", "block", "interval_s", "buffer"),
+    [
+        (10, 0.56, 131072, 1.0, 4e6),
+        (3, 0.3, 131072, 1.0, 4e5),
+        (47, 0.1, 131072, 0.5, 2.5e6),
+        (93, 0.03, 1 << 20, 1.0, 2e6),
+        (290, 0.2, 131072, 0.25, 4e6),
+        (6.1, 0.05, 8192, 0.1, 3e5),
+    ],
+)
+def test_the_interval_of_iperf3s_rate_contains_the_rate(
+    mbps: float, rtt_s: float, block: int, interval_s: float, buffer: float, tmp_path: Path
+) -> None:
+    found = fit_recorded(iperf3(tmp_path / "a.json", mbps * 1e6, rtt_s, block, interval_s, buffer)).estimates["rate"]
+    assert found["low"] <= mbps * 1e6 <= found["high"]
+    # The bytes of the whole time are exact within one step, which is a third of the buffer or a block.
+    exact = max(buffer / 3, block) / (mbps * 1e6 / 8 * 20)
+    assert found["high"] / found["low"] - 1 < 7 * exact
+
+
+def ndt7(file: Path, snapshots: int, acked: int = 1) -> Recording:
+    """Writes a test over 8 Mbit/s with a queue of 30 ms, in the format of tests/test_measured_archives.py.
+
+    ACKs acknowledge multiples of `acked` bytes.
+    """
     payload = 8e6 * 1448 / 1500 / 8
     lines = [
         {
             "Test": "download",
             "TCPInfo": {
-                "ElapsedTime": 250_000 * k, "BytesAcked": round(payload * 0.25 * k), "RTT": 50_000, "MinRTT": 20_000,
+                "ElapsedTime": 250_000 * k, "BytesAcked": round(payload * 0.25 * k) // acked * acked, "RTT": 50_000, "MinRTT": 20_000,
                 "BytesRetrans": 0,
             },
         }
@@ -114,6 +176,13 @@ def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
     assert found.estimates["base RTT"]["value"] == pytest.approx(0.02)
     # 30 ms at 8 Mbit/s.
     assert found.estimates["buffer"]["value"] == pytest.approx(20, abs=1)
+
+
+def test_the_interval_of_long_acks_contains_the_rate(tmp_path: Path) -> None:
+    """Most intervals have four ACKs of 64 kB, which are 8.6 Mbit/s; the others have three."""
+    rate = fit_recorded(ndt7(tmp_path / "ndt7.jsonl", 39, 65160)).estimates["rate"]
+    assert rate["low"] <= 8e6 <= rate["high"]
+    assert rate["high"] / rate["low"] < 1.1
 
 
 def test_a_file_with_one_rate_has_an_observed_goodput(tmp_path: Path) -> None:

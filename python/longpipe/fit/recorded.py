@@ -15,8 +15,10 @@ import numpy as np
 from longpipe.errors import ScenarioError
 from longpipe.fit.candidates import IN_TRANSMISSION, Hypothesis, check_mss
 from longpipe.fit.estimate import FitEstimate
-from longpipe.fit.report import FitReport
-from longpipe.ip import packet_bytes
+from longpipe.fit.report import IPV6_NOTE, FitReport
+from longpipe.fit.written import Writes, step_bytes
+from longpipe.fit.written import rate as written_rate
+from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.short_file import short_toml
@@ -49,8 +51,17 @@ _UDP_BYTES, _QUIC_BYTES = 28, 1200
 # interval.
 _LEAST_INTERVALS: Final = 3
 _RESAMPLES: Final = 400
+# Number of colons in the name of a flow with IPv4 addresses: one before each port.
+_IPV4_COLONS: Final = 2
 # Maximum number of packets that an ACK usually acknowledges.
 _ACKED_PACKETS: Final = 2
+# Longest step in which Linux refills a send buffer, in congestion windows: the buffer grows to six windows, counted
+# with the kernel's overhead, and a third is refilled at once.
+_REFILLED: Final = 2
+# Share of the maximum window at which the send buffer counts as grown.
+_GROWN: Final = 0.9
+# Share of intervals that must have nearly the same rate if a counter rises with each ACK.
+_NEARLY_ALL: Final = 0.9
 # Relative rounding error of a difference of rates.
 _ROUNDING: Final = 1e-3
 # Minimum buffer [packets] of the scenario, used even if the RTT shows no queue.
@@ -73,10 +84,11 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     headers = _headers(subject)
     wire = mss + headers
     base = _base(subject, rtt, wire, float(rate.numbers.max()))
-    times, rates = _settled(recording, rate.time_s, rate.numbers)
-    times, rates = _merged(times, rates * _wire_share(recording, subject, mss), base["value"])
-    carried = float(rates.mean() if recording.format in _WRITTEN else rates.max())
-    bottleneck = _rate(times, rates, rtt, base["value"], carried, wire)
+    share = _wire_share(recording, subject, mss)
+    times, rates = _settled(recording, subject, rate.time_s, rate.numbers)
+    times, rates = _merged(times, rates * share, base["value"])
+    writes = _writes(subject, rtt, share, mss) if recording.format in _WRITTEN else None
+    bottleneck = _rate(times, rates, rtt, base["value"], writes, wire)
     bps = float(bottleneck["value"])
     longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
     loss, lost_s = _loss(recording.file, subject, rate.time_s, rate.numbers, mss)
@@ -103,7 +115,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         control=control if known else "cubic",
         mss=mss,
         headers=headers,
-        timestamps=headers > packet_bytes(0),
+        timestamps=headers > packet_bytes(0) + (IPV6_BYTES if _is_ipv6(subject) else 0),
         duration_s=float(max(1, round(recording.duration_s))),
     )
     scenario = hypothesis.scenario(**dict(fixed or {}))
@@ -129,7 +141,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         distance=None,
         undetermined=unknowns,
         doubts=(),
-        notes=recording.notes,
+        notes=(IPV6_NOTE, *recording.notes) if _is_ipv6(subject) else recording.notes,
         series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
     )
 
@@ -185,19 +197,31 @@ def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str,
     }  # fmt: skip
 
 
-def _settled(recording: Recording, times: Numbers, rates: Numbers) -> tuple[Numbers, Numbers]:
+def _settled(recording: Recording, subject: Subject, times: Numbers, rates: Numbers) -> tuple[Numbers, Numbers]:
     """Returns the rates that the network carried.
 
-    iperf3 and flent count the data written by the application, and the application is ahead of the network until the
-    socket's buffer is full; only the second half of their rates is used.
+    iperf3 and flent count the data written by the application, which is ahead of the network until the socket's buffer
+    is full. Linux's buffer grows with the maximum of the window, so the rates are used from the time on at which the
+    window has nearly reached its maximum, and at the latest from the middle on.
     """
-    half = len(rates) // 2 if recording.format in _WRITTEN else 0
-    return times[half:], rates[half:]
+    if recording.format not in _WRITTEN:
+        return times, rates
+    first, window = len(rates) // 2, subject.of("cwnd")
+    if window is not None:
+        grown = window.time_s[np.argmax(window.numbers >= _GROWN * window.numbers.max())]
+        first = min(first, int(np.searchsorted(times, grown)))
+    return times[first:], rates[first:]
+
+
+def _is_ipv6(subject: Subject) -> bool:
+    """Returns whether the name of a flow has IPv6 addresses with ports; addresses such as ::ffff:10.0.0.1 are IPv4."""
+    return subject.name.count(":") > _IPV4_COLONS and "." not in subject.name
 
 
 def _headers(subject: Subject) -> int:
     """Returns the length of a packet's headers [bytes]: those of TCP with timestamps if the file does not state it."""
-    return int(subject.counters.get("header", (packet_bytes(0, timestamps=True), ""))[0])
+    usual = packet_bytes(0, timestamps=True) + (IPV6_BYTES if _is_ipv6(subject) else 0)
+    return int(subject.counters.get("header", (usual, ""))[0])
 
 
 def _wire_share(recording: Recording, subject: Subject, mss: int) -> float:
@@ -224,38 +248,93 @@ def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbe
     return np.array(ends or times[-1:]), np.array(found or rates[-1:])
 
 
-def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, carried: float, wire: int) -> dict[str, Any]:
+def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, writes: Writes | None, wire: int) -> dict[str, Any]:
     """Returns the estimate of the bottleneck's rate, from the intervals that begin and end with a queue.
 
-    An interval contains whole ACKs. If most rates differ by at most one ACK, the estimate is their mean, because their
-    median would be a multiple of one ACK per interval.
+    `writes` is None if the rates are those of acknowledged bytes.
     """
     at_end = np.interp(times, rtt.time_s, rtt.numbers)
     at_begin = np.interp(np.append(times[:1], times[:-1]), rtt.time_s, rtt.numbers)
-    stood = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
-    stood[0] = False
-    found = rates[stood & (rates > 0)]
-    if len(found) < _LEAST_INTERVALS:
+    busy = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
+    busy[0] = False
+    if writes is None:
+        # The application may have paused in intervals in a row without any data, whose RTTs are interpolated.
+        is_empty = rates <= 0
+        busy &= ~(is_empty & (np.append(is_empty[1:], False) | np.append(False, is_empty[:-1])))
+    taken = np.diff(times, prepend=times[0] - (times[1] - times[0] if len(times) > 1 else 1.0))
+    acked = float(_ACKED_PACKETS * wire)
+    step = acked if writes is None else step_bytes(rates * taken / 8, writes.block, writes.longest)
+    if np.count_nonzero(rates[busy]) < _LEAST_INTERVALS:
+        carried = _carried(rates, taken, step, each=writes is None)
         return {
             "value": carried, "low": carried, "high": None, "unit": "bit/s",
             "known": "a lower bound: the rate that the path carried",
         }  # fmt: skip
-    quantum = _ACKED_PACKETS * 8 * wire / float(np.median(np.diff(times)))
-    near = found[np.abs(found - np.median(found)) <= (1 + _ROUNDING) * quantum]
-    if 2 * len(near) > len(found):
-        draw = np.random.default_rng(0).integers(0, len(near), (_RESAMPLES, len(near)))
-        low, high = np.quantile(near[draw].mean(axis=1), (0.025, 0.975))
+    if writes is None:
+        found, steps = _acknowledged(rates[busy], taken[busy], acked), ""
+    else:
+        found = written_rate(times, rates, busy, step, writes.lag(times))
+        steps = f", data written in steps of up to {step / 1e3:.0f} kB"
+    return {
+        "value": found.value, "low": found.low, "high": found.high, "unit": "bit/s",
+        "known": f"{np.count_nonzero(busy)} intervals in which the RTT showed a queue{steps}",
+    }  # fmt: skip
+
+
+def _carried(rates: Numbers, taken: Numbers, step: float, *, each: bool) -> float:
+    """Returns the highest mean rate that the path carried, of all intervals or of `each`.
+
+    Of the bytes counted in any time, one step may have been carried before. A file with few steps has half of its mean.
+    """
+    mean = float(np.average(rates, weights=taken))
+    least = max(mean - 8 * step / float(taken.sum()), mean / 2)
+    return max(least, float((rates - 8 * step / taken).max())) if each else least
+
+
+def _acknowledged(rates: Numbers, taken: Numbers, acked: float) -> FitEstimate:
+    """Returns the rate from the bytes acknowledged in intervals with a queue, which last `taken` seconds.
+
+    An interval contains whole ACKs of up to `acked` bytes. If nearly all rates differ by at most one ACK, and none is
+    higher, the estimate is their mean, because their median would be a multiple of one ACK per interval. Otherwise, the
+    counter may rise in longer steps. The estimate is then the median of windows of several intervals, which is not
+    affected by a few intervals without a queue, and its interval includes the mean of all intervals, which is exact
+    within one step if there always was a queue.
+    """
+    quantum = 8 * acked / float(np.median(taken))
+    beyond = (rates - np.median(rates)) / quantum
+    is_near = np.abs(beyond) <= 1 + _ROUNDING
+    random = np.random.default_rng(0)
+    if np.mean(is_near) >= _NEARLY_ALL and beyond.max() <= 1 + _ROUNDING:
+        near = rates[is_near]
+        draws = near[random.integers(0, len(near), (_RESAMPLES, len(near)))].mean(axis=1)
+        low, high = np.quantile(draws, (0.025, 0.975)).tolist()
         # The bits of consecutive intervals are exact to within one ACK.
         slack = quantum / len(near)
-        middle = FitEstimate(float(near.mean()), float(low) - slack, float(high) + slack)
-    else:
-        draw = np.random.default_rng(0).integers(0, len(found), (_RESAMPLES, len(found)))
-        low, high = np.quantile(np.median(found[draw], axis=1), (0.025, 0.975))
-        middle = FitEstimate(float(np.median(found)), float(low), float(high))
-    return {
-        "value": middle.value, "low": middle.low, "high": middle.high, "unit": "bit/s",
-        "known": f"{len(found)} intervals in which the RTT showed a queue",
-    }  # fmt: skip
+        return FitEstimate(float(near.mean()), low - slack, high + slack)
+    starts = np.arange(0, len(rates), math.isqrt(len(rates)))
+    windows = np.add.reduceat(rates * taken, starts) / np.add.reduceat(taken, starts)
+    draws = np.median(windows[random.integers(0, len(windows), (_RESAMPLES, len(windows)))], axis=1)
+    low, high = np.quantile(draws, (0.025, 0.975)).tolist()
+    mean = float(np.average(rates, weights=taken))
+    step = max(float(np.subtract(*np.quantile(rates * taken, (0.9, 0.1)))), 8 * acked) / float(taken.sum())
+    return FitEstimate(float(np.median(windows)), min(low, mean - step), max(high, mean + step))
+
+
+def _writes(subject: Subject, rtt: Series, share: float, mss: int) -> Writes:
+    """Returns how the application of a flow wrote its data, in bytes on the wire."""
+    block = share * subject.counters.get("block", (0.0, ""))[0]
+    fixed = share * subject.counters.get("send buffer", (0.0, ""))[0]
+    series, window = subject.of("cwnd"), 0.0
+    if series is not None:
+        window = share * float(series.numbers.max()) * (mss if series.unit == "packets" else 1)
+    again = subject.of("retransmissions")
+    return Writes(
+        block=block,
+        longest=max(_REFILLED * window, block, fixed),
+        window=window,
+        repairs=np.zeros(0) if again is None else again.time_s,
+        repair_s=float(rtt.numbers.max()),
+    )
 
 
 def _loss(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.ip import IPV6_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
 
 # Posterior probability below which a control or a queue is not listed.
 LISTED: Final = 0.005
+# Note about a flow over IPv6.
+IPV6_NOTE: Final = (
+    f"the flow has IPv6 headers, which are {IPV6_BYTES} bytes longer than the scenario's IPv4 headers; the scenario's "
+    "rate is lower than the estimate in the same ratio as its packets are shorter"
+)
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s", ".5g"), "s": (1e3, "ms", ".5g"), "packets": (1.0, "packets", ".0f")}
 
 

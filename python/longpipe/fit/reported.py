@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.fit.candidates import IN_TRANSMISSION
-from longpipe.fit.report import FitReport
+from longpipe.fit.report import IPV6_NOTE, FitReport
 from longpipe.fit.search import TAIL_DROP
 from longpipe.fit.sender import pauses
 from longpipe.ip import IPV6_BYTES, packet_bytes
@@ -96,10 +96,7 @@ def _notes(found: PathFit) -> Iterator[str]:
         yield "the sender paces its segments, as with Linux's queue discipline fq; the scenario sets tcp.pacing"
     longer = found.seen.headers - packet_bytes(0, timestamps=found.seen.timestamps)
     if longer == IPV6_BYTES:
-        yield (
-            f"the flow has IPv6 headers, which are {IPV6_BYTES} bytes longer than the scenario's IPv4 headers; the "
-            "scenario's rate is lower than the estimate in the same ratio as its packets are shorter"
-        )
+        yield IPV6_NOTE
     yield from found.seen.notes
 
 

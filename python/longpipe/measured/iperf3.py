@@ -106,6 +106,8 @@ def _subject(socket: int, placed: list[Placed], start: object, end: object, *, u
         value = optional("end.streams", last, *names)
         if value is not None and value >= 0:
             counters[key] = (value, unit)
+    if not udp:
+        counters |= _of_socket(start)
     control = text(end, "sender_tcp_congestion")
     facts = {"protocol": "UDP" if udp else "TCP", "role": "sender" if sender else "receiver"}
     facts |= {} if control is None else {"control": control}
@@ -122,6 +124,24 @@ def _subject(socket: int, placed: list[Placed], start: object, end: object, *, u
         series("losses", ((at, n) for at, n in _points(placed, "lost_packets") if n), "datagrams, in the interval"),
     )
     return Subject(_name(socket, ends), "flow", found, counters, facts)
+
+
+def _of_socket(start: object) -> dict[str, tuple[float, str]]:
+    """Returns the lengths [bytes] of a write, of the first send buffer, and of a full segment without its options.
+
+    The maximum segment size is that of the control connection.
+    """
+    found: dict[str, tuple[float, str]] = {}
+    for key, names in (
+        ("block", ("test_start", "blksize")),
+        ("send buffer", ("sndbuf_actual",)),
+        ("mss", ("tcp_mss",)),
+        ("mss", ("tcp_mss_default",)),
+    ):
+        value = optional("start", start, *names)
+        if value is not None and value > 0:
+            found.setdefault(key, (value, "bytes"))
+    return found
 
 
 def _name(socket: int, ends: object) -> str:
