@@ -237,7 +237,7 @@ def test_a_log_of_mm_link_counts_from_its_base(tmp_path: Path) -> None:
     found = opened(tmp_path, text)
     (link,) = found.subjects
     assert (found.duration_s, found.begin) == (0.03, "2023-11-14T22:13:20.000000Z")
-    assert counts(link, "arrived", "left", "dropped", "opportunities") == (2, 1, 1, 2)
+    assert counts(link, "arrived", "departed", "dropped", "opportunities") == (2, 1, 1, 2)
     assert link.counters["capacity"][0] == pytest.approx(2 * 1504 * 8 / 0.03)
     assert (of(link, "delay").time_s.tolist(), of(link, "delay").numbers.tolist()) == ([0.02], [0.02])
     assert link.facts["queue"] == "droptail [packets=1]"
@@ -248,6 +248,16 @@ def test_a_log_of_mm_link_counts_from_its_base(tmp_path: Path) -> None:
 def test_control_characters_around_the_numbers_of_a_trace_are_no_part_of_them(tmp_path: Path) -> None:
     (link,) = opened(tmp_path, "1\n2\x1d\n4\n").subjects
     assert counts(link, "opportunities") == (3,)
+
+
+@pytest.mark.parametrize("last_ms", [1000, 2000, 1234, 150])
+def test_a_regular_trace_of_mahimahi_has_a_constant_rate(last_ms: int, tmp_path: Path) -> None:
+    """Intervals have whole numbers of milliseconds, and an opportunity at an end is in the interval before it."""
+    (link,) = opened(tmp_path, "".join(f"{k}\n" for k in range(1, last_ms + 1))).subjects
+    rate = of(link, "rate")
+    assert rate.numbers == pytest.approx(12.032e6)
+    assert rate.time_s[-1] == last_ms / 1e3
+    assert 100 < len(rate.numbers) <= 200
 
 
 def test_a_trace_of_mahimahi_has_its_capacity(tmp_path: Path) -> None:
@@ -267,9 +277,9 @@ def test_pantheons_logs_have_delays_by_flow(tmp_path: Path) -> None:
         tmp_path, "# init timestamp: 0\n0.100 + 1500 1\n0.200 + 1500 2\n30.100 - 1500 30.000 1\n40.0 + 100 1\n"
     )
     first, second = merged.subjects
-    assert (first.name, counts(first, "entered", "left", "lost")) == ("flow 1", (2, 1, 1))
+    assert (first.name, counts(first, "entered", "departed", "lost")) == ("flow 1", (2, 1, 1))
     assert of(first, "delay").numbers.tolist() == [0.03]
-    assert counts(second, "entered", "left") == (1, 0)
+    assert counts(second, "entered", "departed") == (1, 0)
     with pytest.raises(ScenarioError, match="no packet; needs a log of a tunnel that carried packets"):
         opened(tmp_path, "# tunnelserver ingress: 1700000000000.125\n")
 

@@ -28,7 +28,7 @@ from longpipe.pictures.events import phases
 from longpipe.pictures.overlay import FLOWS_OVERLAID, OVERLAID
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rates import control_steps
-from longpipe.pictures.recorded import of_flow, trace
+from longpipe.pictures.recorded import edges_s, of_flow, trace
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
@@ -61,6 +61,12 @@ def capacity_of(result: Result, flows: Sequence[str]) -> float:
     steps = capacity_steps(result, flows)
     assert steps is not None
     return float(steps["capacity_bps"].iloc[0])
+
+
+def test_edges_of_intervals_are_times_of_traces() -> None:
+    """.01 s times 29 is .29000000000000004, which is after an event at .29 s, and .07 s times 7 is before .49 s."""
+    assert edges_s(0.0, 1.0, 0.01).tolist() == [k / 100 for k in range(101)]
+    assert edges_s(0.0, 7.0, 0.07).tolist() == [7 * k / 100 for k in range(101)]
 
 
 def test_recording_changes_nothing() -> None:

@@ -12,6 +12,8 @@ from longpipe.measured.recording import Recording, Subject, binned_rate, kept, s
 NAME: Final = "log or trace of mahimahi"
 # Number of bytes that an opportunity can deliver (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
 _OPPORTUNITY: Final = 1504
+# Times are whole milliseconds.
+_TICK_NS: Final = 1_000_000
 _LATEST_MS: Final = 10**11
 _EVENT: Final = re.compile(
     r"(\d{1,14}) (?:(\+) (\d{1,9})|(#) (\d{1,9})|(-) (\d{1,9}) (\d{1,9})|(d) (\d{1,9}) (\d{1,12}))"
@@ -52,7 +54,8 @@ def _of_trace(content: Content) -> Recording:
     end = instants[-1] / 1e3
     if not end:
         raise ScenarioError(f"{content.file}:{len(instants)}: 0 ms; needs a last line above 0")
-    rate = binned_rate([(at / 1e3, _OPPORTUNITY) for at in instants], 0.0, end, "opportunities of 1504 bytes")
+    opportunities = [(at / 1e3, _OPPORTUNITY) for at in instants]
+    rate = binned_rate(opportunities, 0.0, end, "opportunities of 1504 bytes", tick_ns=_TICK_NS)
     counters = {
         "opportunities": (float(len(instants)), "opportunities"),
         "capacity": (8 * _OPPORTUNITY * len(instants) / end, "bit/s"),
@@ -100,15 +103,16 @@ def _of_log(content: Content) -> Recording:
                 [(at, size) for at, size, _ in of("-")],
                 0.0,
                 end,
-                "bytes that left, including 4 bytes of TUN header per packet",
+                "bytes that departed, including 4 bytes of TUN header per packet",
+                tick_ns=_TICK_NS,
             ),
             series("delay", ((at, ms / 1e3) for at, _, ms in of("-")), "in the queue, at the departure"),
             series("losses", ((at, packets) for at, packets, _ in of("d")), "packets dropped by the queue"),
         ),
         {
             "arrived": (float(len(events["+"])), "packets"),
-            "left": (float(len(events["-"])), "packets"),
-            "bytes left": (sum(size for _, size, _ in events["-"]), "bytes"),
+            "departed": (float(len(events["-"])), "packets"),
+            "bytes departed": (sum(size for _, size, _ in events["-"]), "bytes"),
             "dropped": (sum(packets for _, packets, _ in events["d"]), "packets"),
             "bytes dropped": (sum(size for _, _, size in events["d"]), "bytes"),
             "opportunities": (float(len(events["#"])), "opportunities"),

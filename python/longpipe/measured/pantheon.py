@@ -82,12 +82,12 @@ def _flow(
     name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]], length: float
 ) -> Subject:
     found = kept(
-        binned_rate([(at, size) for at, size, _ in left], 0.0, length, "bytes that left"),
+        binned_rate([(at, size) for at, size, _ in left], 0.0, length, "bytes that departed"),
         series("delay", ((at, delay) for at, _, delay in left), "one-way, at the departure"),
     )
     counters = {
         "entered": (float(len(entered)), "packets"),
-        "left": (float(len(left)), "packets"),
+        "departed": (float(len(left)), "packets"),
         "lost": (float(len(entered) - len(left)), "packets"),
     }
     return Subject(name, "flow", found, counters)

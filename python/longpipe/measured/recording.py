@@ -172,19 +172,29 @@ def binned_rate(
     end_s: float,
     what: str,
     quantity: Literal["rate", "sent rate"] = "rate",
+    tick_ns: int = 1,
 ) -> Series:
-    """Returns the mean rates of (time [s], bytes) events over 200 equal intervals, at the end of each interval.
+    """Returns the mean rates of (time [s], bytes) events over about 200 equal intervals, at the end of each interval.
 
-    `what` names the bytes that are counted, such as "payload acknowledged".
+    An event at the end of an interval belongs to it. Intervals are multiples of `tick_ns`, the resolution of the times,
+    because intervals with different numbers of ticks would have different rates if the events are regular; the last
+    interval may be shorter. `what` names the bytes that are counted, such as "payload acknowledged".
     """
     import numpy as np
 
-    width = (end_s - begin_s) / _INTERVALS
-    if not events or not width > 0:
+    span_ns = round((end_s - begin_s) * 1e9)
+    if not events or span_ns <= 0:
         return series(quantity, (), what)
+    width_ns = -(-span_ns // (_INTERVALS * tick_ns)) * tick_ns
+    count = -(-span_ns // width_ns)
     pairs = np.array(events, dtype=float)
-    slots = np.clip(((pairs[:, 0] - begin_s) / width).astype(int), 0, _INTERVALS - 1)
-    bits = 8 * np.bincount(slots, weights=pairs[:, 1], minlength=_INTERVALS)
-    ends = np.linspace(begin_s + width, end_s, _INTERVALS, dtype=np.float64)
-    rates: Numbers = bits / width
-    return Series(quantity, "bit/s", ends, rates, f"{what}, mean over the {width:.3g} s that end at the time")
+    # Whole nanoseconds, because sums of rounded seconds would put events at an end into either interval.
+    times_ns = np.rint((pairs[:, 0] - begin_s) * 1e9).astype(np.int64)
+    slots = np.clip((times_ns - 1) // width_ns, 0, count - 1)
+    bits = 8 * np.bincount(slots, weights=pairs[:, 1], minlength=count)
+    ends_ns = np.minimum(np.arange(1, count + 1) * width_ns, span_ns)
+    rates: Numbers = bits / np.diff(ends_ns, prepend=0) * 1e9
+    width = f"{width_ns / 1e9:.3g} s"
+    return Series(
+        quantity, "bit/s", begin_s + ends_ns / 1e9, rates, f"{what}, mean over the {width} that end at the time"
+    )

@@ -19,6 +19,7 @@ from longpipe.pictures.recorded import (
     check_flows,
     check_port,
     chosen,
+    edges_s,
     name_of,
     of_flows,
     rows_of,
@@ -126,7 +127,7 @@ def drop_counts(
     rows = rows[rows["port"].astype(str) == port]
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
-    edges = np.arange(begin_s, end_s + interval_s / 2, interval_s)
+    edges = edges_s(begin_s, end_s, interval_s)
     causes = rows["cause"].astype(str)
     counts = {name: np.histogram(rows["time_s"][causes == name], edges)[0] for name in CAUSES}
     return pd.DataFrame(counts, index=pd.Index(edges[:-1], name="time_s"))
@@ -182,7 +183,7 @@ def delay(
             dots.set_rasterized(len(own) > MOST_SHAPES)
         if log:
             _at_edge(panel, own[own["delay_s"] == 0]["time_s"], colour(number))
-    edges = np.linspace(begin_s, end_s, INTERVALS + 1)
+    edges = edges_s(begin_s, end_s, (end_s - begin_s) / INTERVALS)
     packets, _ = np.histogram(points["time_s"], edges)
     waited, _ = np.histogram(points["time_s"], edges, weights=points["delay_s"])
     means = np.divide(1e3 * waited, packets, out=np.full(INTERVALS, np.nan), where=packets > 0)

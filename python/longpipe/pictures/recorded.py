@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from longpipe.analysis.paths import port_name
@@ -201,6 +203,15 @@ def flows_with_rows(runs: Iterable[Run], rows: Callable[[Run], pd.DataFrame]) ->
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:
     """Returns the selected time span [s], or the whole run if none is selected."""
     return span_s or (0.0, duration_s(run.scenario))
+
+
+def edges_s(begin_s: float, end_s: float, interval_s: float) -> npt.NDArray[np.float64]:
+    """Returns the edges [s] of equal intervals, the last of which begins before the end.
+
+    The edges are rounded to a picosecond, like the times of traces, so that all events at edges are counted on the same
+    side. A product of rounded seconds, such as .29000000000000004, is after an event at .29 s.
+    """
+    return np.round(np.arange(begin_s, end_s + interval_s / 2, interval_s) * 1e12) / 1e12
 
 
 def until_end(frame: pd.DataFrame, run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:

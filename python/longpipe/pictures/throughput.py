@@ -13,6 +13,7 @@ from longpipe.pictures.recorded import (
     Run,
     as_steps,
     chosen,
+    edges_s,
     flow_names,
     name_of,
     of_flows,
@@ -36,7 +37,7 @@ def throughput_series(
     """
     arrivals = trace(run, "arrivals")
     begin_s, end_s = shown_s(run, span_s)
-    edges = np.arange(begin_s, end_s + interval_s / 2, interval_s)
+    edges = edges_s(begin_s, end_s, interval_s)
     rates = {}
     for flow in flows:
         own = arrivals[arrivals["flow"] == flow]

@@ -54,10 +54,11 @@ def figures(part: SuitePart, base: Scenario, runner: Runner) -> Iterator[OverTim
 
 def _drawn(result: Result, levels: str) -> Figure:
     """Draws the rate of each flow, the queueing delay, and lost packets, in intervals of 200 ms."""
+    from longpipe.pictures.recorded import edges_s
     from longpipe.pictures.style import GREY, colour, legend, panels
 
     end_s = TIME.parse(result.scenario.duration) / 1e12
-    edges = np.arange(0, end_s + INTERVAL_S / 2, INTERVAL_S)
+    edges = edges_s(0.0, end_s, INTERVAL_S)
     delays, drops = result.traces["delay"], result.traces["drops"]
     delays, drops = delays[delays.port == _PORT], drops[drops.port == _PORT]
     title = f"{result.scenario.name}{f', {levels}' if levels else ''}: means of 200 ms"
