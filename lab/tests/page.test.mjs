@@ -412,6 +412,28 @@ test("saved files: TOML that repeats the run, CSV, PNG and SVG", async () => {
     await done(opened);
 });
 
+test("saved pictures state the settings of the pinned run that differ, or its title", async () => {
+    const opened = await open({ hash: "#step=2" });
+    const { page } = opened;
+    const pinnedIn = async (which) => {
+        await page.selectOption("#which", which);
+        const [download] = await Promise.all([page.waitForEvent("download"), page.click("#svg")]);
+        return /pinned: [^<]*/.exec(readFileSync(await download.path()).toString())?.[0];
+    };
+    assert.equal(await pinnedIn("window"), undefined);
+    await page.click("#pin");
+    await rerun(page, () => set(page, "switch.buffer", "0.25 BDP"));
+    assert.equal(await pinnedIn("window"), "pinned: switch.buffer 1 BDP");
+    assert.equal(await pinnedIn("sequence"), undefined);
+    await rerun(page, () => set(page, "tcp.congestion", "cubic"));
+    await rerun(page, () => set(page, "seed", "7"));
+    assert.equal(await pinnedIn("window"), "pinned: seed 1, switch.buffer 1 BDP, tcp.congestion aimd");
+    await rerun(page, () => page.selectOption("#preset", "gr-97-wan-15-12000-sack-05"));
+    await page.waitForFunction(() => document.getElementById("window").textContent.includes("pinned"));
+    assert.match(await pinnedIn("window"), /^pinned: Reno with SACK: 1 flow, 10 Mbit\/s, RTT 100 ms, buffer 1 BDP$/);
+    await done(opened);
+});
+
 test("20 seeds give intervals, and two parameters a heat map", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
@@ -572,6 +594,17 @@ for (const [i, exercise] of EXERCISES.entries()) {
         await rerun(page, () => page.selectOption("#answer", { label: choices[right] }));
         assert.equal(await text(page, "hash"), runs[right].state_hash);
         assert.match(await verdict(), new RegExp(`^Right\\. ${choices[right]}: `));
+        if (i === 0) {
+            await rerun(page, () => set(page, "switch.buffer", "8 ms"));
+            assert.equal(await verdict(), "switch.buffer: not one of the choices; needs a value from the menu Buffer");
+        }
+        if (i === 3) {
+            for (const [recovery, said] of [["newreno", /RFC 6582/], ["tahoe", /slow-starts/], ["rack", /RFC 8985/]]) {
+                await rerun(page, () => set(page, "tcp.recovery", recovery));
+                await rerun(page, () => page.selectOption("#answer", { label: "4" }));
+                assert.match(await verdict(), said);
+            }
+        }
         await done(opened);
     });
 }
@@ -610,6 +643,47 @@ test("settings survive a reload; undo and Back return to the previous ones, also
     assert.equal(await page.isHidden("#lesson-box"), true);
     await rerun(page, () => page.keyboard.press("Control+z"));
     assert.match(await text(page, "lesson-box"), /^2\. /);
+    await done(opened);
+});
+
+test("Ctrl+Z undoes applied settings, also in the field just changed, and text that was not applied yet", async () => {
+    const opened = await open({ hash: "#step=2" });
+    const { page } = opened;
+    const rate = page.locator('[data-path="network.trunk_rate"]');
+    const now = async () => [await rate.inputValue(), await text(page, "hash")];
+    const first = await now();
+    const enter = async (value) => {
+        await rate.click();
+        await page.keyboard.press("Control+a");
+        // As a paste does.
+        await page.keyboard.insertText(value);
+        await page.keyboard.press("Enter");
+    };
+    await rerun(page, () => enter("20 Mbit/s"));
+    const second = await now();
+    assert.deepEqual([first[0], second[0]], ["10 Mbit/s", "20 Mbit/s"]);
+    await page.waitForFunction(() => !document.getElementById("undo").disabled);
+    await rerun(page, () => page.keyboard.press("Control+z"));
+    assert.deepEqual(await now(), first);
+    // Nothing remains to be undone, and the field is unchanged when it loses the focus.
+    await page.keyboard.press("Control+z");
+    await page.keyboard.press("Tab");
+    assert.deepEqual(await now(), first);
+    await rate.click();
+    await rerun(page, () => page.keyboard.press("Control+Shift+z"));
+    assert.deepEqual(await now(), second);
+    await rerun(page, () => page.goBack());
+    await rerun(page, () => page.goForward());
+    await rate.click();
+    await page.keyboard.press("End");
+    await page.keyboard.type("x");
+    await page.keyboard.press("Control+z");
+    assert.deepEqual(await now(), second);
+    await rerun(page, () => page.keyboard.press("Control+z"));
+    assert.deepEqual(await now(), first);
+    await rerun(page, () => page.keyboard.press("Control+y"));
+    assert.deepEqual(await now(), second);
+    assert.deepEqual(await problems(page), []);
     await done(opened);
 });
 

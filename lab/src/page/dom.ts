@@ -20,6 +20,21 @@ export function make<K extends keyof HTMLElementTagNameMap>(
     return element;
 }
 
+/**
+ * Shows an applied value in a text field. `defaultValue` keeps this value, so that a text that was edited and not applied
+ * differs from it.
+ */
+export function fill(input: HTMLInputElement | HTMLTextAreaElement, text: string): void {
+    if (input.value !== text) input.value = text;
+    input.defaultValue = text;
+}
+
+/** Returns whether an element is a text field with a text that was edited and not applied. */
+export function isEdited(target: unknown): boolean {
+    const writes = target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type !== "range");
+    return writes && target.value !== target.defaultValue;
+}
+
 /** Creates a table of text; the first column names the rows. */
 export function table(head: (Node | string)[], rows: (Node | string)[][], className = ""): HTMLTableElement {
     const top = make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)));

@@ -5,11 +5,15 @@ import type { JsonTable } from "../scenario/core";
 import { DESCRIPTION, NUMBERS } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
 import type { Title } from "./figure";
+import { written } from "./knobs";
 import { counted } from "./metrics";
 import type { Drawn } from "./models";
 import { tcpName, tcpNames } from "./names";
 import type { Counted, Picture, View } from "./protocol";
 import { isOverTcp, routesOf } from "./shares";
+
+/** Maximum length of the list of fields in a title [characters]. */
+const MOST_LETTERS = 110;
 
 /** Returns the data of the pictures. */
 export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail"> & Partial<Pick<Counted, "ports">>, progress: number): Drawn {
@@ -40,11 +44,47 @@ export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "
     };
 }
 
+/** A finished run with its inputs. */
+interface Titled {
+    resolved: Resolved;
+    seed: string;
+    counted: Counted;
+}
+
+/**
+ * Returns what a pinned run is: the values of its fields that differ from those of the run in front, or, if there are
+ * many, its title.
+ */
+export function pinnedTitle(pinned: Titled, now: Titled): string {
+    const [own, other] = [pinned, now].map(({ resolved, seed }) => leaves(resolved.scenario, "", new Map([["seed", { text: seed, written: true }]]))) as [Leaves, Leaves];
+    const differing = [...own].filter(([path, { text, written: set }]) => {
+        const beside = other.get(path);
+        return text !== beside?.text && (set || beside?.written === true);
+    });
+    const fields = differing.map(([path, { text }]) => `${path} ${text}`).join(", ");
+    return `pinned: ${fields.length > MOST_LETTERS ? titleOf(pinned).title : fields || "the same settings"}`;
+}
+
+/** The values of a scenario by dotted field, as text, and whether they are written in its file. */
+type Leaves = Map<string, { text: string; written: boolean }>;
+
+function leaves(part: Part, prefix: string, found: Leaves): Leaves {
+    for (const [name, value] of Object.entries(part.values)) {
+        // The name of a kind is the value of its part.
+        const path = name === "kind" && prefix !== "" ? prefix : [prefix, name].filter(Boolean).join(".");
+        const items = Array.isArray(value) ? value : [value];
+        const parts = items.filter((one): one is Part => typeof one === "object" && one !== null && "part" in one);
+        for (const [i, one] of parts.entries()) leaves(one, Array.isArray(value) ? `${path}.${i}` : path, found);
+        if (parts.length === 0) found.set(path, { text: written(value) || "none", written: part.written.has(name) });
+    }
+    return found;
+}
+
 /**
  * Returns the title of a figure: the names of the TCP variants, the path and the buffer; below, the information that is
  * needed to repeat the run.
  */
-export function titleOf(of: Resolved, seed: string, run: Counted): Title {
+export function titleOf({ resolved: of, seed, counted: run }: Titled): Title {
     const network = valueOf(of.scenario, "network") as Part;
     const flows = (of.core["flows"] as JsonTable[]).length;
     const said = [`${tcpNames(of, isOverTcp)}: ${flows} ${flows === 1 ? "flow" : "flows"}`];

@@ -2,7 +2,7 @@
  * The scenario as text, for fields without a control in the form: VBR, groups, graphs, and all fields with defaults.
  */
 import { fromToml, toToml } from "../scenario/toml";
-import { byId } from "./dom";
+import { byId, fill } from "./dom";
 
 /**
  * Connects the text editor and its button; calls `taken` with the parsed text. Returns a function that displays fields
@@ -16,7 +16,7 @@ export function prepareEditor(taken: (read: () => Record<string, unknown>) => vo
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) use();
     });
     return (fields) => {
-        text.value = toToml(fields);
+        fill(text, toToml(fields));
         text.rows = Math.min(24, text.value.split("\n").length + 1);
     };
 }

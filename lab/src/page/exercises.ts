@@ -3,7 +3,7 @@ import { toJson } from "../scenario/core";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { runAll } from "./engine";
-import { changed } from "./knobs";
+import { changed, checkedAt, written } from "./knobs";
 import { metricsOf, throughputs } from "./metrics";
 import type { Counted } from "./protocol";
 
@@ -24,8 +24,8 @@ export interface Exercise {
     text: string;
     task: string;
     look: string;
-    /** Text that is shown with the correct answer. */
-    why: string;
+    /** Text that is shown with the correct answer, or one for each loss recovery. */
+    why: string | Record<string, string>;
     fields: Table;
     path: string;
     label: string;
@@ -58,6 +58,8 @@ const efficiency: Omit<Measure, "least"> = { name: "efficiency", of: (resolved, 
 
 /** Numbers of the packets lost on the trunk: every third one within one window. */
 const DROPS = [60, 63, 66, 69];
+
+const SACKED = "SACK blocks show which segments are missing, so that the sender repairs several losses within an RTT, as far as its window allows (RFC 6675).";
 
 export const EXERCISES: Exercise[] = [
     {
@@ -142,7 +144,14 @@ export const EXERCISES: Exercise[] = [
         text: "The link loses one to four packets of one window (Fall and Floyd 1996), and no others. Reno repairs the first loss by fast retransmit. For each further loss it needs three more duplicate ACKs, and halves its window again.",
         task: "Find the largest number of drops that the chosen loss recovery repairs without a timeout. Begin with Reno, then select NewReno and SACK in the form, and check again.",
         look: "The sequence numbers around 1 s show which segments are lost and retransmitted, and for how long nothing is sent.",
-        why: "After a partial ACK, Reno leaves fast recovery, and its halved window allows too few segments for three duplicate ACKs. NewReno stays in recovery until all losses are repaired, one per RTT (RFC 6582); SACK knows which segments are missing (RFC 6675).",
+        why: {
+            tahoe: "After a fast retransmit, Tahoe slow-starts from one segment at the first lost one, and sends all further lost segments again.",
+            reno: "After a partial ACK, Reno leaves fast recovery, and its halved window allows too few segments for three duplicate ACKs. Other recoveries repair more losses: try them.",
+            newreno: "NewReno stays in recovery until all losses are repaired. Each partial ACK shows the next lost segment, so that it repairs one per RTT (RFC 6582).",
+            sack: SACKED,
+            rfc6675: SACKED,
+            rack: "SACK blocks show which segments arrived; RACK declares a segment lost if one sent later arrived, and a quarter of the RTT has passed (RFC 8985). The losses are repaired together.",
+        },
         fields: {
             name: "exercise-4-drops",
             framing: "ip",
@@ -178,12 +187,17 @@ function text(value: unknown): string | undefined {
     return JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? Number(one) : one));
 }
 
+/** Returns the explanation of the correct answer in a scenario. */
+export function whyOf({ why }: Exercise, fields: Table): string {
+    return typeof why === "string" ? why : (why[written(checkedAt(resolve(fields), "tcp.recovery")?.value)] ?? "");
+}
+
 /**
  * Runs the scenario with each choice and checks the current one. Throws ScenarioError if it is not one of the choices.
  */
 export async function check(exercise: Exercise, fields: Table, seed: string, signal: AbortSignal): Promise<Verdict> {
     const own = chosen(exercise, fields);
-    if (own < 0) throw new ScenarioError([`${exercise.path}: not one of the choices; needs one of the list`]);
+    if (own < 0) throw new ScenarioError([`${exercise.path}: not one of the choices; needs a value from the menu ${exercise.label}`]);
     const all = exercise.choices.map((choice) => resolve(changed(fields, exercise.path, choice.value)));
     const runs = await runAll(all.map((one) => ({ core: toJson(one.core), seed })), () => undefined, signal);
     return judge(exercise, own, runs.map((run, i) => exercise.measure.of(all[i] as Resolved, run)));

@@ -15,10 +15,12 @@ const SHARP = 2;
 export interface Title {
     title: string;
     subtitle: string;
+    /** What the pinned run is, if there is one. */
+    pinned?: string | null;
 }
 
 /** Returns the panels as SVG, and the size of the figure. */
-export function svgOf(charts: Chart[], view: View, { title, subtitle }: Title): { text: string; width: number; height: number } {
+export function svgOf(charts: Chart[], view: View, { title, subtitle, pinned }: Title): { text: string; width: number; height: number } {
     const high = charts.length === 1 ? 300 : 170;
     const [x0, x1] = [view.from_s, view.to_s];
     const atX = (value: number): string => (LEFT + ((value - x0) / (x1 - x0)) * WIDE).toFixed(1);
@@ -28,6 +30,10 @@ export function svgOf(charts: Chart[], view: View, { title, subtitle }: Title): 
         `<text x="${LEFT}" y="41" fill="#4c5566">${escape(subtitle)}</text>`,
     ];
     let top = HEAD;
+    if (pinned && charts.some((chart) => chart.lines.some(({ label: name }) => name.startsWith("pinned")))) {
+        parts.push(`<text x="${LEFT}" y="${HEAD + 4}" fill="#4c5566">${escape(pinned)}</text>`);
+        top += ROW;
+    }
     for (const [i, chart] of charts.entries()) {
         const last = i === charts.length - 1;
         parts.push(...panel(chart, { x0, x1, atX, times, top, high, last }));

@@ -4,7 +4,7 @@
 import { type Part, fieldsOf, kindOf } from "../scenario/check";
 import type { Field } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
-import { byId, make } from "./dom";
+import { byId, fill, make } from "./dom";
 import { ask, reset } from "./menus";
 import { called } from "./names";
 import { KNOBS, type Knob, Scale, checkedAt, choices, meant, written } from "./knobs";
@@ -31,8 +31,8 @@ export class Form {
         const rows = KNOBS.filter((knob) => checkedAt(resolved, knob.path) !== null);
         const shape = rows.map((knob) => `${knob.path} ${this.kind(resolved, knob.path)}`).join(";");
         if (shape !== this.shape) this.build(resolved, rows, shape);
-        for (const input of this.place.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[data-path]")) this.fill(input, resolved);
-        byId<HTMLInputElement>("seed").value = seed;
+        for (const input of this.place.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[data-path]")) this.refill(input, resolved);
+        fill(byId<HTMLInputElement>("seed"), seed);
         const fixed = resolved.fixed === true;
         for (const input of this.place.querySelectorAll<HTMLInputElement>("[data-path], [data-slider]")) input.disabled = fixed;
         byId<HTMLButtonElement>("text-run").disabled = byId<HTMLTextAreaElement>("text").readOnly = fixed;
@@ -148,14 +148,15 @@ export class Form {
         return slider;
     }
 
-    private fill(input: HTMLInputElement | HTMLSelectElement, resolved: Resolved): void {
+    private refill(input: HTMLInputElement | HTMLSelectElement, resolved: Resolved): void {
         const path = input.dataset["path"] as string;
         const found = checkedAt(resolved, path);
         if (found === null) return;
-        if (input instanceof HTMLSelectElement) reset(input, path);
         const text = written(found.value, found.field.type);
-        if (input.value !== text) input.value = text;
-        input.dataset["shown"] = text;
+        if (input instanceof HTMLSelectElement) {
+            reset(input, path);
+            input.value = input.dataset["shown"] = text;
+        } else fill(input, text);
         const slider = this.place.querySelector<HTMLInputElement>(`[data-slider="${path}"]`);
         const knob = KNOBS.find((one) => one.path === path);
         if (slider === null || knob === undefined) return;

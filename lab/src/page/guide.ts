@@ -4,7 +4,7 @@
  */
 import { byId, make, table } from "./dom";
 import { Cancelled } from "./engine";
-import { EXERCISES, type Exercise, check, chosen } from "./exercises";
+import { EXERCISES, type Exercise, check, chosen, whyOf } from "./exercises";
 import { changed } from "./knobs";
 import { LESSON } from "./lesson";
 
@@ -113,7 +113,7 @@ export class Guide {
             if (!found.right) return;
             const rows = exercise.choices.map(({ words }, i) => [words, exercise.measure.show(found.measured[i] as number)]);
             const all = make("details", {}, make("summary", {}, "All choices"), table([exercise.label, exercise.measure.name], rows));
-            place.append(make("p", {}, exercise.why), all);
+            place.append(make("p", {}, whyOf(exercise, fields)), all);
         } catch (error) {
             if (error instanceof Cancelled || this.checking !== mine) return;
             if (!(error instanceof Error)) throw error;

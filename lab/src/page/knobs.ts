@@ -138,7 +138,7 @@ const STARTING: Record<string, string> = {
 function starting(field: Field): string {
     // The value for a bit error rate has to be a number.
     const known = field.name === "rate" && field.type.is !== "quantity" ? undefined : STARTING[field.name];
-    return known ?? (/as in (.*)$/.exec(field.description)?.[1] ?? "").replaceAll(/['"[\]]/g, "");
+    return known ?? (/as in (.*)$/.exec(field.description ?? "")?.[1] ?? "").replaceAll(/['"[\]]/g, "");
 }
 
 /** Returns a checked value as text for the form. */

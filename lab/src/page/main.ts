@@ -8,8 +8,8 @@ import { type Resolved, resolve } from "../scenario/resolve";
 import { fromToml, toToml } from "../scenario/toml";
 import { Charts } from "./charts";
 import { learn, segmentsOf, tooMuch } from "./cost";
-import { byId, make } from "./dom";
-import { drawn, titleOf } from "./drawing";
+import { byId, fill, make } from "./dom";
+import { drawn, pinnedTitle, titleOf } from "./drawing";
 import { prepareEditor } from "./editor";
 import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
 import { Form } from "./form";
@@ -145,8 +145,7 @@ function showScenario(): void {
     }
     select.value = String(sequence);
     const [from, to] = span ?? [0, durationS(resolved)];
-    byId<HTMLInputElement>("from").value = String(Number(from.toPrecision(6)));
-    byId<HTMLInputElement>("to").value = String(Number(to.toPrecision(6)));
+    for (const [id, at] of [["from", from], ["to", to]] as const) fill(byId<HTMLInputElement>(id), String(Number(at.toPrecision(6))));
     byId<HTMLButtonElement>("whole").disabled = span === null;
 }
 
@@ -402,7 +401,7 @@ function prepare(): void {
     prepareOutputs({
         charts,
         name: () => fileName(resolved === null ? "scenario" : String(valueOf(resolved.scenario, "name"))),
-        title: () => (done === null ? { title: "", subtitle: "" } : titleOf(done.resolved, done.seed, done.counted)),
+        title: () => (done === null ? { title: "", subtitle: "" } : { ...titleOf(done), pinned: pinned && pinnedTitle(pinned, done) }),
         done: () => done?.counted ?? null,
         fields: () => fields,
         opened: (files) => void openFiles(files),

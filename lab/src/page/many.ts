@@ -3,7 +3,7 @@ import { toJson } from "../scenario/core";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { costOf } from "./cost";
-import { byId, make, table } from "./dom";
+import { byId, fill, make, table } from "./dom";
 import { Cancelled, runAll } from "./engine";
 import { KNOBS, changed, checkedAt, meant } from "./knobs";
 import { METRICS, type Numbers, metricsOf } from "./metrics";
@@ -31,7 +31,7 @@ export function prepareMany(current: () => { fields: Table; resolved: Resolved; 
         const levels = make("input", { id: `${id}-levels`, size: 34 });
         levels.setAttribute("aria-label", `Levels of the ${label}`);
         const refill = (): void => {
-            levels.value = knobs.find((knob) => knob.path === select.value)?.levels.join(", ") ?? "";
+            fill(levels, knobs.find((knob) => knob.path === select.value)?.levels.join(", ") ?? "");
         };
         select.addEventListener("change", refill);
         refill();

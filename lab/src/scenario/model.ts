@@ -31,11 +31,12 @@ export type Type = { optional?: boolean; suffix?: string } & (
 export interface Field {
     name: string;
     type: Type;
-    description: string;
     meaning: string;
     unit: string;
     source: string;
     default?: unknown;
+    /** Meaning, unit and source as one text, of a field without a default. */
+    description?: string;
     later?: boolean;
 }
 

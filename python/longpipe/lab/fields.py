@@ -82,13 +82,15 @@ def _field(name: str, field: FieldInfo) -> Json:
     written: Json = {
         "name": field.serialization_alias or name,
         "type": _type(field.annotation, field.metadata),
-        "description": field.description or "",
         "meaning": meaning,
         "unit": unit,
         "source": source,
     }
     default = field.get_default(call_default_factory=True)
-    if default is not PydanticUndefined:
+    if default is PydanticUndefined:
+        # The whole description is part of the error about a missing field.
+        written["description"] = field.description or ""
+    else:
         written["default"] = _plain(default)
     if LATER in field.metadata:
         written["later"] = True
