@@ -5,11 +5,13 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from longpipe import ScenarioError
-from longpipe.measured import Series, Subject, read
-from longpipe.measured.recording import SeriesKind
+from longpipe.measured import Recording, Series, Subject, read
+from longpipe.measured.recording import SeriesKind, series
+from longpipe.pictures.measured import measured
 
 DATA: Final = Path(__file__).parent / "data/measured"
 
@@ -44,6 +46,18 @@ def test_iperf3_intervals_have_the_tools_values() -> None:
     assert of(one, "cwnd").numbers.tolist() == [stream["snd_cwnd"] for stream in streams]
     assert of(one, "retransmissions").numbers.sum() == one.counters["retransmitted"][0] == 25
     assert one.facts == {"protocol": "TCP", "role": "sender", "control": "bbr"}
+
+
+def test_the_picture_counts_lost_and_retransmitted_packets() -> None:
+    """Single losses of a burst are one bar with their number, not one mark at 1."""
+    losses = series("losses", [(2.001 + 1e-5 * k, 1.0) for k in range(2060)] + [(10.0, 1.0)], "one per packet")
+    again = series("retransmissions", [(4.0, 3.0)], "in the interval")
+    flow = Subject("a", "flow", (losses, again))
+    (panel,) = measured(Recording("a.pcap", "pcap", "tcpdump", None, None, 10.0, (flow,))).axes
+    lost, sent = (np.asarray(line.get_xydata()) for line in panel.get_lines())
+    assert lost == pytest.approx(np.array([[2.05, 2060], [9.95, 1]]))
+    assert sent == pytest.approx(np.array([[3.95, 3]]))
+    assert panel.get_ylabel() == "lost or retransmitted\n[packets in 100 ms]"
 
 
 def test_iperf3s_text_is_named(tmp_path: Path) -> None:

@@ -378,7 +378,7 @@ def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
     with pytest.raises(ScenarioError, match="overlaid: 'shares' is stacked"):
         pictures.compare(runs, "shares", overlaid=True)
     (panel,) = pictures.compare(runs, kind, overlaid=True).axes
-    assert [line.get_label() for line in panel.get_lines()] == ["a", "b"]
+    assert [line.get_label() for line in panel.get_lines()][:2] == ["a", "b"]
     assert len(np.asarray(panel.get_lines()[0].get_xdata())) > 10
 
 
@@ -613,6 +613,22 @@ def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
     assert kind == "rtt" or len(set(drawn)) == 12
     with pytest.raises(ScenarioError, match=r"^kind: 'shares'; accepts window, sequence, rtt$"):
         pictures.overlay_flows(run(), "shares")
+
+
+def test_overlaid_throughputs_have_the_capacity_of_their_links() -> None:
+    """One line if all runs have the same capacity, otherwise one in each run's colour, of which the legend has one."""
+    figure = pictures.compare({"a": run(), "b": run()}, "throughput", overlaid=True)
+    lines = {str(line.get_label()): line for line in figure.axes[0].get_lines()}
+    assert list(lines) == ["a", "b", "capacity of the link"]
+    capacity_mbps = 10 * 512 / (12 * 53)
+    assert np.asarray(lines["capacity of the link"].get_ydata())[0] == pytest.approx(capacity_mbps)
+    slow = simulate(run().scenario.with_(**{"network.trunk_rate": "5 Mbit/s"}))
+    (panel,) = pictures.compare({"a": run(), "b": slow}, "throughput", overlaid=True).axes
+    first, second, fast, key, slower = panel.get_lines()
+    assert [one.get_color() for one in (fast, slower)] == [one.get_color() for one in (first, second)]
+    assert np.asarray(slower.get_ydata())[0] == pytest.approx(capacity_mbps / 2)
+    assert key.get_label() == "capacity of each run's link"
+    assert panel.get_ylim()[1] > capacity_mbps
 
 
 def test_the_command_draws_flows_on_the_same_axes(tmp_path: Path) -> None:

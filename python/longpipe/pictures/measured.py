@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -13,6 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend_below, panels, titled
+
+Numbers = npt.NDArray[np.float64]
 
 # Maximum number of subjects in a picture; those with the most data are shown or, if that is unknown, the first ones.
 MOST_SUBJECTS: Final = 6
@@ -32,6 +36,11 @@ _PANELS: Final[tuple[tuple[str, float, dict[str, str]], ...]] = (
 _UNITS: Final = {"[kB]": "bytes", "[packets]": "packets"}
 
 
+# Number of intervals over which lost and retransmitted packets are counted, and the quantities that are counted.
+_INTERVALS: Final = 100
+_COUNTED: Final = ("losses", "retransmissions")
+
+
 def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
     """Draws the series of a recording over time, one panel for each kind that it has, for `most` of its subjects."""
     subjects = [one for one in recording.subjects if one.series]
@@ -39,11 +48,12 @@ def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
     rows = [row for row in _PANELS if any(_of(row, one) for one in drawn)]
     note = f"{most} of {len(subjects)} {subjects[0].kind}s" if len(subjects) > most else ""
     title = titled(f"{recording.file}: {recording.source(60)}", note)
-    figure, axes = panels(max(len(rows), 1), title, (0.0, _end_s(recording, drawn)), height=2.0)
+    end_s = _end_s(recording, drawn)
+    figure, axes = panels(max(len(rows), 1), title, (0.0, end_s), height=2.0)
     for row, panel in zip(rows, axes, strict=False):
         for colour, one in zip(PALETTE, drawn, strict=False):
-            _draw(panel, row, one, colour)
-        panel.set_ylabel(row[0])
+            _draw(panel, row, one, colour, end_s / _INTERVALS)
+        panel.set_ylabel(_label(row, end_s / _INTERVALS))
         panel.set_ylim(bottom=0)
         if row[0].endswith("[packets]"):
             panel.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -66,12 +76,35 @@ def _of(row: tuple[str, float, dict[str, str]], subject: Subject) -> list[Series
     return [one for one in subject.series if one.quantity in row[2] and unit in (None, one.unit)]
 
 
-def _draw(panel: Axes, row: tuple[str, float, dict[str, str]], subject: Subject, colour: str) -> None:
+def _label(row: tuple[str, float, dict[str, str]], interval_s: float) -> str:
+    """Returns the label of a panel's axis, with the interval if the panel counts packets."""
+    if not set(row[2]) <= set(_COUNTED):
+        return row[0]
+    each = f"{1e3 * interval_s:.3g} ms" if interval_s < 1 else f"{interval_s:.3g} s"
+    return f"{row[0].removesuffix(']')} in {each}]"
+
+
+def _draw(
+    panel: Axes, row: tuple[str, float, dict[str, str]], subject: Subject, colour: str, interval_s: float
+) -> None:
     for series in _of(row, subject):
-        (drawn,) = panel.plot(
-            series.time_s, row[1] * series.numbers, color=colour, lw=1.1, **_style(row[2][series.quantity])
-        )
+        style = _style(row[2][series.quantity])
+        if series.quantity in _COUNTED:
+            times, counts = _counted(series, interval_s)
+            panel.vlines(times, 0, row[1] * counts, color=colour, lw=1.1)
+            panel.plot(times, row[1] * counts, color=colour, **style)
+            continue
+        (drawn,) = panel.plot(series.time_s, row[1] * series.numbers, color=colour, lw=1.1, **style)
         drawn.set_rasterized(len(series.numbers) > MOST_SHAPES)
+
+
+def _counted(series: Series, interval_s: float) -> tuple[Numbers, Numbers]:
+    """Returns the middles [s] of the intervals with packets, and their sums; an end belongs to the interval before."""
+    places = np.clip(np.ceil(np.round(series.time_s / interval_s, 6)) - 1, 0, _INTERVALS - 1).astype(int)
+    sums: Numbers = np.zeros(_INTERVALS)
+    np.add.at(sums, places, series.numbers)
+    middles = (np.arange(_INTERVALS, dtype=np.float64) + 0.5) * interval_s
+    return middles[sums > 0], sums[sums > 0]
 
 
 def _style(style: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from longpipe.pictures.style import (
     titled,
     unit_for,
 )
-from longpipe.pictures.throughput import INTERVALS, averaged, note_on_arrivals, throughput_series
+from longpipe.pictures.throughput import INTERVALS, averaged, draw_capacities, note_on_arrivals, throughput_series
 from longpipe.pictures.window import window_steps
 
 Span = tuple[float, float]
@@ -136,6 +136,10 @@ def overlay(
     names = dict.fromkeys(name_of(run) for run in runs.values())
     figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6)
     _draw(panel, kind, drawn, log=log)
+    if kind == "throughput":
+        panel.set_autoscaley_on(True)
+        draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in drawn.values()))
+        panel.set_ylim(bottom=0)
     panel.set_ylabel(across)
     legend(figure, [panel])
     return figure

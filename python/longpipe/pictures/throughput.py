@@ -1,7 +1,7 @@
 """Throughput over time."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ MOST_FLOWS = 8
 INTERVALS = 100
 # Ratio to the highest throughput up to which the capacity is drawn.
 NEAR = 3
+# Labels and style of the capacity of one link, and of the links of several runs.
+CAPACITY, CAPACITIES = "capacity of the link", "capacity of each run's link"
+_DOTTED: Mapping[str, Any] = {"lw": 0.9, "ls": ":"}
 
 
 def throughput_series(
@@ -48,14 +51,32 @@ def throughput_series(
 
 def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: float, near: float = NEAR) -> None:
     """Draws the payload capacity of the flows' slowest link if it is at most `near` times the highest rate drawn."""
-    steps = capacity_steps(run, flows)
-    if steps is None:
+    shown = _capacity_mbps(panel, run, flows)
+    if shown is not None and shown.median() <= near * highest_mbps:
+        panel.step(shown.index, shown, where="post", color=GREY, label=CAPACITY, **_DOTTED)
+
+
+def draw_capacities(panel: Axes, runs: Sequence[Run], flows: Sequence[str], highest_mbps: float) -> None:
+    """Draws the capacity for the flows of several runs, whose lines have the first colours: one line if all are equal.
+
+    Otherwise, each run has a line in its own colour. Without `flows`, the capacity is that for all flows.
+    """
+    found = [_capacity_mbps(panel, run, flows or flow_names(run.scenario)) for run in runs]
+    first = found[0]
+    if first is not None and all(one is not None and one.equals(first) for one in found):
+        draw_capacity(panel, runs[0], flows or flow_names(runs[0].scenario), highest_mbps)
         return
-    shown = as_steps(steps, panel.get_xlim())
-    capacity_mbps = shown["capacity_bps"] / 1e6
-    if capacity_mbps.median() <= near * highest_mbps:
-        label = "capacity of the link"
-        panel.step(shown["time_s"], capacity_mbps, where="post", color=GREY, lw=0.9, ls=":", label=label)
+    for number, shown in enumerate(found):
+        if shown is not None and shown.median() <= NEAR * highest_mbps:
+            panel.step(shown.index, shown, where="post", color=colour(number), **_DOTTED)
+            if CAPACITIES not in panel.get_legend_handles_labels()[1]:
+                panel.plot([], [], color=GREY, label=CAPACITIES, **_DOTTED)
+
+
+def _capacity_mbps(panel: Axes, run: Run, flows: Sequence[str]) -> pd.Series | None:
+    """Returns the payload capacity [Mbit/s] for the flows by time [s], in the time that the panel shows, if any."""
+    steps = capacity_steps(run, flows)
+    return None if steps is None else as_steps(steps, panel.get_xlim()).set_index("time_s")["capacity_bps"] / 1e6
 
 
 class Rates(NamedTuple):
