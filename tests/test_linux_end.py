@@ -107,7 +107,7 @@ def test_a_transfer_takes_as_long_as_its_path_says() -> None:
     assert found["handshake_s"] == pytest.approx(round_trip_s, abs=2e-6)
     # The receiver's last ACK has no data, and the sender measures in microseconds.
     assert found["min_rtt_s"] == pytest.approx(round_trip_s, abs=2e-3)
-    assert (found["mtu_bytes"], found["closed"], found["timeouts"]) == (1448, "", 0)
+    assert (found["mtu_bytes"], found["closed"], found["timeouts"], row["timeouts"]) == (1448, "", 0, 0)
     assert row["delivered_bytes"] == 2_000_000
     assert row["sent_bytes"] == 2_000_000
     assert row["sent_segments"] == -(-2_000_000 // 1448)
@@ -126,6 +126,15 @@ def test_lost_packets_are_those_that_linux_sends_again() -> None:
     assert row["fast_retransmits"] >= 1
     # At the end some losses may not have been detected yet.
     assert row["retransmitted_segments"] == pytest.approx(lost, abs=2)
+
+
+@kernel
+def test_timeouts_in_an_outage_are_counted_and_explained() -> None:
+    dropped = {"arriving": "drop", "waiting": "drop", "in_service": "drop", "in_flight": "drop"}
+    network = {"path": {"outages": {"intervals": [["1 s", "2 s"]], **dropped}}}
+    result = simulate(path({"congestion": "cubic"}, network=network, buffer="unlimited"))
+    assert counted(result)["timeouts"] == state(result)["timeouts"] >= 1
+    assert [one.limited_by for one in result.flow_limits] == ["outage"]
 
 
 @kernel

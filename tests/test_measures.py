@@ -34,6 +34,7 @@ def test_measures_are_those_of_the_result() -> None:
         flows["throughput_bps"].sum() ** 2 / 5 / (flows["throughput_bps"] ** 2).sum()
     )
     assert math.isnan(measured("flow:bulk.completion"))
+    assert math.isnan(measured("flow:bulk.duration"))
     trunk = ports.loc["switch1->switch2"]
     assert measured("port:switch1->switch2.utilization") == trunk["utilization"]
     assert measured("port:switch1->switch2.peak_queue") == trunk["peak_queue_packets"]
@@ -47,6 +48,21 @@ def test_measures_are_those_of_the_result() -> None:
     of_class = result.response_times.set_index("class").loc[2, "median_s"]
     assert measured("web:2.median") == of_class
     assert measured("web.median") == result.waiting["median_s"].item() > 0
+
+
+def test_a_duration_begins_with_the_flow_and_a_completion_with_the_run() -> None:
+    starts = {"one": "1 s", "two": "3 s"}
+    groups = [{"name": name, "start": {"kind": "fixed", "at": at}} for name, at in starts.items()]
+    network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "trunk_delay": "10 ms", "group": groups}
+    result = simulate(
+        Scenario(framing="ip", duration="6 s", network=network, traffic={"kind": "transfer", "size": "100 KB"})
+    )
+    ends_s = result.flows.completion_s
+    assert result.measure("flow:one.start") == result.measure("flow:*.start") == 1
+    assert result.measure("flow:two.duration") == ends_s[1] - 3 == pytest.approx(ends_s[0] - 1)
+    assert result.measure("flow:*.duration") == max(ends_s[0] - 1, ends_s[1] - 3) < 1
+    assert result.measure("two.completion - two.start") == ends_s[1] - 3
+    assert result.measure("flow:*.completion") == ends_s[1]
 
 
 def test_a_stored_run_gives_the_same() -> None:

@@ -2,6 +2,7 @@
 in stores.
 """
 
+import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from commands import run
 from longpipe import Result, Scenario, ScenarioError, simulate, stacks
+from longpipe.cli.run.tables import show
 from longpipe.scenario import Stack
 from longpipe.scenario.stack import CONTROLS, VERSIONS, version_of
 from longpipe.store import Store
@@ -263,6 +266,29 @@ def test_fast_retransmits_are_the_times_at_which_the_window_falls(stack: str) ->
 
 
 @needs_stacks
+@pytest.mark.parametrize("stack", QUIC)
+def test_an_outage_limits_a_stack_whose_timeouts_are_unknown(stack: str) -> None:
+    dropped = {"arriving": "drop", "waiting": "drop", "in_service": "drop", "in_flight": "drop"}
+    network = {"path": {"outages": {"intervals": [["1 s", "2 s"]], **dropped}}}
+    traffic = {"stack": stack, "congestion": "cubic", "size": "10 MB"}
+    result = simulate(path(traffic, duration="3 s", network=network, switch={"buffer": "unlimited"}))
+    assert math.isnan(result.flows.timeouts[0])
+    assert math.isnan(result.measure("timeouts"))
+    assert [one.limited_by for one in result.flow_limits] == ["outage"]
+
+
+@needs_stacks
+def test_the_table_shows_unknown_timeouts_and_the_duration_of_handshakes(capsys: pytest.CaptureFixture[str]) -> None:
+    late = simulate(path({"stack": "quinn", "size": "100 kB"}, start={"kind": "fixed", "at": "2 s"}))
+    show(late, Console(width=100, color_system=None))
+    lines = capsys.readouterr().out.splitlines()
+    flow, stack = (line.split() for line in lines if line.startswith("flow1"))
+    assert flow[4] == "-"
+    assert float(stack[2]) == pytest.approx(1e3 * (state(late)["handshake_s"] - 2), abs=0.01)
+    assert any("complete: time of the last byte, from the start of the run" in line for line in lines)
+
+
+@needs_stacks
 def test_it_runs_with_tcp_over_cells_and_over_a_path_that_moves() -> None:
     groups = [
         {"name": "quic", "traffic": {"kind": "stack", "stack": "noq", "congestion": "cubic"}},
@@ -274,6 +300,7 @@ def test_it_runs_with_tcp_over_cells_and_over_a_path_that_moves() -> None:
     # The largest share is that of the transfer with the larger initial window.
     assert (result.flows.delivered_bytes > 100_000).all()
     assert list(result.stacks.flow) == ["quic"]
+    assert [math.isnan(count) for count in result.flows.timeouts] == [True, False, False]
     shares = result.flows.set_index("flow").throughput_bps
     assert shares.sum() < 11e6
     assert result.efficiency <= 1

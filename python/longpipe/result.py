@@ -137,6 +137,8 @@ class Result:
         if (trace := parts["traces"].get("arrivals")) is not None:
             flows = parts["flows"]
             parts["flows"] = {**flows, convergence.COLUMN: convergence.by_flow(scenario.resolved, trace, flows)}
+        if parts.get("stacks", {}).get("flow"):
+            parts["flows"] = {**parts["flows"], "timeouts": _timeouts(scenario, parts)}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
@@ -681,6 +683,23 @@ def records(columns: Columns) -> list[dict[str, Any]]:
     """Returns the rows of a table, ready for JSON: nan becomes None."""
     rows = zip(*map(_numbers, columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:
+    """Returns the number of timeouts of each flow: that of its stack, or nan if the stack does not report it.
+
+    Stacks report their timeouts in the whole run. If any occurred, the number after a warm-up is unknown.
+    """
+    stacks = parts["stacks"]
+    reported = stacks.get("timeouts", [math.nan] * len(stacks["flow"]))
+    known = dict(zip(stacks["flow"], reported, strict=True))
+    if begin_s(parts):
+        known = {flow: math.nan if count else count for flow, count in known.items()}
+    # Further paths of a connection have no row of their own in `stacks`.
+    known |= {flow["name"]: math.nan for flow in scenario.resolved["flows"] if "of" in flow["traffic"]}
+    flows = parts["flows"]
+    found = [known.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
+    return found if any(map(math.isnan, found)) else list(map(int, found))
 
 
 def _failure(flow: str, host: str, field: str, program: str, exit_code: float, errors: str) -> str:

@@ -50,6 +50,10 @@ def _mean(column: str) -> Callable[[Rows], float]:
     return lambda rows: float(np.mean([row[column] for row in rows]))
 
 
+def _min(column: str) -> Callable[[Rows], float]:
+    return lambda rows: float(np.min([row[column] for row in rows]))
+
+
 def _max(column: str) -> Callable[[Rows], float]:
     return lambda rows: float(np.max([row[column] for row in rows]))
 
@@ -67,7 +71,9 @@ def _share(part: str, whole: str) -> Callable[[Rows], float]:
 FLOW: Final[Mapping[str, Quantity]] = {
     "throughput": Quantity("Mbit/s", _sum("throughput_bps"), 1e6),
     "fairness": Quantity("", lambda rows: fairness([row["throughput_bps"] for row in rows])),
+    "start": Quantity("s", _min("start_s")),
     "completion": Quantity("s", _max("completion_s")),
+    "duration": Quantity("s", _max("duration_s")),
     "convergence": Quantity("s", _max(CONVERGENCE)),
     "resent": Quantity("share", _share("retransmitted_segments", "sent_segments")),
     "died": Quantity("", _sum("died")),
@@ -147,9 +153,10 @@ _TRAFFIC: Final[Mapping[str, str]] = {"arriving": "flow-arrivals", "video": "ada
 class NamedMeasure:
     """A measure of each run: a `quantity` of the named rows of a `kind`, such as "flow" or "port".
 
-    For several flows, throughputs [bit/s] and counts are sums, shares are computed over all of them, and the completion
-    time is that of the last one. For several ports, delays [s] and utilizations are averages. Without a pattern, web
-    measures cover all classes.
+    For several flows, throughputs [bit/s] and counts are sums, and shares are computed over all of them. The start is
+    that of the first flow and the completion that of the last one, both from the start of the run; the duration is the
+    longest time from a flow's start to its completion. For several ports, delays [s] and utilizations are averages.
+    Without a pattern, web measures cover all classes.
     """
 
     name: str
@@ -290,6 +297,9 @@ _OF_LIMITS: Final = ("window_used", "idle")
 
 def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
     columns = result.part("flows")
+    if measure.quantity == "duration":
+        times = zip(columns["start_s"], columns["completion_s"], strict=True)
+        columns = {**columns, "duration_s": [completion - start for start, completion in times]}
     if measure.quantity in _OF_LIMITS:
         found = result.flow_limits
         columns = {**columns, **{name: [getattr(one, name) for one in found] for name in _OF_LIMITS}}

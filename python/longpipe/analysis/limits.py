@@ -66,11 +66,14 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
 }
 # Limit that packets lost at a port indicate, by the suffix of the counter's name, for suffixes that are not among the
 # causes above.
-_OF_COUNTER: Final[Mapping[str, Limit]] = {"discarded": "buffer", "injected": "random loss", "errors": "random loss"}
+_OF_COUNTER: Final[Mapping[str, Limit]] = {
+    "discarded": "buffer",
+    "injected": "random loss",
+    "errors": "random loss",
+    "on_wire": "outage",
+}
 # Policies whose thresholds are fractions of the buffer, so that a larger buffer reduces the number of drops.
 SIZED_BY_BUFFER: Final = frozenset({"tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"})
-# Suffixes of the names of losses that a link itself causes.
-BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds at and above which a link counts as busy and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
@@ -155,6 +158,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             flow_start_s, completion_s, delivered_bytes, sent_bytes, sent_segments,
             timeouts, fast_retransmits, mark_reductions,
         ) = counted  # fmt: skip
+        # Most real stacks do not report their timeouts.
+        timeouts = 0 if math.isnan(timeouts) else timeouts
         start_s, end_s = active_time(flow_start_s, completion_s, begin, duration_s)
         if start_s >= duration_s:
             found.append(_not_started(path.flow, ports.names[path.bottleneck]))
@@ -190,7 +195,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 reduced_by = _reduced_by(rows, share_bytes, aqm)
             elif reductions is None or path.flow in real:
                 # A connection's counters include the losses on its further paths.
-                losses = ports.losses({*path.route, *further.get(path.flow, ())})
+                losses = ports.losses_by_limit({*path.route, *further.get(path.flow, ())}, aqm)
                 reduced_by = _by_count(timeouts, fast_retransmits, losses, mark_reductions)
             # Programs over real stacks may have nothing to send.
             demanding = path.flow not in real or sent_bytes
@@ -335,14 +340,14 @@ def _limit(
     return "slow start" if short else "congestion"
 
 
-def _by_count(timeouts: int, fast_retransmits: int, losses: tuple[int, int], marks: int) -> Limit | None:
+def _by_count(timeouts: float, fast_retransmits: int, losses: Mapping[Limit, int], marks: int) -> Limit | None:
     """Returns what reduced a window without reductions by cause, or None if nothing is known to have reduced it.
 
-    Real stacks, and runs that were stored before senders recorded their reductions, have no reductions by cause.
+    Real stacks, and runs that were stored before senders recorded their reductions, have no reductions by cause. The
+    cause of most losses then counts.
     """
-    in_buffers, on_links = losses
-    if (timeouts or fast_retransmits) and (in_buffers or on_links):
-        return "buffer" if in_buffers >= on_links else "random loss"
+    if (timeouts or fast_retransmits) and losses:
+        return _most(losses)
     if timeouts:
         return "timeouts"
     return "marks" if marks else None
@@ -405,9 +410,6 @@ class _Ports:
         self.names: Sequence[str] = columns["port"]
         self.utilization: Sequence[float] = columns["utilization"]
         lost = [name for name in columns if name.startswith(f"{self._unit}_lost_")]
-        on_links = [name for name in columns if name.endswith(BY_LINK)]
-        self._lost_on_links = _sums(columns, on_links)
-        self._lost_in_buffers = _sums(columns, [name for name in lost if name not in on_links])
         arrived = [name for name in (f"{self._unit}_in", f"{self._unit}_duplicated") if name in columns]
         losses = zip(_sums(columns, lost), _sums(columns, arrived), strict=True)
         # Share of the arriving packets that each port passes on.
@@ -457,12 +459,7 @@ class _Ports:
         """Returns the loss rate over the given consecutive ports."""
         return 1 - math.prod([self._passed[port] for port in ports])
 
-    def losses(self, ports: Collection[int]) -> tuple[int, int]:
-        """Returns the ports' losses in buffers [packets or cells] and on their links [corrupted frames]."""
-        in_buffers, on_links = self._lost_in_buffers, self._lost_on_links
-        return sum([in_buffers[port] for port in ports]), sum([on_links[port] for port in ports])
-
-    def losses_by_limit(self, ports: Sequence[int], aqm: Limit) -> Counter[Limit]:
+    def losses_by_limit(self, ports: Collection[int], aqm: Limit) -> Counter[Limit]:
         """Returns the ports' losses [packets or cells; corrupted frames] by the limit that they indicate.
 
         Drops of a policy count as `aqm`.

@@ -1,7 +1,8 @@
 """Tables of one run, for a terminal of 80 columns."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from rich.console import Console
@@ -45,12 +46,14 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
+    flows = result.part("flows")
+    starts_s = dict(zip(flows["flow"], flows["start_s"], strict=True))
     of_parts = (
         ("queues", _queues),
         ("vbr", _vbr),
         ("datagrams", _datagrams),
         ("relays", _relays),
-        ("stacks", _stacks),
+        ("stacks", partial(_stacks, starts_s)),
         ("programs", _programs),
         ("slowdowns", _completion_times),
         ("slowdowns", _slowdowns),
@@ -100,17 +103,18 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
     by_flow = {one.flow: one.limited_by for one in limited}
 
     def add(name: str, rows: Sequence[Row], limit: str) -> None:
-        sent, resent, timeouts, fast = (
+        sent, resent, fast = (
             sum(row[column] for row in rows)
-            for column in ("sent_segments", "retransmitted_segments", "timeouts", "fast_retransmits")
+            for column in ("sent_segments", "retransmitted_segments", "fast_retransmits")
         )
+        timeouts = [row["timeouts"] for row in rows]
         ends = [row["completion_s"] for row in rows]
         table.add_row(
             name,
             f"{sum(row['throughput_bps'] for row in rows) / 1e6:.3f}",
             str(sent),
             f"{resent / sent:.1%}" if sent else "-",
-            str(timeouts),
+            "-" if None in timeouts else str(sum(timeouts)),
             str(fast),
             *(["-" if None in ends else _seconds(max(ends))] if complete else []),
             limit,
@@ -130,7 +134,10 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
     if len(flows) > 1:
         table.add_section()
         add(f"all {len(flows)}", flows, "")
-    return _captioned(table, len(shown), len(flows), "flows, the fastest")
+    table = _captioned(table, len(shown), len(flows), "flows, the fastest")
+    if any(row["completion_s"] is not None and row["start_s"] > 0 for row in flows):
+        return _noted(table, "complete: time of the last byte, from the start of the run")
+    return table
 
 
 def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
@@ -232,10 +239,12 @@ def _relays(parts: list[Row], max_rows: float) -> Table:
     return _captioned(table, min(max_rows, len(parts)), len(parts), "parts, those that carried most")
 
 
-def _stacks(flows: list[Row], max_rows: float) -> Table:
+def _stacks(starts_s: Mapping[str, float], flows: list[Row], max_rows: float) -> Table:
+    """Returns the state of each stack, with the time from the start of its flow to the end of its handshake."""
     table = _table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
     for row in flows[: _row_limit(max_rows)]:
-        seconds = (row.get(name) for name in ("handshake_s", "srtt_s"))
+        ended_s = row.get("handshake_s")
+        seconds = (None if ended_s is None else ended_s - starts_s[row["flow"]], row.get("srtt_s"))
         times = ("-" if value is None else f"{1e3 * value:.2f}" for value in seconds)
         window, payload = row.get("cwnd_bytes"), row.get("mtu_bytes")
         sizes = ("-" if window is None else f"{window / 1e3:.1f}", "-" if payload is None else f"{payload:.0f}")
