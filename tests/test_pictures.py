@@ -1,10 +1,11 @@
+import inspect
 import io
 import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -259,6 +260,36 @@ def test_a_figure_of_several_axes_explains_each_line_once() -> None:
     words = [text.get_text() for panel in (upper, lower) if (own := panel.get_legend()) for text in own.get_texts()]
     assert {"cwnd", "ssthresh"} <= set(words)
     assert len(words) == len(set(words))
+
+
+# Pictures that can be drawn into the user's axes; those of studies are in tests/test_sweep.py.
+IN_AXES: Final = sorted(
+    name
+    for name in pictures.__all__
+    if name not in ("sweep", "heat") and "ax" in inspect.signature(getattr(pictures, name)).parameters
+)
+
+
+@cache
+def long_named() -> Result:
+    kinds = (*TRACES, "delay", "drops")
+    name = "a name of a scenario that is wider than one of two axes that are side by side"
+    return simulate(SCENARIO.with_(framing="ip", name=name, **{f"traces.{kind}": True for kind in kinds}))
+
+
+@pytest.mark.parametrize("kind", IN_AXES)
+def test_titles_of_own_axes_in_columns_do_not_overlap(kind: str) -> None:
+    result = long_named()
+    first = result.scenario if kind == "network" else result
+    one_flow = {"flows": ["flow1"]} if kind in ("window", "sequence", "rates", "rtt") else {}
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for panel in (left, right):
+        getattr(pictures, kind)(first, **one_flow, ax=panel)
+    figure.draw_without_rendering()
+    one, other = (panel.title.get_window_extent() for panel in (left, right))
+    assert "a name of a scenario" in left.title.get_text().replace("\n", " ")
+    assert 0 <= one.x0 < one.x1 < other.x0 < other.x1 <= figure.bbox.width
 
 
 @pytest.mark.parametrize("layout", ["none", "constrained", "tight"])

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from commands import run
@@ -38,6 +39,18 @@ def test_means_are_those_of_the_runs_of_a_level() -> None:
         own = runs[(runs["buffer"] == row["buffer"]) & (runs["tcp"] == row["tcp"])]["efficiency"]
         wanted = estimate(own)
         assert (row["mean"], row["low"], row["high"]) == (wanted.mean, wanted.mean_low, wanted.mean_high)
+
+
+@pytest.mark.parametrize("kind", ["sweep", "heat"])
+def test_titles_in_own_axes_in_columns_do_not_overlap(kind: str) -> None:
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for panel in (left, right):
+        getattr(pictures, kind)(study(), "buffer", "one", *(["tcp"] if kind == "heat" else []), ax=panel)
+    figure.draw_without_rendering()
+    one, other = (panel.title.get_window_extent() for panel in (left, right))
+    assert "\n" in left.title.get_text()
+    assert 0 <= one.x0 < one.x1 < other.x0 < other.x1 <= figure.bbox.width
 
 
 def test_a_mean_of_zero_is_marked_below_a_logarithmic_axis() -> None:

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
-from longpipe.pictures.figure import Picture, as_written
-from longpipe.pictures.style import BLUE, GREEN
+from longpipe.pictures.figure import Picture
+from longpipe.pictures.style import BLUE, GREEN, title_in
 from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
 
@@ -57,8 +57,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
     if ax is None:
         figure.suptitle(title, fontsize=11)
     else:
-        panel.set_title(title, fontsize=11)
-        as_written(panel)
+        title_in(panel, title)
     return figure  # type: ignore[return-value]
 
 

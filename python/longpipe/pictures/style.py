@@ -38,6 +38,8 @@ DASHES: Final = ("-", "--", ":", "-.")
 MOST_SHAPES: Final = 20_000
 # Maximum length of a title's line [characters].
 MOST_LETTERS: Final = 90
+# Length below which a title's line is not wrapped further [characters].
+FEWEST_LETTERS: Final = 12
 # Maximum number of a legend's columns.
 MOST_COLUMNS: Final = 5
 # Number of letters that take as much space in a legend as the key and the margins.
@@ -91,9 +93,9 @@ def panels(
     return figure, axes
 
 
-def wrapped(title: str) -> str:
-    """Wraps a title to the width of the figure."""
-    lines = (textwrap.wrap(line, MOST_LETTERS, break_on_hyphens=False) for line in title.splitlines())
+def wrapped(title: str, letters: int = MOST_LETTERS) -> str:
+    """Wraps a title to a number of letters per line, by default to the width of the figure."""
+    lines = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in title.splitlines())
     return "\n".join(part for line in lines for part in line)
 
 
@@ -122,10 +124,16 @@ def title_of(figure: Figure, title: str) -> None:
 
 
 def title_in(ax: Axes, title: str) -> None:
-    """Sets the title of the user's axes, in the user's `axes.titlesize` if that is set."""
+    """Sets the title of the user's axes, wrapped to their width, in the user's `axes.titlesize` if that is set."""
     size: dict[str, Any] = {"fontsize": 11} if _unset("axes.titlesize") else {}
-    ax.set_title(wrapped(title), **size)
+    letters = MOST_LETTERS
+    text = ax.set_title(wrapped(title), **size)
     as_written(ax)
+    while (needed := text.get_window_extent().width) > ax.bbox.width and letters > FEWEST_LETTERS:
+        longest = max(map(len, text.get_text().splitlines()))
+        letters = max(FEWEST_LETTERS, min(letters - 1, int(longest * ax.bbox.width / needed)))
+        text.set_text(wrapped(title, letters))
+        as_written(ax)
 
 
 def _unset(name: str) -> bool:
