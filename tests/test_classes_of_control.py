@@ -524,6 +524,30 @@ def test_what_is_no_controller_is_rejected_in_one_line(tmp_path: Path) -> None:
     assert refusal(type("Half", (Defaults,), {"interval": "1 RTT"})).endswith("has an interval; also needs on_interval")
 
 
+MISSPELT = {
+    "intervall": ("1 RTT", "interval"), "Interval": ("1 RTT", "interval"), "pace": (True, "paces"),
+    "own_window": (True, "owns_window"), "measure_rate": (True, "measures_rate"),
+    "measures_delays": (True, "measures_delay"), "bases": ("cubic", "base"), "verison": ("2", "version"),
+    "state_field": (("window",), "state_fields"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attribute", MISSPELT)
+def test_a_misspelt_setting_of_a_class_is_rejected(attribute: str) -> None:
+    value, setting = MISSPELT[attribute]
+    told = f"has {attribute} = {value!r}, which has no effect: did you mean {setting!r}? Needs that name, or a less "
+    assert told in refusal(type("Mine", (Defaults,), {attribute: value}))
+    # The attribute may be inherited from a class between this one and Control.
+    assert told in refusal(type("Mine", (type("Shared", (Defaults,), {attribute: value}),), {}))
+
+
+def test_own_attributes_of_a_class_are_permitted() -> None:
+    own = {"intervals": 0, "pacing_gain": 1.25, "rate": 5e6, "base_rtt": 0.1, "window": 10, "versions": (1, 2)}
+    assert classes.find(type("Mine", (Defaults,), own)).cls is not None
+    # An attribute that a superclass has is spelt correctly.
+    assert classes.find(type("Mine", (Defaults,), {"paces": True, "measures_rate": True})).cls is not None
+
+
 def test_parameters_are_rejected_by_name() -> None:
     told = "tcp.congestion: parameters.bata: unknown; did you mean 'beta'? accepts beta, crashes_after"
     assert refusal(f"{FILE}:Aimd", bata=3) == told

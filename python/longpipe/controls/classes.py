@@ -1,6 +1,7 @@
 """Classes of congestion controllers by the digest that names them in scenarios."""
 
 import builtins
+import difflib
 import importlib
 import inspect
 import io
@@ -24,13 +25,20 @@ from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
 from longpipe.controls.intervals import NEEDS, interval_length
-from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.errors import RunError, ScenarioError, nearest, shortened
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 
 FIELD: Final = "tcp.congestion.class"
 _NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
+# Attributes with which a class requests features, with the types of their values.
+_SETTINGS: Final[dict[str, type | tuple[type, ...]]] = {
+    "interval": str, "paces": bool, "owns_window": bool, "measures_rate": bool, "measures_delay": bool, "base": str,
+    "version": str, "state_fields": (list, tuple),
+}  # fmt: skip
+# Similarity to a setting's name, as of `difflib`, from which an attribute counts as misspelt.
+_SIMILAR: Final = 0.8
 # Kinds of tcp.congestion that need ECN, which a class cannot request for its connection.
 _NEED_ECN: Final = ("dctcp", "prague")
 # Bits of longpipe_control.h.
@@ -301,6 +309,7 @@ def _hooks(cls: type[Control]) -> list[str]:
 
 
 def _check(cls: type[Control], name: str) -> None:
+    _check_attributes(cls, name)
     hooks = _hooks(cls)
     if cls.interval is None:
         if "on_interval" in hooks:
@@ -316,6 +325,24 @@ def _check(cls: type[Control], name: str) -> None:
         if attribute.startswith("on_") and attribute not in _core.control_hooks():
             accepts = nearest(attribute, _core.control_hooks())
             raise ScenarioError(f"{FIELD}: {name}; has {attribute}, which is not a hook; {accepts}")
+
+
+def _check_attributes(cls: type[Control], name: str) -> None:
+    """Raises ScenarioError for an attribute that is probably a misspelt setting of `Control`.
+
+    Attributes of the user's own are permitted, so its name must resemble a setting's, and its value must suit it.
+    """
+    for one in takewhile(lambda base: base is not Control, cls.__mro__):
+        for attribute, value in vars(one).items():
+            if hasattr(Control, attribute):
+                continue
+            for setting in difflib.get_close_matches(attribute.lower(), _SETTINGS, cutoff=_SIMILAR):
+                if isinstance(value, _SETTINGS[setting]):
+                    written = f"{attribute} = {shortened(repr(value), 40)}"
+                    raise ScenarioError(
+                        f"{FIELD}: {name}; has {written}, which has no effect: did you mean {setting!r}? Needs that "
+                        f"name, or a less similar one for an attribute of your own"
+                    )
 
 
 def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
