@@ -53,6 +53,30 @@ def test_lost_are_as_many_as_the_links_lost(recovery: str, path: str) -> None:
     assert found == lost > 0
 
 
+@pytest.mark.parametrize("timestamps", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+def test_events_have_the_length_of_their_segment_or_of_the_outstanding_data(path: str, timestamps: bool) -> None:
+    traces = {"traces.sequence": True, "traces.events": True}
+    changes = {"duration": "4 s", "network.sources": 2, "tcp.timer.timestamps": timestamps, **PATHS[path], **traces}
+    # Transfers that are not a multiple of the MSS end with a short segment.
+    changes["traffic"] = {"kind": "transfer", "size": "5000123 B"}
+    result = simulate(Scenario.example("fiber").with_(**changes))
+    rows, sequence = result.traces["events"], result.traces["sequence"]
+    sent = sequence[sequence["event"] == 0]
+    segments = {tuple(row) for row in sent[["flow", "sequence_bytes", "length_bytes"]].to_numpy().tolist()}
+    of_segments = rows[rows["kind"].isin(["dropped", "retransmit", "declared-lost"])]
+    found = of_segments[["flow", "sequence_bytes", "length_bytes"]].to_numpy().tolist()
+    assert (of_segments["kind"] == "dropped").sum() > 5
+    assert {tuple(row) for row in found} <= segments
+    # Events without a segment have the data in flight.
+    others = rows[rows["kind"].isin(["reduction", "undo", "timeout", "fast-retransmit"])]
+    assert len(others) > 1
+    for row in others.to_dict("records"):
+        before = sent[(sent["flow"] == row["flow"]) & (sent["time_s"] <= row["time_s"])]
+        furthest = (before["sequence_bytes"] + before["length_bytes"]).max()
+        assert row["sequence_bytes"] + row["length_bytes"] == furthest
+
+
 @pytest.mark.parametrize("recovery", RECOVERIES)
 def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
     found = phases(run(recovery), "flow1", (0.5, 5.0))

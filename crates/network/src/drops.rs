@@ -30,6 +30,15 @@ pub enum DropCause {
     Policer = 9,
 }
 
+/// TCP data of a flow's sender in a lost packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostData {
+    /// Sequence number of the first byte.
+    pub sequence: u64,
+    /// Number of bytes.
+    pub length: u32,
+}
+
 /// A lost packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
@@ -39,8 +48,8 @@ pub struct Dropped {
     pub link: Link,
     /// Flow of the packet.
     pub flow: Flow,
-    /// Sequence number of the first byte of the packet's TCP data; `None` for ACKs, requests and datagrams.
-    pub sequence: Option<u64>,
+    /// The packet's TCP data; `None` for ACKs, requests and datagrams.
+    pub data: Option<LostData>,
     /// Cause of the loss.
     pub cause: DropCause,
 }
@@ -52,7 +61,9 @@ impl Dropped {
             time,
             link,
             flow: packet.vc().flow(),
-            sequence: packet.data_sequence(),
+            data: packet
+                .own_data()
+                .map(|(sequence, length)| LostData { sequence, length }),
             cause,
         }
     }

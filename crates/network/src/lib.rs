@@ -33,7 +33,7 @@ mod time_varying;
 /// results with recorded ones.
 pub const ENGINE: u32 = 15;
 
-pub use drops::{DropCause, Dropped};
+pub use drops::{DropCause, Dropped, LostData};
 pub use hosts::external::{ExternalPacket, Fate, Outcome};
 pub use observe::arrived::Arrived;
 pub use observe::probe::Probe;

@@ -106,7 +106,7 @@ pub struct SenderEvent {
     pub loss: LossCause,
     /// First byte of the segment; SND.UNA for other events.
     pub sequence: u64,
-    /// Bytes of the segment; the bytes outstanding for a fast retransmit or a timeout; 0 for other events.
+    /// Bytes of the segment; the bytes outstanding for other events.
     pub length: u64,
     /// Congestion window [byte]: before the event for a reduction, after the event otherwise.
     pub cwnd: f64,
@@ -163,7 +163,7 @@ impl Journal {
                 cause: cause.into(),
                 loss: pages.reductions.latest_cause(),
                 sequence: flight.una,
-                length: 0,
+                length: flight.outstanding(),
                 cwnd: before,
                 ssthresh: flight.ssthresh(),
             });
@@ -180,7 +180,7 @@ impl Journal {
             cause,
             loss: LossCause::NONE,
             sequence: flight.una,
-            length: 0,
+            length: flight.outstanding(),
             cwnd: flight.cwnd(),
             ssthresh: flight.ssthresh(),
         });
@@ -214,7 +214,7 @@ impl Journal {
                 cause: state.into(),
                 loss: LossCause::NONE,
                 sequence: flight.una,
-                length: flight.max - flight.una,
+                length: flight.outstanding(),
                 cwnd: flight.cwnd(),
                 ssthresh: flight.ssthresh(),
             });

@@ -3,7 +3,7 @@
 
 use super::aal5::Cell;
 use super::Atm;
-use crate::drops::{DropCause, Dropped};
+use crate::drops::{DropCause, Dropped, LostData};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch::contents;
@@ -114,15 +114,18 @@ fn dropped<P: Probe>(hosts: &Hosts<P>, link: Link, cell: &Cell, time: Time, caus
     let flow = cell.vc.flow();
     let of_sender =
         hosts.flows[flow.index()].application.external().is_none() && !cell.vc.is_back() && cell.frame & REQUEST == 0;
-    let sequence = match of_sender.then(|| contents(&hosts.flows, cell.vc, cell.frame)) {
-        Some(Contents::Data(segment)) if segment.opening == Opening::Over => Some(segment.sequence),
+    let data = match of_sender.then(|| contents(&hosts.flows, cell.vc, cell.frame)) {
+        Some(Contents::Data(segment)) if segment.opening == Opening::Over => Some(LostData {
+            sequence: segment.sequence,
+            length: segment.length,
+        }),
         _ => None,
     };
     Dropped {
         time,
         link,
         flow,
-        sequence,
+        data,
         cause,
     }
 }

@@ -63,10 +63,10 @@ impl<P: Probe> Hosts<P> {
 
     /// Reports to its sender that a packet, or a part of it, is lost.
     pub fn note_loss(&mut self, dropped: &Dropped, transmission: u64) {
-        if let Some(sequence) = dropped.sequence {
+        if let Some(data) = dropped.data {
             let state = &mut self.flows[dropped.flow.index()];
             // A packet of an earlier connection in this slot has a lower sequence number.
-            if let Some(sequence) = sequence.checked_sub(state.base) {
+            if let Some(sequence) = data.sequence.checked_sub(state.base) {
                 state.sender.note_loss(Loss {
                     sequence,
                     transmission,

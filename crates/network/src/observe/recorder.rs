@@ -429,12 +429,12 @@ impl Probe for Recorder {
     fn dropped(&mut self, dropped: &Dropped) {
         // Successive connections in a slot reuse sequence numbers, so their losses are recorded without them.
         let own = self.is_own(dropped.flow);
-        let sequence = dropped.sequence.filter(|_| own);
-        if let (true, Some(sequence)) = (self.wanted.events, sequence) {
+        let data = dropped.data.filter(|_| own);
+        if let (true, Some(data)) = (self.wanted.events, data) {
             let Dropped { time, flow, cause, .. } = *dropped;
             self.event_of(time, flow, EventTrace::DROPPED, 0, cause as u8);
-            self.events.sequence.put(sequence);
-            self.events.length.put(0);
+            self.events.sequence.put(data.sequence);
+            self.events.length.put(u64::from(data.length));
             self.events.cwnd.put(f64::NAN);
             self.events.ssthresh.put(f64::NAN);
         }
@@ -446,6 +446,7 @@ impl Probe for Recorder {
                 cause,
                 ..
             } = *dropped;
+            let sequence = data.map(|data| data.sequence);
             self.drops.put(time, link, self.owner(flow), sequence, cause as u8);
         }
     }

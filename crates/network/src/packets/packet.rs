@@ -392,10 +392,13 @@ impl Packet {
         self.vc().is_back() == self.is_of_request()
     }
 
-    /// Returns the sequence number of the first data byte of the flow's TCP sender, if the packet carries such data.
-    pub fn data_sequence(&self) -> Option<u64> {
+    /// Returns the sequence number of the first byte and the number of bytes of the data of the flow's TCP sender, if
+    /// the packet carries such data.
+    pub fn own_data(&self) -> Option<(u64, u32)> {
         let carries_data = self.is_of_sender() && !self.vc().is_back() && self.opening() == Opening::Over;
-        carries_data.then_some(self.sequence)
+        // The only option of data is a timestamp, whose value does not affect the length.
+        let timestamp = self.has_options().then_some(Time::ZERO);
+        carries_data.then(|| (self.sequence, u32::from(self.bytes()) - header_bytes(timestamp)))
     }
 
     /// Returns the data segment; `options` are used if the packet has any.

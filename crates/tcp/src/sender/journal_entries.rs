@@ -90,7 +90,7 @@ impl Sender {
                 cause: EventCause::Idle,
                 loss: LossCause::NONE,
                 sequence: flight.una,
-                length: 0,
+                length: flight.outstanding(),
                 cwnd: before,
                 ssthresh: flight.ssthresh(),
             });
