@@ -12,8 +12,11 @@ from statsmodels.stats.anova import anova_lm
 
 from longpipe import Design, Factor, Scenario, ScenarioError, Study
 from longpipe.analysis.anova import Anova, anova
+from longpipe.analysis.bootstrap import bootstrap
+from longpipe.analysis.checks import check
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.ranks import aligned_ranks
+from longpipe.analysis.whole_table import WholeTable
 from worked_examples import (
     BATTERY,
     BATTERY_UNBALANCED,
@@ -237,6 +240,20 @@ def test_tukey_as_in_scipy_and_for_combinations() -> None:
     pairs = tukey(anova(BATTERY, "y", ["material", "temperature"]), "material", "temperature")
     expected = tukey(anova(combined, "y", ["both"]), "both")
     pd.testing.assert_frame_equal(pairs.drop(columns="component"), expected.drop(columns="component"))
+
+
+def test_tables_are_printed_with_all_columns_and_whole_texts() -> None:
+    """Checks that no `...` replaces columns, such as the limits of intervals, or ends of notes."""
+    found = anova(random_frame(1), "y", ["a", "b"])
+    tables = [found.variation, found.effects(), tukey(found, "b"), aligned_ranks(found), check(found)]
+    for table in (*tables, bootstrap(found, draws=200)):
+        for shown in (repr(table), str(table), str(WholeTable(table)._repr_html_())):
+            assert "..." not in shown
+            assert all(column in shown for column in table.columns)
+    assert all(note in repr(tables[-1]) for note in tables[-1]["note"])
+    assert all(type(table) is WholeTable for table in tables)
+    # A table that is computed from another one is a plain frame.
+    assert type(tables[0].head(1)) is pd.DataFrame
 
 
 # kruskal.test(p ~ w): chi-squared = 16.907

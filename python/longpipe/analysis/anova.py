@@ -25,6 +25,7 @@ from longpipe.analysis.factors import (
     text_of,
 )
 from longpipe.analysis.quantiles import f_tail, t_quantile
+from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
 # An error below this share of the sum of squares counts as zero, because it may be a rounding error.
@@ -113,7 +114,7 @@ class Anova:
             rows.append((name_of(term), effect.sum_of_squares, share, effect.df, square, ratio, p_value))
         rows.append(("error", error, 100 * error / total, self.error_df, error_square, np.nan, np.nan))
         columns = ["component", "sum_of_squares", "percent", "df", "mean_square", "f", "p_value"]
-        return pd.DataFrame(rows, columns=columns)
+        return WholeTable(rows, columns=columns)
 
     def effects(self, level: float = 0.9, order: int = 1) -> pd.DataFrame:
         """Returns the effects of terms of up to `order` factors with intervals at a confidence level (0 to 1).
@@ -128,7 +129,7 @@ class Anova:
         for term in self.terms:
             if len(term) <= order and term != (self.blocks,):
                 rows.extend(self._rows(term, self.fit.effects[term], level))
-        return pd.DataFrame(rows, columns=["component", "level", "effect", "standard_error", "low", "high"])
+        return WholeTable(rows, columns=["component", "level", "effect", "standard_error", "low", "high"])
 
     def _rows(self, term: Term, effect: Effect, level: float) -> Iterable[tuple[object, ...]]:
         t = self.quantile(level)

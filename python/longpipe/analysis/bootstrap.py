@@ -10,6 +10,7 @@ import pandas as pd
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.effects import effect_weights, hat
 from longpipe.analysis.factors import Cells, Floats, check_level, name_of, text_of
+from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
 # Maximum number of values in memory at a time.
@@ -60,7 +61,7 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
     table = pd.DataFrame(rows, columns=["component", "level"])
     low = np.where(above < FARTHEST, estimate - above * error, -np.inf)
     high = np.where(below > -FARTHEST, estimate - below * error, np.inf)
-    return table.assign(effect=estimate, standard_error=error, low=low, high=high)
+    return WholeTable(table.assign(effect=estimate, standard_error=error, low=low, high=high))
 
 
 def _without_blocks(cells: Cells) -> Cells:

@@ -13,6 +13,7 @@ from longpipe.analysis.anova import Anova
 from longpipe.analysis.effects import hat
 from longpipe.analysis.factors import Floats
 from longpipe.analysis.quantiles import f_tail
+from longpipe.analysis.whole_table import WholeTable
 
 # Maximum sample size for which the Shapiro-Wilk test is calibrated.
 MOST_FOR_SHAPIRO: Final = 5000
@@ -61,7 +62,7 @@ def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
         rows.append(("independence", "", np.nan, np.nan, "all residuals are zero: the replications are identical"))
     else:
         rows = [_normality(residual), _equal_variance(found, residual), _independence(found, residual)]
-    table = pd.DataFrame(rows, columns=["assumption", "test", "statistic", "p_value", "note"])
+    table = WholeTable(rows, columns=["assumption", "test", "statistic", "p_value", "note"])
     verdicts = np.where(table["p_value"] < alpha, FAILS, NOT_REJECTED)
     table.insert(4, "verdict", np.where(table["p_value"].isna(), UNTESTED, verdicts))
     for row in table[table["verdict"] == FAILS].itertuples():

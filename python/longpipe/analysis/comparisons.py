@@ -9,6 +9,7 @@ from scipy import stats
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.effects import mean_weights
 from longpipe.analysis.factors import Floats, check_factors, check_level, text_of
+from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
 MOST_LEVELS = 200
@@ -41,7 +42,7 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
         ratio = np.sqrt(2) * np.abs(difference) / error
     p_value = np.clip(stats.studentized_range.sf(ratio, len(labels), found.error_df), 0, 1)
     low, high = difference - quantile * error, difference + quantile * error
-    return pd.DataFrame(
+    return WholeTable(
         {
             "component": ":".join(factors),
             "first": [labels[i] for i in pairs[:, 0]],

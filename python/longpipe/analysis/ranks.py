@@ -8,6 +8,7 @@ from longpipe.analysis.anova import Anova
 from longpipe.analysis.effects import fit
 from longpipe.analysis.factors import Cells, Floats, Term, name_of
 from longpipe.analysis.quantiles import f_tail
+from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
 # Values that differ by less than this share of their range are treated as ties, because of rounding.
@@ -35,7 +36,7 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
         error = fitted.error_sum_of_squares / fitted.error_df
         ratio = effect.sum_of_squares / effect.df / error if error else float("inf")
         rows.append((name_of(term), effect.df, ratio, f_tail(ratio, effect.df, fitted.error_df)))
-    return pd.DataFrame(rows, columns=["component", "df", "f", "p_value"])
+    return WholeTable(rows, columns=["component", "df", "f", "p_value"])
 
 
 def _effect_of_rows(found: Anova, term: Term) -> Floats:
