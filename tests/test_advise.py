@@ -19,7 +19,7 @@ from longpipe.advise.budget import Budget
 from longpipe.advise.quantities import quantity
 from longpipe.advise.question import Question, tolerance
 from longpipe.advise.ranges import Uncertain, situations
-from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
+from longpipe.advise.selection import NO_VALUE, WORSE, Allowances, Selection, continuation
 from longpipe.advise.tables import alternatives
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
@@ -337,6 +337,21 @@ def test_the_table_compares_each_alternative_with_the_choice_over_the_seeds_of_b
     assert frame["flow:bulk*.throughput [Mbit/s]"].tolist() == pytest.approx([6e-6, 10e-6, 5e-6])
     assert "comparable only if the numbers of runs are equal" in legend(found)
     assert (found.front, frame["front"].tolist()) == ([0], ["yes", "", ""])
+
+
+def test_an_eliminated_alternative_is_only_worse_if_its_interval_is() -> None:
+    rows = ([10.0, 11, 12, 13], [10.0, 11, 12, 13], [12.0, 10, 11, 13], [4.0, 5, 6, 7])
+    values = tuple(np.array([[[one, 0.01]] for one in row]) for row in rows)
+    selection = Selection(4, Allowances(0.05, 5, (0.001,), 3))
+    for replication in range(4):
+        selection.add({i: [row[replication], 0.02] for i, row in enumerate(rows)})
+    selection.eliminated |= {1: (4, WORSE), 2: (4, WORSE), 3: (4, WORSE)}
+    found = Answer(Advice(question(first=3), values, selection, 0.5, spent=False, budget="", runs=16))
+    assert found.choice == 0
+    assert [found.state(one).split(",")[0] for one in (1, 2, 3)] == ["equal", "not better", "worse"]
+    assert alternatives(found)["result"].tolist()[1:] == [found.state(one) for one in (1, 2, 3)]
+    for word in ("equal: the same value", "not better: the interval of the difference includes 0"):
+        assert word in legend(found)
 
 
 def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:

@@ -307,6 +307,13 @@ class Answer:
         one, two = (self.advice.values[i][:count, situation, 0] for i in (alternative, other))
         return sign * float(one.mean() - two.mean())
 
+    def _eliminated(self, alternative: int) -> str:
+        """Returns the status of an alternative that the selection eliminated because it leads by less than the zone."""
+        found = self.difference(alternative)
+        if self.choice is None or found.low > 0:
+            return "worse"
+        return "equal" if found.mean == found.low == found.high == 0 else "not better"
+
     def state(self, alternative: int) -> str:
         """Returns the status of an alternative in a few words."""
         selection = self.advice.selection
@@ -318,7 +325,7 @@ class Answer:
         if alternative in self.undefined:
             return f"{self.undefined[alternative]} has no value in run {after + 1}"
         if why == WORSE:
-            return f"worse, after {after} replications"
+            return f"{self._eliminated(alternative)}, after {after} replications"
         bounds = self.advice.question.bounds
         means = zip(bounds, self.means[alternative][1:], strict=True)
         others = [limit_text(limit) for limit, mean in means if limit is not bounds[why] and limit.margin(mean) < 0]

@@ -136,8 +136,12 @@ def legend(answer: Answer) -> str:
             "if the numbers of runs are equal."
         )
     states = [answer.state(one) for one in range(len(answer.rows))]
-    if any(state.startswith(("worse, ", "violates ")) for state in states):
-        text += " worse, or violates a limit, after n replications: eliminated then."
+    if any(state.startswith(("worse, ", "not better, ", "equal, ", "violates ")) for state in states):
+        text += " worse, not better, equal, or violates a limit, after n replications: eliminated then."
+    if any(state.startswith("not better, ") for state in states):
+        text += " not better: the interval of the difference includes 0."
+    if any(state.startswith("equal, ") for state in states):
+        text += " equal: the same value as the choice in every run."
     if "undecided" in states:
         text += " undecided: not eliminated when the runs ended."
     return text
@@ -164,7 +168,7 @@ def equal(answer: Answer) -> Iterator[str]:
 
 
 def worse(answer: Answer, found: Difference) -> str:
-    """Returns the difference by which an alternative is worse than the choice."""
+    """Returns the difference by which an alternative is worse than the choice, with its interval."""
     goal = answer.advice.question.goal
     mean, low, high = (number(value / goal.scale) for value in (found.mean, found.low, found.high))
     if found.alternative == answer.choice:
