@@ -2,14 +2,16 @@
 
 import json
 import os
+import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from commands import PLAIN, run
-from longpipe import Design, Factor, Scenario, ScenarioError, Study
+from longpipe import Design, Factor, Scenario, ScenarioError, Study, simulate
 from longpipe.study import bundle
 
 BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
@@ -243,6 +245,31 @@ def test_controllers_of_a_bundle_run_only_if_it_is_trusted(own: Path) -> None:
     assert done.stderr.startswith(f"error: {own}: its controllers execute with your rights: ")
     assert done.stderr.rstrip().endswith(told)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("where", ["tcp.congestion", "network.group[1].tcp.congestion", "network.pep.tcp.congestion"])
+def test_a_point_without_its_controller_is_rejected_with_its_field(where: str) -> None:
+    digest = "ab" * 32
+    missing = {"tcp": {"congestion": {"kind": "python", "class": "none.py:Mine", "digest": digest}}}
+    groups: list[dict[str, object]] = [{"name": "a"}, {"name": "b"}]
+    network: dict[str, object] = {"kind": "dumbbell", "group": groups}
+    if "group" in where:
+        groups[1] |= missing
+    elif "pep" in where:
+        network["pep"] = {"buffer": "1 MB", **missing}
+    fields = {"framing": "ip", "switch": {"buffer": "9 packets"}, **(missing if where == "tcp.congestion" else {})}
+    with pytest.raises(ScenarioError, match=rf"^{re.escape(where)}: no controller of this machine has the digest abab"):
+        simulate(Scenario(**fields, network=network))  # type: ignore[arg-type]
+
+
+def test_a_point_without_its_stack_is_rejected_with_its_field() -> None:
+    stack = {"kind": "own-stack", "file": "none.so", "digest": "ab" * 32}
+    groups = [{"name": "a"}, {"name": "b", "traffic": stack}]
+    fields: dict[str, Any] = {"framing": "ip", "switch": {"buffer": "9 packets"}}
+    with pytest.raises(
+        ScenarioError, match=r"^network\.group\[1\]\.traffic: no stack of this machine has the digest abab"
+    ):
+        simulate(Scenario(**fields, network={"kind": "dumbbell", "group": groups}))
 
 
 def test_a_changed_controller_is_rejected(own: Path, tmp_path: Path) -> None:

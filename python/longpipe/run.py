@@ -162,7 +162,12 @@ def _isolated(
     from longpipe.controls import isolation
     from longpipe.controls.names import name_of
 
-    names = ", ".join([*map(name_of, modules), *map(own_stacks.name_of, stacks)])
+    names = ", ".join(
+        [
+            *(name_of(digest, scenario) for digest in modules),
+            *(own_stacks.name_of(digest, scenario) for digest in stacks),
+        ]
+    )
     if isolation.is_isolated():
         return None
     # A path means the same in another process only if it is absolute.

@@ -1,14 +1,31 @@
 """Names of the user's own controllers, by the digest that identifies them in scenarios."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
 
 from longpipe.controls import objects
+from longpipe.errors import ScenarioError
+from longpipe.scenario.digests import field_of
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
 
 
-def name_of(digest: str) -> str:
-    """Returns the user's name for a module's file or a class. Raises ScenarioError if this process knows neither."""
+def name_of(digest: str, scenario: Scenario) -> str:
+    """Returns the user's name for a module's file or a class of a scenario.
+
+    Raises ScenarioError, which names the scenario's field, if this process knows neither.
+    """
     # Classes need cloudpickle and NumPy; a scenario with a class has already loaded the module.
     classes = sys.modules.get("longpipe.controls.classes")
     if classes is not None and classes.knows(digest):
         return str(classes.name_of(digest))
-    return objects.name_of(digest)
+    if (name := objects.name_of(digest)) is None:
+        where = field_of(digest, scenario.model_dump(by_alias=True)) or "tcp.congestion"
+        raise ScenarioError(
+            f"{where}: no controller of this machine has the digest {digest}; needs the file or the class that the "
+            "scenario names, or, for a scenario of a bundle, `longpipe study rerun BUNDLE --trust`"
+        )
+    return name

@@ -59,15 +59,10 @@ def content(digest: str) -> bytes | None:
     return None if found is None else cached_content(found.path)
 
 
-def name_of(digest: str) -> str:
-    """Returns the name of an object's file. Raises ScenarioError if this process does not know the object."""
+def name_of(digest: str) -> str | None:
+    """Returns the name of an object's file; None if this process does not know the object."""
     found = _known.get(digest)
-    if found is None or not found.path.is_file():
-        raise ScenarioError(
-            f"tcp.congestion: no controller of this machine has the digest {digest}; needs the file or the class that "
-            "the scenario names, or, for a scenario of a bundle, `longpipe study rerun BUNDLE --trust`"
-        )
-    return found.name
+    return found.name if found is not None and found.path.is_file() else None
 
 
 def _learn(found: Object) -> None:

@@ -70,3 +70,19 @@ def identified(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any pa
     elif isinstance(part, list | tuple):
         for one in part:
             yield from identified(one)
+
+
+def field_of(digest: str, part: Any, where: str = "") -> str | None:  # noqa: ANN401 - any part of a scenario's fields
+    """Returns the name of the first field of a scenario that contains a digest; None if there is none.
+
+    `where` is the name of the part of the scenario.
+    """
+    if isinstance(part, Mapping):
+        if part.get("digest") == digest:
+            return where
+        places = [(f"{where}.{name}".lstrip("."), one) for name, one in part.items()]
+    elif isinstance(part, list | tuple):
+        places = [(f"{where}[{i}]", one) for i, one in enumerate(part)]
+    else:
+        return None
+    return next((found for place, one in places if (found := field_of(digest, one, place)) is not None), None)

@@ -61,16 +61,16 @@ def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
                 found[digest] = _known(digest, scenario)
         for digest in own_stacks_of(scenario.resolved):
             if digest not in found:
-                found[digest] = _stack(digest)
+                found[digest] = _stack(digest, scenario)
     return found
 
 
-def _stack(digest: str) -> BundledControl:
+def _stack(digest: str, scenario: Scenario) -> BundledControl:
     from longpipe import own_stacks
 
     carried = own_stacks.carried(digest)
     if carried is None or carried[0] != "object":
-        name = own_stacks.name_of(digest)
+        name = own_stacks.name_of(digest, scenario)
         raise ScenarioError(
             f"--bundle: {name} is a program, which a bundle cannot contain; needs a stack that is a shared object"
         )
@@ -83,7 +83,7 @@ def _known(digest: str, scenario: Scenario) -> BundledControl:
     from longpipe.controls.names import name_of
 
     if (pickled := classes.content(digest)) is not None:
-        return BundledControl(digest, "python", name_of(digest), pickled)
+        return BundledControl(digest, "python", name_of(digest, scenario), pickled)
     content = objects.content(digest)
     if content is None:
         name = next((name for name, one in identified(scenario.model_dump(by_alias=True)) if one == digest), "a file")
@@ -91,7 +91,7 @@ def _known(digest: str, scenario: Scenario) -> BundledControl:
             f"--bundle: {name}: is missing or has changed; needs the one with digest {digest}, or `longpipe study run` "
             f"with the present one"
         )
-    return BundledControl(digest, "module", name_of(digest), content)
+    return BundledControl(digest, "module", name_of(digest, scenario), content)
 
 
 def files_of(controls: Iterable[BundledControl]) -> Iterator[tuple[str, bytes]]:

@@ -275,4 +275,4 @@ def _in_process(scenario: "Scenario") -> Iterator[str]:
         from longpipe.controls.names import name_of
 
         for digest in modules:
-            yield f"live: {name_of(digest)} runs in this process, and ends it if it crashes"
+            yield f"live: {name_of(digest, scenario)} runs in this process, and ends it if it crashes"
