@@ -1,11 +1,14 @@
 """Limits of each flow, and warnings about windows that are too small."""
 
+import re
+
 import pytest
 
 from longpipe import Graph, Result, Scenario, ScenarioError, Switch, pictures, simulate
 from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.analysis.limits import limits as limits_of
-from longpipe.analysis.paths import paths, window_warnings
+from longpipe.analysis.paths import paths
+from longpipe.analysis.windows import window_warnings
 
 GEO = """
 framing = "ip"
@@ -53,6 +56,47 @@ def limited_by(scenario: Scenario) -> set[str]:
 )
 def test_a_flow_is_limited_by_what_holds_it_back(changes: dict[str, object], limit: str) -> None:
     assert limited_by(geo(**changes)) == {limit}
+
+
+def behind_a_proxy(buffer: str, **changes: object) -> Scenario:
+    proxy = {"network.pep": {"at": "switch1", "buffer": buffer}, "network.sources": 1, "tcp.receiver_window": "auto"}
+    return geo(**{**proxy, **changes})
+
+
+@pytest.mark.parametrize("delays", [{}, {"network.access_delay": "100 ms", "network.trunk_delay": "100 ms"}])
+def test_a_flow_is_limited_by_the_buffer_of_its_proxy(delays: dict[str, object]) -> None:
+    """The buffer holds the data in flight on both sides of the proxy."""
+    scenario = behind_a_proxy("1 MB", duration="30 s", warm_up="10 s", **delays)
+    result = simulate(scenario)
+    (one,) = limits(result)
+    assert (one.limited_by, one.proxy) == ("proxy buffer", "switch1")
+    assert one.proxy_used > 0.85
+    (line,) = limit_lines([one])
+    assert line.startswith("proxy buffer: 1 of 1 flows, the buffer of a split-TCP proxy was full: switch1, ")
+    (warning,) = window_warnings(scenario)
+    found = re.fullmatch(
+        r"switch1->switch2: the buffer of the proxy at switch1 for flow1 can fill ([\d.]+)% of it, whatever its buffer; "
+        r"needs a pep\.buffer of ([\d.]+ MB) or more at switch1",
+        warning,
+    )
+    assert found is not None
+    assert result.total_bps / 50e6 * 1500 / 1460 == pytest.approx(float(found[1]) / 100 * 0.93, rel=0.08)
+    larger = scenario.with_(**{"network.pep.buffer": found[2]})
+    assert window_warnings(larger) == []
+    assert limited_by(larger) != {"proxy buffer"}
+
+
+def test_a_larger_buffer_of_a_proxy_is_not_the_limit() -> None:
+    assert limited_by(behind_a_proxy("20 MB", **{"tcp.receiver_window": "1 MB"})) == {"window"}
+    lossy = {"network.trunk_loss": {"kind": "bernoulli", "probability": 1e-3}}
+    assert limited_by(behind_a_proxy("20 MB", **lossy)) == {"random loss"}
+
+
+def test_bbr_needs_a_buffer_above_three_products_at_its_proxy() -> None:
+    """BBR in Startup has 2.89 BDP in flight, here 11 MB. A smaller buffer is full, and BBR does not leave Startup."""
+    bbr = {"tcp.profile": "linux-6", "tcp.congestion": "bbr"}
+    assert limited_by(behind_a_proxy("6 MB", **bbr)) == {"proxy buffer"}
+    assert limited_by(behind_a_proxy("20 MB", **bbr)) != {"proxy buffer"}
 
 
 @pytest.mark.parametrize("buffer", ["0.25 BDP", "1 BDP", "4 BDP"])

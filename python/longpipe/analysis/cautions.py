@@ -10,8 +10,9 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
-from longpipe.analysis.paths import OVER_TCP, Resolved, port_name, window_warnings
+from longpipe.analysis.paths import OVER_TCP, Resolved, port_name
 from longpipe.analysis.replaced import replaced_delays, replaced_rates
+from longpipe.analysis.windows import window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
 from longpipe.scenario.motion import Satellites

@@ -13,6 +13,7 @@ from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
 from longpipe.analysis.paths import Path, Resolved, paths, ranked, sustained_bps
+from longpipe.analysis.proxies import proxy_buffers
 from longpipe.analysis.shapers import port_limit_bps
 from longpipe.analysis.warm_up import begin_s
 from longpipe.garbage import without_collections
@@ -26,8 +27,8 @@ Columns = Mapping[str, Mapping[str, Any]]
 # Cause of a connection's window reductions, the time until the next ones [s], and the mean window in it [bytes].
 Reductions = tuple[str, float, float]
 Limit = Literal[
-    "link", "return link", "shaper", "window", "buffer", "AQM", "random loss", "outage", "policer", "timeouts",
-    "marks", "reordering", "slow start", "congestion", "application", "not started", "-",
+    "link", "return link", "shaper", "window", "proxy buffer", "buffer", "AQM", "random loss", "outage", "policer",
+    "timeouts", "marks", "reordering", "slow start", "congestion", "application", "not started", "-",
 ]  # fmt: skip
 
 # Meanings of the short names in the table.
@@ -36,6 +37,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "return link": "a return link of the ACKs was busy",
     "shaper": "the shaper before the slowest link sent at its rate, which is below the link's",
     "window": "the receiver's window was full",
+    "proxy buffer": "the buffer of a split-TCP proxy was full",
     "buffer": "a full buffer, or a policy that depends on its size, lost packets",
     "AQM": "the queue discipline dropped packets before its buffer was full",
     "random loss": "a link lost packets: injected losses or bit errors",
@@ -102,8 +104,10 @@ class FlowLimit:
     is the mean share of the receiver window in flight (estimated from rates, delays and mean queues in both
     directions), and `idle` is the share of time after the last byte was delivered. `return_link` is the busiest link on
     the return path of the ACKs, `return_link_busy` is its share of busy time, as `link_busy`, and `acks_lost` is the
-    share of ACKs lost at its ports. `limited_by` is "-" for a further path of a connection, whose first path has the
-    limit.
+    share of ACKs lost at its ports.
+    `proxy` is the proxy whose buffer is used most, "" without proxies, and `proxy_used` is the mean share of this
+    buffer that the data in flight before and after the proxy take (estimated as `window_used`). `limited_by` is "-" for
+    a further path of a connection, whose first path has the limit.
     """
 
     flow: str
@@ -115,6 +119,8 @@ class FlowLimit:
     return_link: str
     return_link_busy: float
     acks_lost: float
+    proxy: str = ""
+    proxy_used: float = 0.0
 
     @property
     def busy_link(self) -> str:
@@ -152,6 +158,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         "start_s", "completion_s", "delivered_bytes", "sent_bytes", "sent_segments", "timeouts", "fast_retransmits",
     )  # fmt: skip
     counters = zip(*(flows[name] for name in names), marks)  # noqa: B905 - `marks` may be endless
+    proxies = _Proxies(resolved, columns, ports)
     found = []
     for path, counted in zip(known, counters, strict=True):
         (
@@ -174,6 +181,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         window_used = (
             0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
         )
+        proxy, proxy_used = proxies.used(path.flow, active_s)
         aqm: Limit = "buffer" if ports.all_sized_by_buffer(path.route) else "AQM"
         slowest_back = max(path.return_route, key=ports.utilization.__getitem__)
         busy, return_busy = (
@@ -213,6 +221,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 nothing_arrived=nothing_arrived,
                 acks_alone=slowest_back not in carry_data,
                 window_used=window_used,
+                proxy_used=proxy_used,
                 timeouts=timeouts,
                 fast_retransmits=fast_retransmits,
                 reduced_by=reduced_by,
@@ -230,6 +239,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 return_link=ports.names[slowest_back],
                 return_link_busy=return_busy,
                 acks_lost=ports.lost_share(path.return_route),
+                proxy=proxy,
+                proxy_used=proxy_used,
             )
         )
     return found
@@ -292,13 +303,16 @@ def without_further_paths(found: Iterable[FlowLimit]) -> list[FlowLimit]:
 
 
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
-    """Returns the return link that limits the most flows, if one does; users rarely look for it."""
-    if limit != "return link":
+    """Returns the return link or the proxy that limits the most flows, if one does; users rarely look for it."""
+    if limit not in ("return link", "proxy buffer"):
         return ""
     busy: dict[str, list[float]] = {}
     for one in found:
         if one.limited_by == limit:
-            busy.setdefault(one.return_link, []).append(one.return_link_busy)
+            where, used = (
+                (one.return_link, one.return_link_busy) if limit == "return link" else (one.proxy, one.proxy_used)
+            )
+            busy.setdefault(where, []).append(used)
     link, shares = max(busy.items(), key=lambda item: len(item[1]))
     return f": {link}, {sum(shares) / len(shares):.1%} used{' and others' if len(busy) > 1 else ''}"
 
@@ -311,6 +325,7 @@ def _limit(
     nothing_arrived: bool,
     acks_alone: bool,
     window_used: float,
+    proxy_used: float,
     timeouts: int,
     fast_retransmits: int,
     reduced_by: Limit | None,
@@ -327,14 +342,15 @@ def _limit(
     # A link that also carries data may be busy even without the ACKs.
     if return_busy >= BUSY and acks_alone:
         return "return link"
-    if window_used >= IN_USE:
-        return "window"
+    full_window: Limit = "proxy buffer" if proxy_used > window_used else "window"
+    if max(window_used, proxy_used) >= IN_USE:
+        return full_window
     if reduced_by is not None:
         return "reordering" if reduced_by == "timeouts" and not timeouts else reduced_by
     if return_busy >= BUSY:
         return "return link"
-    if window_used >= MOSTLY:
-        return "window"
+    if max(window_used, proxy_used) >= MOSTLY:
+        return full_window
     # Not every loss reduces a window: BBR sets its rate from its model of the path.
     short = round_trips < SLOW_START_ROUND_TRIPS and not (timeouts or fast_retransmits)
     return "slow start" if short else "congestion"
@@ -491,6 +507,30 @@ def _sums(ports: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Sequence[
     if len(names) == 1:
         return ports[names[0]]
     return list(map(sum, zip(*(ports[name] for name in names), strict=True))) or [0] * len(ports["port"])
+
+
+class _Proxies:
+    """Shares of the proxies' buffers that the data in flight of the connections on both sides take."""
+
+    def __init__(self, resolved: Resolved, columns: Columns, ports: _Ports) -> None:
+        self._ports, self._buffers = ports, proxy_buffers(resolved)
+        flows, relays = columns["flows"], columns.get("relays", {})
+        self._sent_bytes: dict[str, int] = dict(zip(flows["flow"], flows["sent_bytes"], strict=True))
+        self._sent_bytes |= zip(relays.get("connection", ()), relays.get("sent_bytes", ()), strict=True)
+
+    def used(self, flow: str, active_s: float) -> tuple[str, float]:
+        """Returns the proxy of the flow whose buffer is used most, and the mean share of its buffer in flight."""
+        used = [
+            ((self._in_flight(one.before, active_s) + self._in_flight(one.after, active_s)) / one.size_bytes, one.at)
+            for one in self._buffers.get(flow, ())
+        ]
+        share, at = max(used, default=(0.0, ""))
+        return at, min(1.0, share)
+
+    def _in_flight(self, part: Path, active_s: float) -> float:
+        """Returns the mean payload in flight [bytes] of a connection."""
+        round_trip_s = part.round_trip_s + self._ports.delay_s((*part.route, *part.return_route))
+        return self._sent_bytes.get(part.flow, 0) / active_s * round_trip_s
 
 
 class _Demands:

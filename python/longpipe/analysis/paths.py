@@ -1,22 +1,16 @@
-"""Capacity of each flow's path, and whether the windows can fill it, computed before the run."""
+"""Capacity and delay of each flow's path, computed before the run."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from longpipe.aal5 import CELL_BYTES, packet_cells
 from longpipe.analysis.shapers import shaped_bps
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import LARGEST_WINDOW
-from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.jitter import delay_with_jitter_ps
-from longpipe.units import SIZE
-
-if TYPE_CHECKING:
-    from longpipe.scenario import Scenario
 
 Resolved = Mapping[str, Any]
 
@@ -150,54 +144,3 @@ def port_name(resolved: Resolved, link: int) -> str:
     """Returns the name of a directed link, "a->b"."""
     nodes, ends = resolved["nodes"], resolved["links"][link]
     return f"{nodes[ends['from']]['name']}->{nodes[ends['to']]['name']}"
-
-
-def window_warnings(scenario: Scenario) -> list[str]:
-    """Returns a line for each port whose link or buffer cannot be filled by the windows of its flows."""
-    resolved = scenario.resolved
-    known = paths(resolved)
-    through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}
-    for path in known:
-        for port in set(path.route) & through.keys():
-            through[port].append(path)
-    return [line for port, own in through.items() for line in _warning(resolved, port, own)]
-
-
-def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator[str]:
-    """Yields a warning about the windows of a port's greedy flows, unless they have another bottleneck."""
-    own = [path for path in through if path.endless]
-    if not own or any(path.bottleneck != port for path in own):
-        return
-    alone = len(own) == len(through)
-    link = resolved["links"][port]
-    rate_bps, shortest_s = sustained_bps(link), min(path.round_trip_s for path in own)
-    held = sum(path.window_bytes for path in own)
-    pipe = rate_bps * shortest_s / 8
-    # Windows cannot fill an unlimited buffer.
-    buffer = bytes_of(link["buffer"], own[0].packet_bytes) if link["buffer"] else 0
-    who = f"the receiver's window of {own[0].flow}" if len(own) == 1 else f"the receivers' windows of {len(own)} flows"
-    where = f"{port_name(resolved, port)}: {who}"
-    filled = sum(8 * path.window_bytes / path.round_trip_s for path in own) / rate_bps
-    if filled < 1:
-        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {_remedy(own, pipe, buffer)}"
-    elif alone and 0 < held - pipe < buffer:
-        remedy = _remedy(own, pipe + buffer, 0)
-        yield f"{where} can fill {(held - pipe) / buffer:.1%} of its buffer, so a larger one has no effect; {remedy}"
-
-
-def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
-    """Returns the larger windows, or the number of flows, that fill a port's BDP and, if possible, its buffer."""
-    largest = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
-    if pipe + buffer <= len(own) * largest:
-        return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"
-    flows = math.ceil(pipe / largest)
-    if flows <= len(own):
-        return f"needs tcp.receiver_window of {_rounded_up(own[0], pipe / len(own))} or more"
-    return f"no window is larger than {LARGEST_WINDOW} (RFC 7323); needs {flows} flows with such windows"
-
-
-def _rounded_up(path: Path, wire: float) -> str:
-    """Returns, as text, the window for a number of bytes on the wire, rounded up to a tenth of its unit."""
-    window = wire / path.packet_bytes * path.mss_bytes
-    unit, scale = next(((unit, scale) for unit, scale in (("MB", 10**6), ("KB", 10**3)) if window >= scale), ("B", 1))
-    return SIZE.canonical(f"{math.ceil(10 * window / scale) / 10:g} {unit}")

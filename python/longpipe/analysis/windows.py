@@ -1,0 +1,98 @@
+"""Warnings about receiver windows and buffers of proxies that cannot fill a path, computed before the run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from longpipe.analysis.paths import Path, Resolved, paths, port_name, sustained_bps
+from longpipe.analysis.proxies import ProxyBuffer, proxy_buffers
+from longpipe.scenario.base import LARGEST_WINDOW
+from longpipe.scenario.buffers import bytes_of
+from longpipe.units import SIZE
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+
+def window_warnings(scenario: Scenario) -> list[str]:
+    """Returns a line for each port whose link or buffer cannot be filled by the windows of its flows.
+
+    The window of a flow that a proxy splits is also limited by the buffer of its last proxy.
+    """
+    resolved = scenario.resolved
+    buffers = proxy_buffers(resolved)
+    # Proxies whose buffers are smaller than the receiver windows, by flow.
+    proxies: dict[str, ProxyBuffer] = {}
+    known = []
+    for path in paths(resolved):
+        for one in buffers.get(path.flow, ()):
+            held = one.size_bytes * one.after_share / path.mss_bytes * path.packet_bytes
+            if one.after.flow == path.flow and held < path.window_bytes:
+                proxies[path.flow] = one
+                path = path._replace(window_bytes=held)
+        known.append(path)
+    through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}
+    for path in known:
+        for port in set(path.route) & through.keys():
+            through[port].append(path)
+    return [line for port, own in through.items() for line in _warning(resolved, port, own, proxies)]
+
+
+def _warning(
+    resolved: Resolved, port: int, through: Sequence[Path], proxies: Mapping[str, ProxyBuffer]
+) -> Iterator[str]:
+    """Yields a warning about the windows of a port's greedy flows, unless they have another bottleneck."""
+    own = [path for path in through if path.endless]
+    if not own or any(path.bottleneck != port for path in own):
+        return
+    alone = len(own) == len(through)
+    link = resolved["links"][port]
+    rate_bps, shortest_s = sustained_bps(link), min(path.round_trip_s for path in own)
+    held = sum(path.window_bytes for path in own)
+    pipe = rate_bps * shortest_s / 8
+    # Windows cannot fill an unlimited buffer.
+    buffer = bytes_of(link["buffer"], own[0].packet_bytes) if link["buffer"] else 0
+    # The flow whose proxy's buffer is to be larger, if the buffers limit all flows.
+    limiting = [proxies[path.flow] for path in own if path.flow in proxies]
+    proxy = limiting[0] if len(limiting) == len(own) else None
+    where = f"{port_name(resolved, port)}: {_limiting(own, proxy)}"
+    filled = sum(8 * path.window_bytes / path.round_trip_s for path in own) / rate_bps
+    if filled < 1:
+        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {_remedy(own, proxy, pipe, buffer)}"
+    elif alone and 0 < held - pipe < buffer:
+        remedy = _remedy(own, proxy, pipe + buffer, 0)
+        yield f"{where} can fill {(held - pipe) / buffer:.1%} of its buffer, so a larger one has no effect; {remedy}"
+
+
+def _limiting(own: Sequence[Path], proxy: ProxyBuffer | None) -> str:
+    """Returns the name of the windows, or of the buffers of proxies, that limit flows."""
+    if proxy is not None:
+        of = own[0].flow if len(own) == 1 else f"each of {len(own)} flows"
+        return f"the buffer of the proxy at {proxy.at} for {of}"
+    return f"the receiver's window of {own[0].flow}" if len(own) == 1 else f"the receivers' windows of {len(own)} flows"
+
+
+def _remedy(own: Sequence[Path], proxy: ProxyBuffer | None, pipe: float, buffer: float) -> str:
+    """Returns the larger windows, or the number of flows, that fill a port's BDP and, if possible, its buffer.
+
+    With a proxy, returns the size of its buffer, which also contains the data in flight before the proxy.
+    """
+    if proxy is not None:
+        needed = _rounded_up(own[0], (pipe + buffer) / len(own) / proxy.after_share)
+        return f"needs a pep.buffer of {needed} or more at {proxy.at}"
+    largest = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
+    if pipe + buffer <= len(own) * largest:
+        return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"
+    flows = math.ceil(pipe / largest)
+    if flows <= len(own):
+        return f"needs tcp.receiver_window of {_rounded_up(own[0], pipe / len(own))} or more"
+    return f"no window is larger than {LARGEST_WINDOW} (RFC 7323); needs {flows} flows with such windows"
+
+
+def _rounded_up(path: Path, wire: float) -> str:
+    """Returns, as text, the window for a number of bytes on the wire, rounded up to a tenth of its unit."""
+    window = wire / path.packet_bytes * path.mss_bytes
+    unit, scale = next(((unit, scale) for unit, scale in (("MB", 10**6), ("KB", 10**3)) if window >= scale), ("B", 1))
+    return SIZE.canonical(f"{math.ceil(10 * window / scale) / 10:g} {unit}")
