@@ -390,12 +390,13 @@ def _runs(
     results show.
     """
     from longpipe.cli.warnings import warn
-    from longpipe.pictures.recorded import Recorded
+    from longpipe.pictures.recorded import Recorded, check_senders
 
     if source.is_dir():
         with Waiting(f"reading {source}"):
             return {"": Recorded.from_directory(source)}
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
+    check_senders(scenario, flows, kind.value)
     called = _called(scenario, changes)
     scenario = until(scenario, _span(scenario, *between)[1])
     if compared is None:

@@ -16,6 +16,7 @@ from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
 from longpipe.pictures.rates import rates, rates_rows
 from longpipe.pictures.recorded import (
+    SENDER_LACKS,
     EmptyPictureError,
     Run,
     check_flows,
@@ -53,7 +54,7 @@ _ROWS: Final[Mapping[str, Callable[[Run, tuple[float, float] | None], pd.DataFra
     "rtt": rtt_rows,
 }
 # What the first flow lacks if another one is shown.
-_LACKS: Final = {"window": "congestion window", "sequence": "segments", "rates": "data", "rtt": "round trips"}
+_LACKS: Final = {**SENDER_LACKS, "rates": "data"}
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
     "throughput": (throughput, "data arrived"),
     "queue": (queue, "buffer by flow"),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from longpipe.analysis.paths import port_name
+from longpipe.analysis.paths import OVER_TCP, port_name
 from longpipe.analysis.slowdowns import COMPLETIONS
 from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
@@ -19,6 +19,8 @@ from longpipe.trace_frames import TraceFrames
 
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"
+# What a flow without a sender lacks, by kind of the picture.
+SENDER_LACKS: Final = {"window": "congestion window", "sequence": "segments", "rtt": "round trips"}
 # Maximum number of flows that a message lists.
 MOST_LISTED: Final = 10
 
@@ -117,6 +119,19 @@ def check_port(scenario: Scenario, port: str | None) -> None:
     known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
     if port is not None and port not in known:
         raise ScenarioError(f"port: {port!r} is not in the network; {nearest(port, known)}")
+
+
+def check_senders(scenario: Scenario, flows: Sequence[str] | None, kind: str) -> None:
+    """Raises EmptyPictureError for a selected flow that has no sender with traces: datagrams and arriving flows.
+
+    `kind` is the kind of picture; other kinds than those of a sender accept any flow.
+    """
+    kinds = {flow["name"]: flow["traffic"]["kind"] for flow in scenario.resolved["flows"]}
+    able = [name for name, traffic in kinds.items() if traffic in OVER_TCP and traffic != "flow-arrivals"]
+    for flow in flows or () if kind in SENDER_LACKS else ():
+        if flow in kinds and flow not in able and kinds[flow] != "stack-path":
+            lacks = f"no {SENDER_LACKS[kind]}"
+            raise EmptyPictureError(f"flow: {flow!r} has {lacks}; {nearest('', able, MOST_LISTED)}", lacks)
 
 
 class Chosen(NamedTuple):

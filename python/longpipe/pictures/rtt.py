@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.recorded import (
+    SENDER_LACKS,
     Run,
     as_steps,
     chosen_senders,
@@ -58,7 +59,9 @@ def rtt(
     rows = trace(run, "rtt")
     longest = rows.groupby("flow", observed=True)["rtt_s"].max()
     drawn = rtt_rows(run, span_s)
-    names, note = chosen_senders(run, flows, most, longest, "longest round trips", drawn=drawn, lacks="round trips")
+    names, note = chosen_senders(
+        run, flows, most, longest, "longest round trips", drawn=drawn, lacks=SENDER_LACKS["rtt"]
+    )
     shown = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
     figure, axes = panels(len(names), title, shown, ax=ax, once="SRTT")

@@ -10,7 +10,17 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from longpipe.pictures.events import loss_events, mark
-from longpipe.pictures.recorded import Run, chosen_senders, config_of, name_of, of_flow, shown_s, trace, within
+from longpipe.pictures.recorded import (
+    SENDER_LACKS,
+    Run,
+    chosen_senders,
+    config_of,
+    name_of,
+    of_flow,
+    shown_s,
+    trace,
+    within,
+)
 from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
 
 LARGEST_WINDOW_FIELD: Final = 65_535
@@ -76,7 +86,7 @@ def sequence(
     """
     rows = sequence_rows(run, span_s)
     sizes = pd.Series(dtype=float)
-    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks="segments")
+    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks=SENDER_LACKS["sequence"])
     events = sequence_events(run, name, span_s)
     title = f"{name_of(run)}: segments and ACKs of {name}"
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax, once="sent")

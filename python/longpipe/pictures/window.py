@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
 from longpipe.pictures.recorded import (
+    SENDER_LACKS,
     Run,
     as_steps,
     chosen_senders,
@@ -56,7 +57,9 @@ def window(
     rows = trace(run, "cwnd")
     largest = rows.groupby("flow", observed=True)["cwnd_bytes"].max()
     drawn = window_rows(run, span_s)
-    names, note = chosen_senders(run, flows, most, largest, "largest windows", drawn=drawn, lacks="congestion window")
+    names, note = chosen_senders(
+        run, flows, most, largest, "largest windows", drawn=drawn, lacks=SENDER_LACKS["window"]
+    )
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
