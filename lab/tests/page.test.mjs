@@ -424,6 +424,7 @@ test("saved pictures state the settings of the pinned run that differ, or its ti
     await page.click("#pin");
     await rerun(page, () => set(page, "switch.buffer", "0.25 BDP"));
     assert.equal(await pinnedIn("window"), "pinned: switch.buffer 1 BDP");
+    assert.equal(await page.getAttribute("#pin", "title"), "pinned: switch.buffer 1 BDP");
     assert.equal(await pinnedIn("sequence"), undefined);
     await rerun(page, () => set(page, "tcp.congestion", "cubic"));
     await rerun(page, () => set(page, "seed", "7"));

@@ -225,6 +225,7 @@ function drawDone(): void {
     if (done?.counted.picture === undefined) return;
     const behind = pinned?.counted.picture === undefined || !sameView(pinned.view, done.view) ? null : pinned;
     draw(drawn(done.resolved, done.view, done.counted, 1), behind === null ? null : drawn(behind.resolved, behind.view, behind.counted, 1));
+    byId("pin").title = pinned === null ? "" : pinnedTitle(pinned, done);
     const flow = (done.resolved.core["flows"] as JsonTable[])[done.view.sequence] as JsonTable;
     const detail = done.counted.detail;
     const missing = detail === undefined ? notRecorded(flow) : null;
