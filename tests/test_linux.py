@@ -18,7 +18,7 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.units import RATE
 from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
 from longpipe.validate.linux_compare import LinuxComparison, compare, longpipe_name, scenario
-from longpipe.validate.linux_judged import FEW_PACKETS, Judgement, Tolerances
+from longpipe.validate.linux_judged import FEW_PACKETS, Judgement, Tolerances, only_shares_differ
 from longpipe.validate.linux_tables import CONTROLS, PATHS, PHASES, TRANSFERS, content, draw, measures
 
 TABLES = Path(__file__).parent / "data" / "linux"
@@ -285,6 +285,26 @@ def test_counts_may_differ_by_a_few_packets_and_no_more() -> None:
     assert not agrees(100, 84)
     # Only packets are counted.
     assert not agrees(1, 2, "goodput_mbps")
+
+
+def test_flows_whose_shares_differ_are_distinguished_from_a_total_that_differs() -> None:
+    def shares(*goodputs: tuple[float, float]) -> bool:
+        return only_shares_differ([Judgement("goodput_mbps", *pair, 0.05, flow) for flow, pair in enumerate(goodputs)])
+
+    assert shares((22.2, 24.6), (25.6, 23.2))
+    assert not shares((22.2, 22.3), (25.6, 25.5))
+    assert not shares((22.2, 24.6), (25.6, 25.6))
+    assert not shares((22.2, 24.6))
+    assert not only_shares_differ([])
+
+
+@kernel
+def test_the_command_suggests_other_start_times_if_only_the_shares_differ() -> None:
+    # The second flow of longpipe starts later.
+    late = ("--set", "network.group.1.start={kind='fixed',at='3 s'}")
+    done = command(*("--control", "reno") * 2, "--duration", "6 s", *late)
+    assert done.returncode == 1
+    assert "compare means over several values of --start" in " ".join(done.stdout.split())
 
 
 @kernel

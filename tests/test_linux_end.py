@@ -118,6 +118,17 @@ def test_a_transfer_takes_as_long_as_its_path_says() -> None:
 
 
 @kernel
+def test_a_file_written_at_once_takes_as_long_as_in_linux_if_writes_are_modelled() -> None:
+    changes = {"network.trunk_rate": "50 Mbit/s", "network.trunk_delay": "15 ms", "switch.buffer": "unlimited"}
+    linux = path({"congestion": "cubic", "size": "100 KB"}).with_(**changes)
+    default = linux.with_(traffic={"kind": "transfer", "size": "100 KB"}, **{"tcp.profile": "linux-6"})
+    with_writes = default.with_(**{"tcp.ack.write_every": "20 ms"})
+    linux_s, default_s, with_writes_s = (simulate(one).flows.completion_s[0] for one in (linux, default, with_writes))
+    assert with_writes_s == pytest.approx(linux_s, rel=1e-3)
+    assert default_s < 0.9 * linux_s
+
+
+@kernel
 def test_lost_packets_are_those_that_linux_sends_again() -> None:
     result = simulate(path({"congestion": "cubic"}, duration="6 s", buffer="20 packets"))
     (port,) = lost_in(result)

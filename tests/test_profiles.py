@@ -91,6 +91,39 @@ def test_the_kernel_s_clock_is_resolved_where_it_does_not_tick_250_times_a_secon
         Scenario().with_(**{"tcp.hz": 0})
 
 
+RFC_6675 = {"congestion": "linux-reno", "recovery": "rfc6675"}
+LOSSY = {"trunk_rate": "10 Mbit/s", "trunk_delay": "10 ms", "trunk_loss": {"kind": "packets", "indices": [9, 40, 90]}}
+# The last segments of 100 KB wait for a delayed ACK.
+WAITING = {"trunk_rate": "50 Mbit/s", "trunk_delay": "42 ms"}
+
+
+@pytest.mark.parametrize(
+    ("tcp", "network", "counts_ticks"),
+    [
+        ({"congestion": "cubic", "ack": "immediate"}, LOSSY, True),
+        ({"congestion": "westwood", "ack": "immediate"}, LOSSY, True),
+        # The reordering timer of `rack` and the delayed ACKs of Linux count ticks with every control.
+        ({"congestion": "bbr", "ack": "immediate"}, LOSSY, True),
+        ({"congestion": "linux-reno", "ack": "immediate"}, LOSSY, True),
+        ({**RFC_6675, "ack": {"kind": "linux", "write_every": "20 ms"}}, WAITING, True),
+        ({**RFC_6675, "ack": "immediate"}, LOSSY, False),
+        ({**RFC_6675, "ack": "immediate"}, WAITING, False),
+        ({**RFC_6675, "ack": "delayed"}, WAITING, False),
+    ],
+)
+def test_the_kernel_s_clock_counts_for_these_parts(
+    tcp: dict[str, object], network: dict[str, object], *, counts_ticks: bool
+) -> None:
+    fields = {
+        "network": {"kind": "dumbbell", "sources": 1, **network},
+        "traffic": {"kind": "transfer", "size": "100 KB"},
+    }
+    base = Scenario.model_validate({**IP, "duration": "3 s", **fields})
+    clocks = (base.with_(tcp={"profile": "linux-6", **tcp, "hz": hz}) for hz in (100, 250))
+    slow, fast = (simulate(one).state_hash for one in clocks)
+    assert (slow != fast) == counts_ticks
+
+
 def test_a_flow_of_its_own_control_goes_by_the_scenarios_profile(tmp_path: Path) -> None:
     groups = [{"name": "named", "tcp": {"congestion": "cubic"}}, {"name": "unnamed"}]
     mixed = Scenario.model_validate(

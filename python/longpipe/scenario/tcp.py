@@ -126,8 +126,8 @@ class Tcp(Model):
         default=250,
         ge=24,
         le=1024,
-        description="Ticks per second of the kernel clock, for congestion controls by Linux's rules (CUBIC, BIC, "
-        "H-TCP, Westwood); Linux CONFIG_HZ",
+        description="Ticks per second of the kernel clock: of congestion controls by Linux's rules (CUBIC, BIC, H-TCP, "
+        "Westwood), RACK's reordering timer, delayed ACKs with ack = 'linux', and modules; Linux CONFIG_HZ",
     )
     careful_resume: Part[Annotated[CarefulResume, LATER]] = part(
         default=CarefulResumeOff.unchecked(),

@@ -1,6 +1,6 @@
 """Compares a run of longpipe with the same case in Linux: compared quantities and tolerances."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,3 +64,12 @@ def judge(
         for quantity in QUANTITIES
         if quantity in linux
     ]
+
+
+def only_shares_differ(judged: Sequence[Judgement]) -> bool:
+    """Returns whether goodputs of flows differ although their total is within the tolerance."""
+    goodputs = [one for one in judged if one.quantity == "goodput_mbps"]
+    if all(one.agrees for one in goodputs):
+        return False
+    linux, longpipe = sum(one.linux for one in goodputs), sum(one.longpipe for one in goodputs)
+    return len(goodputs) > 1 and Judgement("goodput_mbps", linux, longpipe, goodputs[0].tolerance).agrees

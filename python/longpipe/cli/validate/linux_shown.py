@@ -6,7 +6,7 @@ from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
 from longpipe.validate.linux_compare import LinuxComparison, missing
-from longpipe.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement
+from longpipe.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement, only_shares_differ
 
 LABELS = {
     "goodput_mbps": ("goodput\n[Mbit/s]", "{:.3f}"),
@@ -63,6 +63,11 @@ def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
         lines.append(f"judged: {'; '.join(parts)}")
         apart = [_deviation(found, one) for one in judged if not one.agrees]
         lines.append(f"differ: {'; '.join(apart)}" if apart else "all agree")
+        if only_shares_differ(judged):
+            lines.append(
+                "the flows' total agrees, but not their shares, which can depend on the start times: which packets a "
+                "full queue drops decides which flow slows down; compare means over several values of --start"
+            )
     return [*lines, f"not judged: {'; '.join(found.not_judged)}"]
 
 
