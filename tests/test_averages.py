@@ -10,7 +10,13 @@ from longpipe.analysis.intervals import deviation, estimate, estimate_average
 from longpipe.analysis.readable import written
 from longpipe.papers.rounding import difference, rounded
 from longpipe.papers.seeds import seeds_text
+from longpipe.report.parts import NOTHING
 from longpipe.study.until import needed
+
+
+def test_a_table_mentions_rows_that_no_seed_defines() -> None:
+    assert seeds_text(pd.DataFrame({"seeds": [10, 10, 0]}), [], {}) == f"10 seeds; undefined ({NOTHING}) in 1 of 3 rows"
+    assert seeds_text(pd.DataFrame({"seeds": [0]}), [], {}) == f"no seeds; undefined ({NOTHING}) in 1 of 1 rows"
 
 
 def test_configurations_with_the_same_seeds_are_averaged_by_seed() -> None:

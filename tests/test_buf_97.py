@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import LineCollection
 
 from longpipe import simulate
 from longpipe.analysis.claims import Verdict, judge
@@ -22,7 +23,10 @@ from longpipe.papers.buf_97.bounds import start_up_bound
 from longpipe.papers.buf_97.links import LINKS
 from longpipe.papers.experiments import Experiment, Factors
 from longpipe.papers.reproduction import Reproduction, reproduce_beyond, table_rows
+from longpipe.papers.sensitivity import closest, with_baseline
+from longpipe.papers.text import show, text_of
 from longpipe.report.folder import Part
+from longpipe.report.parts import NOTHING
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
@@ -124,6 +128,70 @@ def test_runs_as_the_paper_concludes_bear_out_its_claims() -> None:
     runs = concluded()
     verdicts = {claim.id: judge(claim, runs, runs).verdict for claim in PAPER.claims}
     assert set(verdicts.values()) == {Verdict.HOLDS}, verdicts
+
+
+def test_fairness_of_runs_that_deliver_nothing_is_undefined() -> None:
+    [starved] = [e for e in tabulated() if e.factors["network"] == "leo" and e.factors["buffer_cells"] == 375][-1:]
+    assert starved.factors["sources"] == 100
+    assert starved.deterministic is not None
+    found = PAPER.measure(simulate(starved.deterministic.with_(duration="500 ms"), 1))
+    assert found["delivered_bytes"] == found["efficiency"] == 0
+    assert math.isnan(found["fairness"])
+
+
+def without_fairness(runs: pd.DataFrame, *buffers_rtt: float) -> pd.DataFrame:
+    """Returns the runs with undefined fairness of 100 sources over LEO with these buffers."""
+    starved = (runs["network"] == "leo") & (runs["sources"] == 100) & runs["buffer_rtt"].isin(buffers_rtt)
+    return runs.assign(fairness=runs["fairness"].mask(starved))
+
+
+def test_a_claim_on_fairness_counts_the_buffers_at_which_it_is_defined() -> None:
+    [claim] = [claim for claim in PAPER.claims if claim.id == "buf-6"]
+    runs = without_fairness(concluded(), 0.5)
+    found = judge(claim, runs, runs[runs["seed"] == 1])
+    name = "F(leo, N 100, half a round trip or more; mean over 3 of 4 buffers, nothing is delivered with the others)"
+    assert found.findings[0].quantity == name
+    assert found.findings[0].mean == pytest.approx(0.98)
+    assert found.verdict is Verdict.HOLDS
+    assert found.findings[1].quantity == "F(multi-leo, N 50, half a round trip or more)"
+
+
+def test_undefined_fairness_is_a_dash_without_seeds_and_a_gap_in_the_figure() -> None:
+    runs = without_fairness(concluded(), 0.5)
+    runs.loc[(runs["network"] == "geo") & (runs["seed"] == 2), "fairness"] = math.nan
+    rows = table_rows(PAPER, pd.concat([runs[runs["table"].notna()].assign(replicated=False)[:0], runs]))
+    of = rows[rows["metric"] == "fairness"].set_index(["network", "sources", "buffer_rtt"])
+    assert of.loc[("leo", 100, 0.5), "seeds"] == 0
+    assert of["mean"].isna().sum() == 1
+    assert of.loc[("geo", 50, 0.5), "seeds"] == 2
+    assert of.loc[("geo", 50, 0.5), "mean"] == pytest.approx(0.98)
+    made_up = Reproduction(PAPER, "train", 3, 1.0, runs, rows, ())
+    text = text_of(lambda console: show(made_up, console))
+    assert "nan" not in text
+    assert f"undefined ({NOTHING}) in 1 of 24 rows" in text
+    drawn = figures.against_buffer(made_up, "fairness")
+    assert "no point where nothing is delivered" in drawn.get_suptitle()
+
+
+def test_one_seed_has_no_interval_in_a_figure() -> None:
+    runs = concluded()
+    one = runs[runs["seed"] == 1]
+    drawn = figures.against_buffer(Reproduction(PAPER, "train", 1, 1.0, one, table_rows(PAPER, one), ()), "efficiency")
+    assert "line: 1 seed, no interval; " in drawn.get_suptitle()
+    assert not any(isinstance(line, LineCollection) for panel in drawn.axes for line in panel.get_children())
+
+
+def test_variants_are_compared_only_with_a_defined_baseline() -> None:
+    levels = {"network": "leo", "sources": 5, "buffer_cells": 375, "buffer_rtt": 0.5}
+    rows = [
+        {"variant": variant, **levels, "metric": metric, "published": math.nan, "mean": mean}
+        for metric, means in {"fairness": (math.nan, 0.9), "efficiency": (0.5, 0.7)}.items()
+        for variant, mean in zip(("as reproduced", "other"), means, strict=True)
+    ]
+    found = with_baseline(PAPER, pd.DataFrame(rows))
+    assert found.loc[found["metric"] == "fairness", "published"].isna().all()
+    assert (found.loc[found["metric"] == "efficiency", "published"] == 0.5).all()
+    assert closest(PAPER, found)["metric"].tolist() == ["efficiency"]
 
 
 def test_contradicted_claims_fail() -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from longpipe.analysis.claims import Claim, Condition, Verdict, judge, mean_by_seed
+from longpipe.analysis.claims import Claim, Condition, CorrelationCondition, Verdict, judge, mean_by_seed
 from longpipe.analysis.intervals import estimate
 
 NONE = pd.DataFrame({"seed": [0]})
@@ -78,6 +78,17 @@ def test_evidence_gives_limits_mean_interval_and_the_published_number() -> None:
     claim = Claim("x-1", "text", lambda frame: [Condition("E", mean_by_seed(frame, "efficiency"), above=0.4)])
     assert judge(claim, runs, published).evidence == ("E > 0.400: 0.600 [0.352, 0.848], published 0.810",)
     assert condition(0.01, 0.01, above=-0.06, below=0.06).evidence() == "-0.060 < x < 0.060: 0.010 [0.010, 0.010]"
+
+
+def test_an_interval_stays_within_the_range_of_the_quantity() -> None:
+    correlations = pd.Series([-1.0, -0.8, -0.9])
+    unlimited = Condition("r", correlations, below=-0.8)
+    assert unlimited.interval()[0] < -1
+    limited = CorrelationCondition("r", correlations, below=-0.8)
+    assert limited.interval() == (-1.0, unlimited.interval()[1])
+    assert limited.finding().low == -1.0
+    assert limited.evidence() == "r < -0.800: -0.900 [-1, -0.652]"
+    assert CorrelationCondition("r", correlations[:1]).evidence() == "r > -inf: -1"
 
 
 def test_a_mean_over_configurations_is_taken_seed_by_seed() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from longpipe.analysis.intervals import estimate
@@ -44,10 +45,10 @@ class Condition:
 
     def evidence(self, compared: float | None = None, source: str = "published") -> str:
         """Formats the condition, the mean with its interval, and the reference value from `source`."""
-        found = estimate(self.by_seed)
+        found, (mean_low, mean_high) = estimate(self.by_seed), self.interval()
         low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
         high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
-        interval = "" if math.isnan(found.mean_low) else f" [{_number(found.mean_low)}, {_number(found.mean_high)}]"
+        interval = "" if math.isnan(found.mean_low) else f" [{_number(mean_low)}, {_number(mean_high)}]"
         paper = "" if compared is None or math.isnan(compared) else f", {source} {_number(compared)}"
         return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
 
@@ -55,6 +56,20 @@ class Condition:
         """Returns condition, mean, interval and reference as numbers."""
         mean, verdict = estimate(self.by_seed).mean, self.verdict()
         return Finding(self.quantity, self.above, self.below, mean, *self.interval(), compared, source, verdict)
+
+
+@dataclass(frozen=True)
+class CorrelationCondition(Condition):
+    """A condition on a correlation, whose interval is limited to -1..1.
+
+    Student's t does not know these limits. Fisher's z does, but is infinite for a correlation of 1 or -1, which is
+    frequent among ranks of a few values.
+    """
+
+    def interval(self) -> tuple[float, float]:
+        """Returns the 95 % confidence interval of the mean, cut at -1 and 1."""
+        low, high = np.clip(super().interval(), -1.0, 1.0)
+        return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -160,7 +175,10 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str
 
 
 def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Series:
-    """Returns the mean of a metric over the runs with these factors, one value per common seed."""
+    """Returns the mean of a metric over the runs with these factors, one value per common seed.
+
+    Runs in which the metric is undefined do not count.
+    """
     chosen = runs
     for factor, level in factors.items():
         chosen = chosen[chosen[factor] == level]

@@ -14,7 +14,7 @@ def duplicate_share(result: Result) -> float:
 
     Every segment that arrives undamaged is acknowledged at once (`tcp.ack` immediate), so the ACKs sent by the sinks
     count the arrivals. Data up to the highest sequence number received count as new. This includes holes, so the share
-    is too small by at most a window per flow. It is 0 if nothing arrived, and nan for a graph or with delayed ACKs.
+    is too small by at most a window per flow. It is nan if nothing arrived, for a graph, and with delayed ACKs.
     """
     network, tcp = result.scenario.network, result.scenario.tcp
     if not isinstance(network, Dumbbell) or tcp.ack.kind != "immediate":
@@ -23,4 +23,4 @@ def duplicate_share(result: Result) -> float:
     acks = ports.loc[ports["port"].str.match(r"sink\d+->"), "frames_in"]
     arrived = int(acks.sum())
     new = int(result.flows["highest_sequence_bytes"].sum()) / SIZE.parse(tcp.mss)
-    return max(0.0, 1 - new / arrived) if arrived else 0.0
+    return max(0.0, 1 - new / arrived) if arrived else math.nan

@@ -15,7 +15,7 @@ import pandas as pd
 
 from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
-from longpipe.analysis.intervals import estimate, estimate_average
+from longpipe.analysis.intervals import Estimate, estimate, estimate_average
 
 # For type checking only, because processes that draw figures do not need the database.
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Efficiency and fairness, and their intervals, lie between 0 and 1.
 BOUNDS = (0.0, 1.0)
+# Estimate of a metric that no seed defines.
+UNDEFINED = Estimate(*[math.nan] * 5)
 # The single run is not random, so its seed has no effect.
 DETERMINISTIC_SEED = 1
 
@@ -35,7 +37,8 @@ class Reproduction:
 
     `runs` has a row per run: `table`, `replicated`, the factors, `seed` and the measures of the paper. `rows` has a row
     per table, configuration and metric: `published`, `deterministic` (the single run), `mean` over seeds, `low`..`high`
-    (95 % of single runs), `mean_low`..`mean_high` (95 % interval of the mean), and the number of `seeds`.
+    (95 % of single runs), `mean_low`..`mean_high` (95 % interval of the mean), and the number of `seeds` in which the
+    metric is defined, as fairness is not if nothing is delivered.
     """
 
     paper: Replication
@@ -59,7 +62,8 @@ class Reproduction:
         found = []
         for level, runs in chosen.groupby(column, sort=False):
             by_row = runs.groupby(list(self.paper.factors))
-            of_rows = [dict(zip(group["seed"], group[metric], strict=True)) for _, group in by_row]
+            defined = (group[group[metric].notna()] for _, group in by_row)
+            of_rows = [dict(zip(group["seed"], group[metric], strict=True)) for group in defined if len(group)]
             mean = estimate_average(of_rows)
             average = published.loc[published[column] == level, "published"].mean()
             found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
@@ -189,11 +193,11 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
     for published in paper.published().to_dict("records"):
         key = tuple(published[name] for name in factors)
         for metric in paper.metrics:
-            of_seeds = estimate(replications[key][metric], BOUNDS)
+            measured = replications[key][metric].dropna()
+            of_seeds = estimate(measured, BOUNDS) if len(measured) else UNDEFINED
             row = {name: published[name] for name in factors}
             once = single.loc[key, metric] if key in single.index else math.nan
-            seeds = len(replications[key])
-            numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds), "seeds": seeds}
+            numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds), "seeds": len(measured)}
             found.append({**row, "metric": metric, **numbers})
     return pd.DataFrame(found)
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from longpipe.analysis.intervals import CONFIDENCE
 from longpipe.analysis.quantiles import t_quantile
+from longpipe.report.parts import NOTHING
 
 # Number of seeds up to which Student's t intervals are wide; with one seed there are none.
 FEW: Final = 4
@@ -16,11 +17,31 @@ def seeds_text(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]
     """Describes the seeds of a table's rows by their column `seeds`, as in "20 seeds (WAN 10)".
 
     Also returns whether there are few. `factors` are those by which the number of seeds may differ, `names` the
-    names of their levels.
+    names of their levels. Rows that no seed defines are not counted, but mentioned.
     """
+    counts, undefined = rows["seeds"], ""
+    if (counts == 0).any():
+        rows, undefined = rows[counts > 0], f"; undefined ({NOTHING}) in {int((counts == 0).sum())} of {len(rows)} rows"
+        counts = rows["seeds"]
+    if counts.empty:
+        return f"no seeds{undefined}"
+    return _of_defined(rows, factors, names) + undefined
+
+
+def of_seeds(seeds: int) -> str:
+    """Describes what the lines of a figure show: "mean of 10 seeds, 95 % interval", or "1 seed, no interval"."""
+    return f"mean of {seeds} seeds, 95 % interval" if seeds > 1 else "1 seed, no interval"
+
+
+def counted(seeds: int) -> str:
+    """Returns "1 seed" or "10 seeds"."""
+    return f"{seeds} seed{'' if seeds == 1 else 's'}"
+
+
+def _of_defined(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
     counts = rows["seeds"]
     seeds, fewest = int(counts.max()), int(counts.min())
-    said = f"{seeds} seed{'' if seeds == 1 else 's'}"
+    said = counted(seeds)
     if seeds != fewest:
         said += f" ({_those_with_fewer(rows, factors, names, seeds)})"
     if fewest == 1:

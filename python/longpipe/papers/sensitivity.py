@@ -41,9 +41,13 @@ def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
                 numbers = {"metric": metric, "published": published[key][metric], "mean": means[metric]}
                 rows.append({"variant": variant.name, **experiment.factors, **numbers})
     found = pd.DataFrame(rows)
-    if paper.data is None:
-        found["published"] = found.groupby([*paper.factors, "metric"])["mean"].transform("first")
-    return found
+    return with_baseline(paper, found) if paper.data is None else found
+
+
+def with_baseline(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows with the means of the baseline, the first variant, as `published`; nan if they are undefined."""
+    means = found.groupby([*paper.factors, "metric"])["mean"]
+    return found.assign(published=means.transform(lambda of_variants: of_variants.iloc[0]))
 
 
 def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
@@ -56,12 +60,13 @@ def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
     """Returns, for each configuration and metric, the variant whose mean is closest to the published value.
 
     Columns: the factors, `metric`, `published`, `as_reproduced` (the mean of the baseline), `variant` (possibly the
-    baseline) and its `mean`.
+    baseline) and its `mean`. Configurations without a published value or a mean have no row.
     """
     keys = [*paper.factors, "metric"]
     # Rows that several tables share come from the same runs.
     found = found.drop_duplicates([*keys, "variant"]).assign(error=(found["mean"] - found["published"]).abs())
-    best = found.loc[found.groupby(keys, sort=False)["error"].idxmin()]
+    defined = found.dropna(subset=["error"])
+    best = defined.loc[defined.groupby(keys, sort=False)["error"].idxmin()]
     base = found.loc[found["variant"] == BASELINE.name, [*keys, "mean"]].rename(columns={"mean": "as_reproduced"})
     return best.merge(base, on=keys)[[*keys, "published", "as_reproduced", "variant", "mean"]]
 

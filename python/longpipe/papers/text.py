@@ -19,6 +19,7 @@ from longpipe.papers.names import NAMES
 from longpipe.papers.rounding import LARGE_DIFFERENCE, difference, rounded
 from longpipe.papers.seeds import seeds_text
 from longpipe.papers.sensitivity import errors, watched
+from longpipe.report.parts import NOTHING
 
 if TYPE_CHECKING:
     from longpipe.papers.experiments import Caption
@@ -171,9 +172,7 @@ def _summary(name: str, frame: pd.DataFrame) -> Table:
         head = escape(str(column).replace("_", "\n"))
         table.add_column(head, justify="right" if is_numeric_dtype(frame[column]) else "left")
     for row in frame.itertuples(index=False):
-        table.add_row(
-            *(f"{cell:.3f}".rstrip("0").rstrip(".") if isinstance(cell, float) else escape(str(cell)) for cell in row)
-        )
+        table.add_row(*(_plain(cell) if isinstance(cell, float) else escape(str(cell)) for cell in row))
     return table
 
 
@@ -215,10 +214,16 @@ class _Variants:
         return self._table
 
 
+def _plain(value: float) -> str:
+    return NOTHING if math.isnan(value) else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
 def _level(level: object) -> str:
     return NAMES.get(level, level) if isinstance(level, str) else str(level)
 
 
 def _short(value: float, digits: int) -> str:
-    """Formats a number without the zero before its decimal point, halves rounded up: .81, 1.00."""
+    """Formats a number without the zero before its decimal point, halves rounded up: .81, 1.00; NaN is a dash."""
+    if math.isnan(value):
+        return NOTHING
     return f"{rounded(value, digits):.{digits}f}".removeprefix("0")

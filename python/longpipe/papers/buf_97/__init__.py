@@ -95,14 +95,11 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Returns the metrics of section 2; `efficiency` uses the links' rate, `printed_efficiency` 135 Mbit/s.
-
-    Fairness is 0 if nothing was delivered.
-    """
+    """Returns the metrics of section 2; `efficiency` uses the links' rate, `printed_efficiency` 135 Mbit/s."""
     flows, throughput_bps = result.columns["flows"], float(result.throughputs_bps.sum())
     return {
         "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
-        "fairness": result.fairness if throughput_bps > 0 else 0.0,
+        "fairness": result.fairness,
         "printed_efficiency": throughput_bps / ATTAINABLE_BPS,
         "timeouts": int(np.sum(flows["timeouts"])),
         "fast_retransmits": int(np.sum(flows["fast_retransmits"])),

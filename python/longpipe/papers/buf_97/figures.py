@@ -12,6 +12,7 @@ from longpipe.analysis.knee import knee
 from longpipe.papers.buf_97.links import LINKS
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.seeds import of_seeds
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
@@ -61,10 +62,10 @@ def against_buffer(found: Reproduction, metric: str) -> Figure:
         panel.legend(frameon=False, fontsize=8, loc="center right", bbox_to_anchor=(1.0, 0.3))
     figure.axes[0].set_ylabel(LABELS[metric])
     figure.axes[0].set_ylim(-0.03, 1.03)
-    knees = ", ring: 95 % of the line's best" if metric == "efficiency" else ""
+    more = {"efficiency": ", ring: 95 % of the line's best", "fairness": "; no point where nothing is delivered"}
     figure.suptitle(
-        f"buf-97: SACK and Selective Drop; line: mean of {found.seeds} seeds, 95 % interval; "
-        f"cross: one run without random numbers{knees}"
+        f"buf-97: SACK and Selective Drop; line: {of_seeds(found.seeds)}; "
+        f"cross: one run without random numbers{more[metric]}"
     )
     return figure
 
@@ -107,7 +108,8 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
 
 def _curve(axes: Axes, points: pd.DataFrame, label: str, colour: str, marker: str, *, knees: bool) -> None:
     x, mean = points["buffer_rtt"], points["mean"]
-    margins = np.array([mean - points["mean_low"], points["mean_high"] - mean])
+    # One seed gives no interval; error bars of NaN would still appear in the legend.
+    margins = None if points["mean_low"].isna().all() else (mean - points["mean_low"], points["mean_high"] - mean)
     axes.errorbar(x, mean, margins, color=colour, marker=marker, markersize=5, linewidth=1.3, capsize=2, label=label)
     axes.plot(x, points["deterministic"], "x", color=colour, markersize=5, alpha=0.6)
     if knees:

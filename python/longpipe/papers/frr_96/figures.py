@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.seeds import counted
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, VERMILION
 
@@ -56,7 +57,7 @@ def efficiency_fairness(reproduction: Reproduction, table: str) -> Figure:
     captions = [caption for caption in paper.captions if caption.table == table]
     numbers = " and ".join(str(caption.number) for caption in captions)
     subject = captions[0].title.partition(" of ")[2]
-    figure.suptitle(f"{paper.id}, Tables {numbers}: {subject}, published and simulated ({reproduction.seeds} seeds)")
+    figure.suptitle(f"{paper.id}, Tables {numbers}: {subject}, published and simulated ({counted(reproduction.seeds)})")
     figure.legend(handles=_legend(points), loc="outside lower center", ncols=6, frameon=False)
     return figure
 
@@ -86,13 +87,14 @@ def _panel(axes: Axes, points: pd.DataFrame) -> None:
 
 def _legend(points: pd.DataFrame) -> list[Line2D]:
     sources = sorted(points["sources"].unique())
+    interval = "mean, 95 % interval" if points["mean_low_efficiency"].notna().any() else "with 1 seed, no interval"
 
     def handle(label: str, marker: str = "D", colour: str = "0.3", filling: str | None = None) -> Line2D:
         return Line2D([], [], linestyle="", label=label, marker=marker, color=colour, markerfacecolor=filling or colour)
 
     return [
         handle("published", filling="white"),
-        handle("simulated mean, 95 % interval"),
+        handle(f"simulated {interval}"),
         *(handle(f"{n} sources", marker) for n, marker in zip(sources, MARKERS, strict=True)),
         *(handle(f"{size} buffer", "D", colour) for size, colour in zip(("smaller", "larger"), COLOURS, strict=True)),
     ]

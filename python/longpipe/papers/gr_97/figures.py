@@ -15,6 +15,7 @@ from longpipe.papers import PAPERS
 from longpipe.papers.gr_97.claims import PERIODS
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.seeds import counted
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, plain
 from longpipe.units import RATE
@@ -104,7 +105,7 @@ def vbr_period(found: Reproduction) -> Figure:
     figure.axes[0].set_ylabel("efficiency")
     handles = [*_of_levels(chosen, "vbr_period_ms", " ms on, off"), *_of_sources()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-    figure.suptitle(f"gr-97, Figure 4: period of VBR under strict priority ({found.seeds} seeds)")
+    figure.suptitle(f"gr-97, Figure 4: period of VBR under strict priority ({counted(found.seeds)})")
     return figure
 
 
@@ -125,7 +126,7 @@ def by_factor(found: Reproduction) -> Figure:
             panel.legend(handles=_of_levels(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
     figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)
-    figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({found.seeds} seeds)")
+    figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({counted(found.seeds)})")
     return figure
 
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from longpipe.papers.hypatia_20.claims import PAIRS
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.seeds import counted
 from longpipe.pictures.style import BLUE, VERMILION, plain
 
 COLOURS: Final = {"newreno": BLUE, "vegas": VERMILION}
@@ -30,5 +31,5 @@ def figures(found: Reproduction) -> dict[str, Figure]:
         panel.set_ylim(bottom=0)
         plain(panel)
     panels[0].legend(frameon=False)
-    figure.suptitle(f"hypatia-20: one flow over Kuiper-630 for 200 s, {found.seeds} seeds")
+    figure.suptitle(f"hypatia-20: one flow over Kuiper-630 for 200 s, {counted(found.seeds)}")
     return {"controls": figure}

@@ -1,5 +1,6 @@
 """The experiments: four full factorial designs, one for each kind of conclusion."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -201,6 +202,7 @@ def measure(design: str, result: Result) -> dict[str, float]:
 
     `timeouts` and `recoveries` count retransmission timeouts and fast recoveries, `retransmitted` is the share of the
     sent segments, and `needless` a lower bound on the share of the retransmitted segments whose original was not lost.
+    A share of no segments is nan.
     """
     flows = result.flows
     sent, again = int(flows["sent_segments"].sum()), int(flows["retransmitted_segments"].sum())
@@ -210,8 +212,8 @@ def measure(design: str, result: Result) -> dict[str, float]:
         **_RESPONSES[design](result),
         "timeouts": int(flows["timeouts"].sum()),
         "recoveries": int(flows["fast_retransmits"].sum()),
-        "retransmitted": again / sent if sent else 0.0,
-        "needless": max(0.0, 1 - lost / again) if again else 0.0,
+        "retransmitted": again / sent if sent else math.nan,
+        "needless": max(0.0, 1 - lost / again) if again else math.nan,
     }
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Condition, Conditions
+from longpipe.analysis.claims import Condition, Conditions, CorrelationCondition
 from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.lbd_01.transfers import BUFFERS, W_STARS
 from longpipe.papers.today.conclusions import Question, of_seeds
@@ -40,7 +40,11 @@ class Seed:
 
 
 def _condition(runs: pd.DataFrame, quantity: str, measure: Measure, **limits: float) -> Condition:
-    return Condition(quantity, of_seeds(runs, lambda of_seed: measure(Seed(of_seed))), **limits)
+    return Condition(quantity, _by_seed(runs, measure), **limits)
+
+
+def _by_seed(runs: pd.DataFrame, measure: Measure) -> pd.Series:
+    return of_seeds(runs, lambda of_seed: measure(Seed(of_seed)))
 
 
 def _lead(tcp: str, other: str, buffers: tuple[float, ...], w_stars: tuple[int, ...] = W_STARS) -> Measure:
@@ -56,7 +60,8 @@ def _falls(runs: pd.DataFrame) -> Iterator[Condition]:
         curves = ([seed.mu(tcp, b, w) for w in W_STARS] for tcp in SENDERS for b in BUFFERS)
         return max(rank_correlation(W_STARS, curve) for curve in curves)
 
-    yield _condition(runs, "rank correlation of mu with W*, largest of 12", largest, below=-0.8)
+    name = "rank correlation of mu with W*, largest of 12"
+    yield CorrelationCondition(name, _by_seed(runs, largest), below=-0.8)
 
 
 def _middle_leads(runs: pd.DataFrame) -> Iterator[Condition]:

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from longpipe.analysis import figures as analysis
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.seeds import counted
 from longpipe.papers.topology import topology
 from longpipe.papers.www_98.claims import FLAVORS
 from longpipe.papers.www_98.summaries import NETWORKS, replicated
@@ -52,7 +53,8 @@ def by_buffer(found: Reproduction, metric: str) -> Figure:
         row[0].set_ylabel(metric)
     for panel in panels[-1]:
         panel.set_xlabel("buffer [RTT]")
-    figure.suptitle(f"www-98, {metric}: published, and {found.seeds} simulated seeds (bars hold 95 % of single runs)")
+    bars = "bars hold 95 % of single runs" if found.seeds > 1 else "no interval"
+    figure.suptitle(f"www-98, {metric}: published, and simulated with {counted(found.seeds)} ({bars})")
     handles = [
         Line2D([], [], color=colour, marker="o", label=f"{name}, simulated mean")
         for name, colour in zip(POLICIES.values(), COLOURS, strict=True)
