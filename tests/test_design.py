@@ -222,6 +222,54 @@ def test_the_estimate_of_a_scenario_includes_its_traces() -> None:
     assert cpu_s(traced) > 4 * cpu_s(base)
 
 
+CELLS = Scenario.from_toml("""
+    duration = "40 s"
+    network = { kind = "dumbbell", sources = 10, trunk_rate = "155.52 Mbit/s", vbr = { period = "300 ms", duty = 0.5 } }
+    switch = { buffer = "3000 cells", scheduler = "priority" }
+    tcp = { recovery = "sack", mss = "9180 B", receiver_window = "auto" }
+    """)
+PACKETS = Scenario.from_toml("""
+    duration = "15 s"
+    framing = "ip"
+    network = { kind = "dumbbell", sources = 10, trunk_rate = "155.52 Mbit/s", trunk_delay = "15 ms" }
+    switch = { buffer = "0.5 BDP" }
+    tcp = { recovery = "sack", receiver_window = "auto" }
+    """)
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        CELLS,
+        PACKETS.with_(engine="reference"),
+        PACKETS.with_(**{"switch.policy": {"kind": "cake"}, "tcp.congestion": "bbr", "tcp.recovery": "rack"}),
+        PACKETS.with_(traffic={"kind": "poisson", "rate": "10 Mbit/s", "payload": "100 B"}),
+    ],
+    ids=["VBR", "reference", "CAKE and BBR", "short datagrams"],
+)
+def test_the_estimate_of_a_busy_link_is_within_a_factor_of_three(scenario: Scenario) -> None:
+    simulate(scenario.with_(duration="100 ms"))
+    began_s = time.process_time()
+    simulate(scenario)
+    assert 1 / 3 < cpu_s(scenario) / (time.process_time() - began_s) < 3
+
+
+def test_the_estimate_counts_vbr_cell_by_cell() -> None:
+    without = cpu_s(CELLS.with_(**{"network.vbr": None, "switch.scheduler": "fifo"}))
+    often, rare = (cpu_s(CELLS.with_(**{"network.vbr.duty": duty})) - without for duty in (0.5, 0.05))
+    assert often == pytest.approx(10 * rare)
+    assert often > 5 * without
+
+
+def test_the_estimate_of_datagrams_follows_their_rate() -> None:
+    base, few, many = (
+        cpu_s(PACKETS.with_(traffic={"kind": "cbr", "rate": rate, "payload": "972 B"}))
+        for rate in ("1 kbit/s", "1 Mbit/s", "10 Mbit/s")
+    )
+    assert many - base == pytest.approx(10 * (few - base), rel=0.02)
+    assert few < cpu_s(PACKETS)
+
+
 def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
     design = Design.full_factorial(BASE, [TCP, BUFFER], replications=2)
     with closing(Store(tmp_path / "runs.sqlite")) as store:

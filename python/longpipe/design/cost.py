@@ -1,8 +1,8 @@
 """Estimated cost of a design."""
 
 import sys
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -10,15 +10,36 @@ from typing import Any, Final
 from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
+from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.module import modules_of
+from longpipe.scenario.variant import MODELS
 
-# Measured on one core of a 2 GHz server: time per packet (cell of the reference engine) and link, per row and file of a
-# trace, and per packet that needs a controller in Python or a real stack; and the overhead of a run.
-S_PER_HOP: Final = 30e-9
+# Measured on one core of a 2 GHz server: time per packet (cell of the reference engine) and link; the same if several
+# links are bottlenecks of different flows, and in the reference engine for IP.
+S_PER_HOP: Final = 15e-9
+S_PER_MERGED_HOP: Final = 40e-9
+S_PER_REFERENCE_HOP: Final = 130e-9
+# Per cell of VBR, and per datagram, with all links.
+S_PER_VBR_CELL: Final = 35e-9
+S_PER_DATAGRAM: Final = 100e-9
+# Per packet: at a port that chooses packets when its line is free, or has conditioners; with a congestion control that
+# models the path; of a web server, whose files end with short segments.
+S_PER_SERVED: Final = 50e-9
+S_PER_SHAPED: Final = 170e-9
+S_PER_MODEL: Final = 250e-9
+S_PER_WEB: Final = 250e-9
+# Per row and file of a trace, and per packet that needs a controller in Python or a real stack.
 S_PER_ROW: Final = 0.35e-6
 S_PER_TRACE: Final = 0.015
 S_PER_CALL: Final = 2.5e-6
+# Overhead of a run and of each flow.
 S_PER_RUN: Final = 0.006
+S_PER_FLOW: Final = 25e-6
+
+# Policies and queue disciplines that determine departures when packets arrive.
+AT_ENQUEUE: Final = frozenset(
+    ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba", "red", "pie", "step-marking", "blue")
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +61,8 @@ class Cost:
         planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
         # Unless measured, each bottleneck counts as busy.
         source = (
-            "an estimate, within a factor of 3 or 1 s if links are busy; too long if losses or windows keep them idle"
+            "an estimate, within a factor of 3 or 1 s if links are busy; too long if losses, windows or applications "
+            "keep them idle"
         )
         if self.measured:
             beginnings = f", {self.parts} of them in part" if self.parts else ""
@@ -66,12 +88,19 @@ def cpu_s(scenario: Scenario) -> float:
     duration_s = resolved["duration_ps"] / 1e12
     rates_bps = [link["rate_bps"] for link in resolved["links"]]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])
+    per_hop_s = _per_hop_s(resolved)
     ip = resolved["framing"] == "ip"
     own_classes = _own_classes(resolved)
-    hops = calls = 0.0
+    hops = calls = extra_s = 0.0
     # Data packets, with one ACK each, and their arrivals at ports of switches.
     packets = at_ports = 0.0
     for flow in resolved["flows"]:
+        traffic = flow["traffic"]
+        if "payload_bytes" in traffic:
+            sent = _datagrams(flow) * duration_s
+            extra_s += sent * (S_PER_DATAGRAM + _ports_s(resolved, flow["route"]))
+            at_ports += sent * (len(flow["route"]) - 1)
+            continue
         share_bps = min(rates_bps[link] / users[link] for link in flow["route"])
         mss = flow["tcp"]["mss_bytes"]
         if ip:
@@ -87,14 +116,19 @@ def cpu_s(scenario: Scenario) -> float:
         at_ports += units / data * (len(flow["route"]) + len(flow["return_route"]) - 2)
         control = flow["tcp"]["congestion"]
         has_class = isinstance(control, dict) and control.get("digest") in own_classes
-        calls += units / data if has_class or flow["traffic"]["kind"] == "stack" else 0
+        calls += units / data if has_class or traffic["kind"] == "stack" else 0
+        of_model, of_web = S_PER_MODEL * (_kind(control) in MODELS), S_PER_WEB * (traffic["kind"] == "web")
+        extra_s += units / data * (_ports_s(resolved, flow["route"]) + of_model + of_web)
     traces = resolved["traces"]
     recorded = [name for name, wanted in traces.items() if wanted is True]
     rows = {"queue": at_ports, "delay": at_ports, "sequence": 2 * packets, "rtt": packets, "arrivals": packets}
     if "vc_queue" in recorded:
         rows["vc_queue"] = resolved["duration_ps"] / traces["vc_queue_interval_ps"]
     recording_s = sum(rows.get(name, 0.0) * S_PER_ROW + S_PER_TRACE for name in recorded)
-    return hops * S_PER_HOP + recording_s + calls * S_PER_CALL + S_PER_RUN
+    # VBR is simulated cell by cell, also by the engine that moves the cells of a packet together.
+    cells = sum(_vbr_cells_per_s(one) for one in resolved.get("vbr", ())) * duration_s
+    extra_s += cells * S_PER_VBR_CELL + len(resolved["flows"]) * S_PER_FLOW
+    return float(hops * per_hop_s + extra_s + recording_s + calls * S_PER_CALL + S_PER_RUN)
 
 
 # The result is cached, because callers ask for the same scenarios repeatedly.
@@ -108,6 +142,42 @@ def duration_text(seconds: float) -> str:
     if seconds < 6000:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 360_000 else f"{seconds / 86_400:.0f} days"
+
+
+def _per_hop_s(resolved: Mapping[str, Any]) -> float:
+    """Returns the time per packet (cell of the reference engine) and link [s]."""
+    if resolved["engine"] == "reference" and resolved["framing"] == "ip":
+        return S_PER_REFERENCE_HOP
+    flows_of = defaultdict(set)
+    for number, flow in enumerate(resolved["flows"]):
+        for link in flow["route"]:
+            flows_of[link].add(number)
+    shared = {frozenset(flows) for flows in flows_of.values() if len(flows) > 1}
+    return S_PER_MERGED_HOP if len(shared) > 1 else S_PER_HOP
+
+
+def _ports_s(resolved: Mapping[str, Any], route: Iterable[int]) -> float:
+    """Returns the time that the queue disciplines and conditioners of a route take per packet [s]."""
+    links = [resolved["links"][number] for number in route]
+    kinds = [_kind(link["policy"]) for link in links]
+    conditioned = sum(bool(link.get("conditioners")) for link in links)
+    served = sum(kind not in AT_ENQUEUE for kind in kinds) + conditioned
+    return served * S_PER_SERVED + kinds.count("cake") * S_PER_SHAPED
+
+
+def _kind(table: str | Mapping[str, Any]) -> str:
+    return table if isinstance(table, str) else str(table.get("kind"))
+
+
+def _datagrams(flow: Mapping[str, Any]) -> float:
+    """Returns the mean number of datagrams that an application sends [1/s]."""
+    traffic = flow["traffic"]
+    share = traffic["on_ps"] / (traffic["on_ps"] + traffic["off_ps"]) if "on_ps" in traffic else 1.0
+    return float(share * traffic["rate_bps"] / (8 * (traffic["payload_bytes"] + HEADERS)))
+
+
+def _vbr_cells_per_s(vbr: Mapping[str, Any]) -> float:
+    return float(vbr["peak_bps"] / CELL_BITS * vbr["on_ps"] / (vbr["on_ps"] + vbr["off_ps"]))
 
 
 def _own_classes(resolved: Mapping[str, Any]) -> set[str]:
