@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
+from longpipe.design.level_names import legend_names
 from longpipe.design.pilot import LONGEST_S, WITHIN_S, Measured, extrapolated, measured_cost, measured_run
 from longpipe.design.text import from_json, to_json
 from longpipe.executors import Job
@@ -437,6 +438,25 @@ def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:
     assert list(Factor.over("switch.policy", models).levels) == ["red", "red min=20 max=60"]
     with pytest.raises(ScenarioError, match="level 'red' occurs twice"):
         Factor.over("switch.policy", [{"kind": "red"}, {"kind": "red"}])
+
+
+def test_legends_name_modules_classes_and_stacks_with_their_parameters() -> None:
+    def names(*levels: object) -> list[str]:
+        return list(legend_names(Factor.over("tcp.congestion", levels)).values())
+
+    mine = {"kind": "module", "file": "a/tcp_mine.c"}
+    assert names("cubic", {**mine, "parameters": {"bug": 1}}) == ["cubic", "tcp_mine bug=1"]
+    other = {"kind": "module", "file": "other.so"}
+    assert names(mine, {**mine, "hz": 100}, other) == ["tcp_mine", "tcp_mine hz=100", "other"]
+    python = {"kind": "python", "class": "mine.py:Mine"}
+    assert names("reno", {**python, "parameters": {"gain": 1.5}}) == ["reno", "Mine gain=1.5"]
+    stacks = [{"kind": "stack", "stack": name, "congestion": "cubic"} for name in ("quinn", "noq")]
+    assert names(*stacks, "greedy") == ["quinn", "noq", "greedy"]
+    # Equal names are not unique, so levels keep their labels, as do labels that a user chose.
+    twice = names(mine, {**mine, "file": "b/tcp_mine.c"})
+    assert twice == ["module file=a/tcp_mine.c", "module file=b/tcp_mine.c"]
+    named = Factor.over("tcp.congestion", {"best": mine, "reno": "reno"})
+    assert list(legend_names(named).values()) == ["best", "reno"]
 
 
 @pytest.mark.parametrize(

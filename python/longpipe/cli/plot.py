@@ -403,11 +403,13 @@ def _runs(
         warn(scenario)
         return {"": _run(scenario, seed, flows, called, seen)}
     from longpipe.cli.design.plan import parse_factor
+    from longpipe.design.level_names import legend_names
 
     factor = parse_factor(compared, scenario, "--compare")
     if len(factor.levels) < 2:
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
-    scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
+    names = legend_names(factor)
+    scenarios = {f"{factor.name} = {names[level]}": scenario.with_(**what) for level, what in factor.levels.items()}
     _check_distinct(scenarios, factor.levels.values())
     warn(*scenarios.values())
     return {label: _run(one, seed, flows, called, seen, label) for label, one in scenarios.items()}

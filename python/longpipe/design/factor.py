@@ -62,16 +62,17 @@ RESERVED = ("point", "block", "replication", "seed")
 
 def _labels(field: str, values: Sequence[object]) -> list[Level]:
     """Returns a label for each value; tables of equal kind are distinguished by the fields in which they differ."""
-    kinds, tables = [_label(field, value) for value in values], [_table(value) for value in values]
+    kinds, tables = [label_of(field, value) for value in values], [_table(value) for value in values]
     found: list[Level] = []
     for kind, table in zip(kinds, tables, strict=True):
         alike = [other for other, its in zip(tables, kinds, strict=True) if its == kind]
-        own = [f"{name}={_short(one)}" for name, one in table.items() if any(other.get(name) != one for other in alike)]
+        own = [f"{name}={short(one)}" for name, one in table.items() if any(other.get(name) != one for other in alike)]
         found.append(" ".join([str(kind), *own]) if own else kind)
     return found
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Returns the text of a value; numbers have at most six digits."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -109,7 +110,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a field
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else _number(value)
 
 
-def _label(field: str, value: object) -> Level:
+def label_of(field: str, value: object) -> Level:
+    """Returns the label of a value, or the kind of a table. Raises ScenarioError for other values."""
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, str | int | float | bool):

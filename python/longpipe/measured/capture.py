@@ -44,7 +44,8 @@ def read(content: Content) -> Recording:
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
         cut = ", and the file is truncated" if source.cut else ""
-        raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections")
+        quic = ", or the qlog of a QUIC connection" if any("UDP" in reason for reason in others) else ""
+        raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections{quic}")
     begin, end = clocks.first_ns, clocks.last_ns
     notes = [*_notes(source, others), *clocks.notes()]
     if copies.lost:

@@ -1,0 +1,57 @@
+"""Names of a factor's levels in legends."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Final
+
+from longpipe.design.factor import Factor, Level, label_of, short
+
+# Kinds of tables whose fields name what they run: the fields that do, and the table's own parameters.
+_NAMING: Final = ("file", "class", "stack", "command")
+_OWN: Final = ("parameters", "settings")
+# Fields that follow from others.
+_FOLLOWING: Final = ("kind", "digest", *_NAMING, *_OWN)
+
+
+def legend_names(factor: Factor) -> dict[Level, str]:
+    """Returns the text of each level for a legend.
+
+    A table of a module, class, stack or file is named by the file's stem, the class or the stack, followed by the
+    table's own parameters and by other fields in which equal names differ: "tcp_mine beta=700". Levels with a label of
+    their own keep it.
+    """
+    tables = {label: _table(label, changes) for label, changes in factor.levels.items()}
+    names = {label: str(label) if table is None else _name(table) for label, table in tables.items()}
+    found = {}
+    for label, table in tables.items():
+        alike = [other for one, other in tables.items() if other is not None and names[one] == names[label]]
+        found[label] = names[label] if table is None else " ".join([names[label], *_fields(table, alike)])
+    return found if len(set(found.values())) == len(found) else {label: str(label) for label in factor.levels}
+
+
+def _table(label: Level, changes: Mapping[str, object]) -> Mapping[str, object] | None:
+    """Returns the only value of a level if it is a table with a name and an automatic label, or None."""
+    values = list(changes.values())
+    if len(values) != 1 or not isinstance(values[0], Mapping) or not any(values[0].get(field) for field in _NAMING):
+        return None
+    automatic = str(label_of(next(iter(changes)), values[0]))
+    return values[0] if str(label).split(" ")[0] == automatic else None
+
+
+def _name(table: Mapping[str, object]) -> str:
+    """Returns the stem of a table's file, or the name of its class or stack."""
+    named = next(str(table[field]) for field in _NAMING if table.get(field))
+    if table.get("class"):
+        return named.rpartition(":")[2]
+    return PurePath(named).stem if table.get("file") else named
+
+
+def _fields(table: Mapping[str, object], alike: Sequence[Mapping[str, object]]) -> list[str]:
+    """Returns a table's own parameters, and the other fields in which tables with its name differ, as "beta=700"."""
+    own = [entry for field in _OWN if isinstance(values := table.get(field), Mapping) for entry in values.items()]
+    others = [
+        (name, value)
+        for name, value in table.items()
+        if name not in _FOLLOWING and any(other.get(name) != value for other in alike)
+    ]
+    return [f"{name}={short(value)}" for name, value in (*own, *others)]
