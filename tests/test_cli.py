@@ -358,6 +358,24 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
     assert heads(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
 
 
+def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> None:
+    from longpipe.analysis.heads import heads
+
+    def timer(**fields: str) -> dict[str, str]:
+        return {"kind": "coarse", **fields}
+
+    def head(**fields: str) -> str:
+        return heads(Scenario().with_(**{"tcp.timer": timer(**fields)}))[1]
+
+    assert ", ticks of 100 ms; " in head()
+    assert ", ticks of 500 ms (RTO 15 s at first, 320 s at most); " in head(tick="500 ms")
+    bsd = head(tick="500 ms", initial_rto="12 ticks", max_rto="128 ticks")
+    assert ", ticks of 500 ms (RTO 6 s at first, 64 s at most); " in bsd
+    groups = [{"name": "old", "tcp": {"timer": timer(tick="500 ms")}}, {"name": "new"}]
+    mixed = Scenario().with_(network={"kind": "dumbbell", "group": groups})
+    assert heads(mixed)[-1] == "but old: ticks of 500 ms (RTO 15 s at first, 320 s at most)"
+
+
 @pytest.mark.parametrize(
     ("traffics", "head"),
     [

@@ -21,7 +21,7 @@ from longpipe.scenario.stack import is_own
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.variant import Variant
-from longpipe.units import RATE
+from longpipe.units import RATE, TICKS, TIME
 
 # Maximum number of differing flows and links that the head lists, and of TCP fields that it shows.
 MOST_EXCEPTIONS: Final = 4
@@ -49,9 +49,21 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
     stacks = dict.fromkeys(_stack(one) for one in traffics if one["kind"] == "stack")
     if kinds & {*OVER_TCP} <= {"stack"}:
         return " and ".join([*stacks, *(["datagrams"] if kinds - {"stack", "stack-path"} else [])])
-    timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
+    timer = _ticks(tcp.timer) if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return ", ".join([f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}", *stacks])
+
+
+def _ticks(timer: Coarse) -> str:
+    """Returns the length of a tick and, unless it is the default's, the initial and maximum RTO, which count ticks."""
+    tick_ps, first, most = TIME.parse(timer.tick), TICKS.parse(timer.initial_rto), TICKS.parse(timer.max_rto)
+    default = Coarse()
+    if tick_ps == TIME.parse(default.tick) and (timer.initial_rto, timer.max_rto) == (
+        default.initial_rto,
+        default.max_rto,
+    ):
+        return f"ticks of {timer.tick}"
+    return f"ticks of {timer.tick} (RTO {TIME.format(first * tick_ps)} at first, {TIME.format(most * tick_ps)} at most)"
 
 
 def _stack(traffic: Resolved) -> str:
@@ -94,7 +106,8 @@ def _own(tcp: Tcp, others: Tcp) -> str:
     chosen = ((_part(tcp, part), _part(others, part)) for part in ("congestion", "recovery") if part in said)
     kinds = [own for own, usual in chosen if own != usual]
     plain = [f"{field} {value}" for field in SHOWN if field in said and isinstance(value := getattr(tcp, field), str)]
-    return ", ".join([*kinds, *plain])
+    ticks = [_ticks(tcp.timer)] if "timer" in said and isinstance(tcp.timer, Coarse) else []
+    return ", ".join([*kinds, *plain, *ticks])
 
 
 def _kinds(tcp: Tcp) -> str:

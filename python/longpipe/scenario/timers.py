@@ -67,8 +67,14 @@ class Coarse(Model):
     tick: Tick = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
     phase: Phase = Field(default=FixedPhase.unchecked(), description="Phase of the ticks: fixed, common or per-flow")
     min_rto: Ticks = Field(default="2 ticks", description="Minimum RTO [ticks]; BSD's slow timer")
-    max_rto: Ticks = Field(default="640 ticks", description="Maximum RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
-    initial_rto: Ticks = Field(default="30 ticks", description="RTO before the first RTT sample [ticks]; 3 s, RFC 1122")
+    max_rto: Ticks = Field(
+        default="640 ticks",
+        description="Maximum RTO [ticks], 64 s with ticks of 100 ms; BSD's TCPTV_REXMTMAX, 64 s (128 ticks of 500 ms)",
+    )
+    initial_rto: Ticks = Field(
+        default="30 ticks",
+        description="RTO before the first RTT sample [ticks], 3 s with ticks of 100 ms; RFC 1122 section 4.2.3.1",
+    )
     count_from_one: bool = Field(
         default=True,
         description="Count the first RTT sample as one tick more, as in BSD; if false, samples are at least one tick",
