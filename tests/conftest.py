@@ -16,8 +16,8 @@ from live_programs import IDLE, refused
 from longpipe.__main__ import COLLECT_AFTER
 from postgresql import server
 
-# Files whose tests take the longest, because they compile code.
-LONGEST = {"test_wheel.py", "test_how_to.py"}
+# Files that begin first: two take the longest, because they compile code, and the others would run last by their names.
+FIRST = {"test_wheel.py", "test_how_to.py", "test_unused_options.py", "test_www_98.py"}
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
@@ -28,8 +28,8 @@ gc.set_threshold(COLLECT_AFTER)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The longest files, and pages, run first, so that no processor waits for them at the end.
-    items.sort(key=lambda item: (item.path.name not in LONGEST, item.path.suffix == ".py"))
+    # These files, and pages, run first, so that no processor waits for them at the end.
+    items.sort(key=lambda item: (item.path.name not in FIRST, item.path.suffix == ".py"))
 
 
 def pytest_collection_finish() -> None:
