@@ -1,3 +1,4 @@
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -6,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from longpipe import Scenario, ScenarioError, _core, simulate
+from longpipe import Design, Scenario, ScenarioError, Study, _core, simulate
 from longpipe.store import Store, StoreError, pack
 
 SHORT = Scenario(name="short", duration="50 ms")
@@ -51,7 +52,26 @@ def test_traces_are_kept_with_the_run(kept: Store, tmp_path: Path) -> None:
         file.unlink()
     if files:
         with pytest.raises(StoreError, match=r"\.parquet: .*; needs the traces of its runs"):
-            kept.load(traced, 1)
+            _ = kept.require(traced, 1).traces
+        # The run and what was computed from its traces remain readable.
+        assert kept.require(traced, 1).flows.equals(loaded.flows)
+
+
+def test_a_study_keeps_quantiles_of_traces_that_were_deleted(tmp_path: Path) -> None:
+    traced = Scenario.example("fiber").with_(**{"duration": "1 s", "traces.delay": True})
+    design = Design.full_factorial(
+        traced, [], replications=2, measures=["q95=port:switch1->switch2.queueing_p95", "p=port:switch1->switch2.loss"]
+    )
+    study = Study(design, str(tmp_path / "runs.db"), "quantiles")
+    study.run(workers=1)
+    before = study.frame()
+    assert (before["q95"] > 0).all()
+    shutil.rmtree(tmp_path / "runs.db.traces")
+    again = Study.open("quantiles", str(tmp_path / "runs.db"))
+    pd.testing.assert_frame_equal(again.frame(), before)
+    # No run is repeated.
+    again.run(workers=1)
+    assert not (tmp_path / "runs.db.traces").exists()
 
 
 def test_traces_without_a_place_to_go_are_rejected(database: str) -> None:

@@ -125,7 +125,7 @@ def test_a_damaged_trace_is_rejected(tmp_path: Path) -> None:
         (file,) = tmp_path.rglob("cwnd.parquet")
         file.write_bytes(flips.flip(file.read_bytes(), random.Random(1)))
         with pytest.raises(StoreError, match=r"damaged: .*cwnd\.parquet; "):
-            store.require(traced, 1)
+            _ = store.require(traced, 1).traces
 
 
 def of_version_8(directory: Path) -> Path:

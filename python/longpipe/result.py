@@ -124,6 +124,8 @@ class Result:
     # traces.
     columns: Mapping[str, Columns] = field(repr=False)
     captures: tuple[Capture, ...] = ()
+    # Reads the traces of a stored run, which are large, when they are first used.
+    read_traces: Callable[[], Mapping[str, pd.DataFrame]] | None = field(default=None, repr=False)
 
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
@@ -442,8 +444,11 @@ class Result:
     def traces(self) -> TraceFrames:
         """A frame per recorded trace; `scenario.Traces` names and describes them.
 
-        Reading a trace that was not recorded raises a ScenarioError that says how to record it.
+        Reading a trace that was not recorded raises a ScenarioError that says how to record it. The traces of a stored
+        run are read now; if one is missing or damaged, this raises a StoreError.
         """
+        if self.read_traces is not None:
+            return TraceFrames(self.read_traces())
         found = {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
         return TraceFrames(
             {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}

@@ -10,7 +10,9 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -102,7 +104,7 @@ class Store:
                     folder = self._traces.found(row["digest"], seed, engine)
                     parts = json.loads(row["parts"])
                     wanted = {kind: parts.get(kind) for kind in kinds}
-                    result.traces.update(self._traces.read(folder, wanted, result.names))
+                    result = replace(result, read_traces=partial(self._traces.read, folder, wanted, result.names))
                 yield result
 
     def _run_rows(
