@@ -1,5 +1,6 @@
 """The user's own stacks (programs and shared objects) at the ends of flows, with the code in docs/own-stacks.md."""
 
+import math
 import os
 import pickle
 import re
@@ -11,9 +12,11 @@ from typing import Any, Final
 
 import psutil
 import pytest
+from rich.console import Console
 
 from commands import run
 from longpipe import Result, RunError, Scenario, ScenarioError, own_stacks, simulate
+from longpipe.cli.run.tables import show
 from longpipe.controls import isolation
 from longpipe.store import Store
 from longpipe.study.bundle import hash_of
@@ -107,6 +110,30 @@ def test_it_shares_a_path_with_tcp(folder: Path) -> None:
     result = simulate(path(own, network=network))
     assert (result.flows.delivered_bytes > 1e6).all()
     assert list(result.stacks.flow) == ["own"]
+
+
+def test_timeouts_that_a_stack_reports_are_those_of_its_flow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "self.lost * size"
+    own, silent = tmp_path / "own.py", tmp_path / "silent.py"
+    own.write_text(code("window.py").replace(f"{told})", f'{told}, values={{"timeouts": self.lost}})'))
+    silent.write_text(code("window.py"))
+    network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
+    network["group"] = [
+        {"name": f"with-{file.stem}", "traffic": {"kind": "own-stack", **program(tmp_path, file.name, window=100)}}
+        for file in (own, silent)
+    ]
+    result = simulate(path({"command": "true"}, buffer="20 packets", network=network))
+    reported, unknown = result.flows.timeouts
+    assert reported == result.flows.retransmitted_segments[0] > 0
+    assert math.isnan(unknown)
+    show(result, Console(width=100, color_system=None))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [next(row[4] for row in rows if row[:1] == [name]) for name in ("with-own", "with-silent")] == [
+        f"{reported:.0f}",
+        "-",
+    ]
 
 
 # Identity

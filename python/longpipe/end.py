@@ -101,7 +101,8 @@ class Report:
     # Time [ps] at which the connection ended before the application had finished, and the reason.
     closed_ps: int | None = None
     closed: str = ""
-    # Additional columns of `Result.stacks`; each name includes the unit.
+    # Additional columns of `Result.stacks`; each name includes the unit. "timeouts" also sets that column of
+    # `Result.flows`, which is otherwise nan.
     values: dict[str, float] = field(default_factory=dict)
 
 

@@ -704,7 +704,7 @@ def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:
     known |= {flow["name"]: math.nan for flow in scenario.resolved["flows"] if "of" in flow["traffic"]}
     flows = parts["flows"]
     found = [known.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
-    return found if any(map(math.isnan, found)) else list(map(int, found))
+    return list(map(int, found)) if all(float(count).is_integer() for count in found) else found
 
 
 def _failure(flow: str, host: str, field: str, program: str, exit_code: float, errors: str) -> str:

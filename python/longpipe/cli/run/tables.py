@@ -114,7 +114,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
             f"{sum(row['throughput_bps'] for row in rows) / 1e6:.3f}",
             str(sent),
             f"{resent / sent:.1%}" if sent else "-",
-            "-" if None in timeouts else str(sum(timeouts)),
+            "-" if None in timeouts else f"{sum(timeouts):.0f}",
             str(fast),
             *(["-" if None in ends else _seconds(max(ends))] if complete else []),
             limit,
