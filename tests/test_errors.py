@@ -320,6 +320,11 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "'s': follows 'duration=20'; needs quotes around a value with spaces, as in --set 'duration=20 s'; "
             "`longpipe run --help` shows what is accepted",
         ),
+        (
+            "read a.pcap --json -",
+            "'-': follows --json, which has no value and prints to the standard output; `longpipe read --help` shows "
+            "what is accepted",
+        ),
         ("run a.toml b.toml", "'b.toml': needs no further argument; `longpipe run --help` shows what is accepted"),
         (
             "run a.toml --duration 5s",

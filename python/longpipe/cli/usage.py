@@ -59,13 +59,24 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
         if found := _NO_COMMAND.match(message):
             said += f"; did you mean '{_CALLED[found[1]]}'?" if found[1] in _CALLED else ""
         elif found := _EXTRA.match(message):
-            said = f"{found[1]!r}: {_quoted(found[1], given) or 'needs no further argument'}"
+            why = _quoted(found[1], given) or _after_flag(found[1], given, error.ctx) or "needs no further argument"
+            said = f"{found[1]!r}: {why}"
         return f"{said}; `{command} --help` shows what is accepted" if said else ""
     name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
     if hasattr(error, "param_type"):
         return f"{name}: missing; `{command} --help` describes it"
     value = _given(param, given)
     return f"{name}: {'' if value is None else f'{value!r}; '}{_needs(error.message)}"
+
+
+def _after_flag(argument: str, arguments: Sequence[str], context: Any) -> str:  # noqa: ANN401 - Click's Context
+    """Returns the clause on the flag that the argument follows, such as --json of commands that print JSON; or ""."""
+    place = arguments.index(argument) if argument in arguments else 0
+    flags = {name for param in context.command.params if getattr(param, "is_flag", False) for name in param.opts}
+    option = arguments[place - 1] if place else ""
+    if option not in flags:
+        return ""
+    return f"follows {option}, which has no value{' and prints to the standard output' if option == '--json' else ''}"
 
 
 def _metavar(option: str, arguments: Sequence[str]) -> str:
