@@ -12,8 +12,10 @@ from typing import Any, get_args
 import pandas as pd
 import psutil
 import pytest
+from rich.console import Console
 
 from longpipe import Result, RunError, Scenario, ScenarioError, linux_end, simulate
+from longpipe.cli.run.tables import show
 from longpipe.ip import bottleneck, packet_bytes
 from longpipe.scenario import Stack
 from longpipe.scenario.stack import CONTROLS, LINUX
@@ -273,7 +275,9 @@ def programs(result: Result) -> list[dict[str, Any]]:
 
 
 @kernel
-def test_programs_run_at_both_ends_with_the_same_bits_each_time(tmp_path: Path) -> None:
+def test_programs_run_at_both_ends_with_the_same_bits_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     traffic = {
         "congestion": "reno",
         "command": script(tmp_path, "sends.py", SENDS),
@@ -301,6 +305,10 @@ def test_programs_run_at_both_ends_with_the_same_bits_each_time(tmp_path: Path) 
     assert row["sent_bytes"] == 1_000_000 + row["retransmitted_bytes"]
     assert not [line for line in first.warnings if "exit code" in line or "had not ended" in line]
     assert guests() == []
+    show(first, Console(width=100, color_system=None))
+    shown = capsys.readouterr().out
+    assert f" {command['ended_s']:.6g} " in shown
+    assert "ended: time from the start of the run" in shown
 
 
 @kernel

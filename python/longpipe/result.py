@@ -228,8 +228,8 @@ class Result:
         Values that the stack does not provide are nan.
 
         `closed` is the reason why a connection ended, at `closed_s`, before all data had arrived; "" if it did not. The
-        counters of `flows` are the stack's: a retransmission is a packet that it declared lost, and `fast_retransmits`
-        counts the reductions of its window by losses and marks.
+        counters of `flows` are the stack's: a retransmission is a packet that it declared lost, `fast_retransmits`
+        counts the reductions of its window by losses and marks, and `timeouts` is nan if the stack does not report it.
         """
         return _frame(self.part("stacks"))
 

@@ -260,7 +260,8 @@ def _programs(programs: list[Row], max_rows: float) -> Table:
         ended, code = ("-" if row[name] is None else f"{row[name]:.6g}" for name in ("ended_s", "exit_code"))
         line = (row["output"].strip().splitlines() or ["-"])[-1]
         table.add_row(row["flow"], row["host"], ended, code, escape(line))
-    return _captioned(table, min(max_rows, len(programs)), len(programs), "programs")
+    table = _captioned(table, min(max_rows, len(programs)), len(programs), "programs")
+    return _noted(table, "ended: time from the start of the run")
 
 
 def _completion_times(rows: list[Row], max_rows: float) -> Table:
