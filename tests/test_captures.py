@@ -247,11 +247,11 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
         "network.return_loss": LOSSES["bernoulli"],
     }
     result, paths = capture(WAN.with_(**changes), tmp_path, "host:source1", "host:sink1", "link:switch1->switch2")
-    for path in paths:
-        found = analysis(path)
+    analyses = [analysed(path, "ip.src", "tcp.len", "tcp.ack") for path in paths]
+    for found, _ in analyses:
         assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES
     marks = ["tcp.analysis.retransmission", "tcp.analysis.out_of_order", "tcp.analysis.duplicate_ack"]
-    seen = tshark(paths[0], "ip.src", "tcp.len", "tcp.ack", *marks)
+    seen, client = analyses[0][1], analyses[1][1]
     from_server, flow = seen["ip.src"] == "10.0.0.1", flow_of(result)
     assert seen.loc[from_server, marks[:2]].notna().any(axis=1).sum() == flow["retransmitted_segments"] > 0
     # tshark classifies an ACK that has the number of a preceding request as a duplicate, but it is new to the server.
@@ -260,7 +260,7 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
     duplicate = acks[marks[2]].notna()
     assert (duplicate & ~news).sum() == flow["duplicate_acks"] > 0
     assert (duplicate & news).any() == (recovery != "sack")
-    client, asked = tshark(paths[1], "ip.src", "tcp.len"), result.web["requests"].iloc[0]
+    asked = result.web["requests"].iloc[0]
     lengths = client.loc[client["ip.src"] == "10.0.0.4", "tcp.len"].astype(int)
     assert lengths.sum() >= 128 * asked > 0
 
