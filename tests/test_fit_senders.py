@@ -2,6 +2,7 @@
 
 import json
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -37,11 +38,9 @@ def captured(folder: Path, **changes: object) -> Path:
     return capture
 
 
-def without_handshake(capture: Path, messages: tuple[int, ...] = ()) -> Path:
-    """Returns a capture without its handshake, so that the receive window is unknown.
-
-    The sender first sends messages of the given lengths, each of which the receiver acknowledges 100 ms later.
-    """
+@cache
+def after_handshake(capture: Path) -> list[tuple[int, Segment]]:
+    """Returns the segments of a capture with their times [ns], without its handshake and its notes of losses."""
     content = Content.of(capture)
     found: list[tuple[int, Segment]] = []
     for packet in CaptureFile(content.file, content.data).packets():
@@ -50,6 +49,15 @@ def without_handshake(capture: Path, messages: tuple[int, ...] = ()) -> Path:
         assert not isinstance(segment, Other)
         if not segment.flags & SYN and not packet.is_loss:
             found.append((packet.time_ns, segment))
+    return found
+
+
+def without_handshake(capture: Path, messages: tuple[int, ...] = ()) -> Path:
+    """Returns a capture without its handshake, so that the receive window is unknown.
+
+    The sender first sends messages of the given lengths, each of which the receiver acknowledges 100 ms later.
+    """
+    found = after_handshake(capture)
     first = next(segment for _, segment in found if segment.length)
     # Captures of simulations begin at time 0.
     found = [(now + 10**9, segment) for now, segment in found]
@@ -96,10 +104,17 @@ def bulk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return captured(tmp_path_factory.mktemp("bulk"))
 
 
+@pytest.fixture(scope="module")
+def whole(bulk: Path) -> ObservedFlow:
+    return observe(bulk)
+
+
 @pytest.mark.parametrize("messages", [(37,), (300,), (517, 126), (1200, 64, 300)])
-def test_messages_before_the_transfer_are_no_first_flight(bulk: Path, messages: tuple[int, ...]) -> None:
+def test_messages_before_the_transfer_are_no_first_flight(
+    bulk: Path, whole: ObservedFlow, messages: tuple[int, ...]
+) -> None:
     """An iperf3 cookie, an HTTP request, a TLS handshake, and a longer exchange."""
-    whole, seen = observe(bulk), observe(without_handshake(bulk, messages))
+    seen = observe(without_handshake(bulk, messages))
     assert seen.message_bytes == sum(messages)
     assert whole.message_bytes == 0
     assert seen.sent_bytes.tolist() == whole.sent_bytes.tolist()
