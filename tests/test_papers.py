@@ -4,6 +4,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 import commands
 import longpipe
 from longpipe import Scenario, ScenarioError, papers
-from longpipe.papers import IDS, PAPERS
+from longpipe.papers import IDS, PAPERS, hypatia_20
 from longpipe.papers.paper import published_data
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.report.cells import anchor
@@ -206,6 +207,16 @@ def test_a_table_that_is_not_there_is_rejected(paper: str, table: int, message: 
     assert str(error.value) == message
 
 
+@pytest.fixture
+def one_pair_of_hypatia(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leaves one of Hypatia's three pairs of cities; test_hypatia_20.py computes the routes of all, at fewer instants."""
+    monkeypatch.setattr(hypatia_20, "_STATIONS", dict(list(hypatia_20._STATIONS.items())[-1:]))
+    hypatia_20.experiments.cache_clear()
+    yield
+    hypatia_20.experiments.cache_clear()
+
+
+@pytest.mark.usefixtures("one_pair_of_hypatia")
 @pytest.mark.parametrize("paper", IDS)
 def test_every_paper_writes_the_scenario_of_a_configuration_and_names_one_if_it_is_unknown(paper: str) -> None:
     cells = PAPERS[paper].cells()
