@@ -17,6 +17,7 @@ from longpipe.papers import IDS, PAPERS, hypatia_20
 from longpipe.papers.paper import published_data
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.report.cells import anchor
+from longpipe.report.cells import cells as cells_of
 from longpipe.store import Store
 from reproduced import PAPER as SHORT
 from reproduced import short_frr_96
@@ -230,6 +231,29 @@ def test_every_paper_writes_the_scenario_of_a_configuration_and_names_one_if_it_
     needs = f"needs one of {len(cells)} configurations, as in {next(iter(cells))!r}; first word: {begins}"
     message = f"error: --example: {paper}: 'none of them'; {needs}\n"
     assert (refused.returncode, refused.stderr) == (2, message)
+
+
+@pytest.mark.parametrize("paper", ["gr-97", "www-98"])
+def test_a_file_says_if_a_run_of_it_prints_other_values_and_how_to_get_the_paper_s(paper: str) -> None:
+    name, scenario = next(iter(PAPERS[paper].cells().items()))
+    text = commands.run("init", "--example", f"{paper}: {name}").stdout
+    comment = " ".join(line.removeprefix("#").strip() for line in text.partition("\n\n")[0].splitlines())
+    assert comment.startswith(f"{paper}: Its efficiency ")
+    call = comment.partition("Python returns the paper's numbers: ")[2]
+    short = scenario.with_(duration="400 ms")
+    assert eval(call, {"longpipe": longpipe, "scenario": short, "seed": 1}).keys() >= {"efficiency", "fairness"}
+    grid = cells_of(PAPERS[paper])
+    assert grid.columns[-1].group == "prints other values, see the note"
+    assert grid.note.startswith("Its efficiency ")
+    assert "longpipe run" not in cells_of(PAPERS["frr-96"]).note
+
+
+def test_numbers_of_a_configuration_are_compared_by_value() -> None:
+    one, other = (
+        commands.run("init", "--example", f"gr-97: wan 15 12000 sack tail-drop {share} 300").stdout
+        for share in ("0", "0.0")
+    )
+    assert one == other != ""
 
 
 def test_the_words_of_a_configuration_are_listed_one_after_another() -> None:

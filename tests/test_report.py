@@ -1,5 +1,6 @@
 import base64
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from longpipe.papers.lbd_01.claims import Recorded, claims
 from longpipe.papers.statements import statements
 from longpipe.report import study as study_page
 from longpipe.report.folder import Part, is_current, records
-from longpipe.report.frames import download
+from longpipe.report.frames import download, grid
 from longpipe.report.papers import page
 from longpipe.report.parts import claims_of, number
 from longpipe.report.results import Results
@@ -323,6 +324,14 @@ def test_a_drawn_condition_lies_where_its_numbers_do() -> None:
 )  # fmt: skip
 def test_numbers_have_the_digits_that_tell_something(value: float, shown: str) -> None:
     assert number(value) == shown
+
+
+def test_p_values_have_one_format_on_pages_and_in_analyse() -> None:
+    frame = pd.DataFrame({"component": ["a", "b", "c", "error"], "p_value": [2.7e-18, 1.2e-12, 0.0314159, math.nan]})
+    shown = grid(frame, "variation", "Allocation of variation")
+    assert [row[1].text for row in shown.rows] == ["<.0001", "<.0001", ".0314", "\N{EN DASH}"]
+    # The columns are sorted by value.
+    assert [row[1].value for row in shown.rows] == [2.7e-18, 1.2e-12, 0.0314159, None]
 
 
 def test_a_download_holds_its_bytes() -> None:

@@ -25,6 +25,7 @@ from longpipe.analysis.factors import (
     text_of,
 )
 from longpipe.analysis.quantiles import f_tail, t_quantile
+from longpipe.analysis.readable import p_text
 from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
@@ -58,7 +59,8 @@ class Anova:
 
     def _repr_html_(self) -> str:
         """Returns the allocation of variation, for notebooks."""
-        return self.variation.to_html(index=False)
+        shown = self.variation
+        return shown.assign(p_value=shown["p_value"].map(p_text)).to_html(index=False, na_rep="")
 
     @property
     def mean(self) -> float:

@@ -104,3 +104,10 @@ def _ending(column: str, endings: Iterable[str]) -> str:
     if set(column) & set("*/( "):
         return ""
     return next((ending for ending in endings if column.endswith(ending)), "")
+
+
+def p_text(value: float) -> str:
+    """Formats a p value with four decimals, as ".0123" or "<.0001"; "" for nan."""
+    if math.isnan(value):
+        return ""
+    return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")

@@ -59,18 +59,31 @@ def _configuration(name: str) -> str:
     if paper not in IDS:
         raise ScenarioError(f"--example: {paper!r}; {nearest(paper, IDS)}")
     cells = PAPERS[paper].cells()
-    if cell not in cells:
+    found = next((scenario for name, scenario in cells.items() if _alike(name.split(), cell.split())), None)
+    if found is None:
         needs = f"needs one of {len(cells)} configurations, as in {next(iter(cells))!r}"
         raise ScenarioError(f"--example: {paper}: {shortened(repr(cell), 60)}; {needs}; {_continued(cell, cells)}")
-    return cells[cell].to_toml()
+    return PAPERS[paper].file_of(found)
+
+
+def _alike(words: list[str], others: list[str]) -> bool:
+    """Returns whether the words of two names are equal, numbers by value: 0 and 0.0."""
+    return len(words) == len(others) and all(map(_equal, words, others))
+
+
+def _equal(word: str, other: str) -> bool:
+    try:
+        return word == other or float(word) == float(other)
+    except ValueError:
+        return False
 
 
 def _continued(cell: str, cells: Iterable[str]) -> str:
     """Returns a clause with the words that may follow the longest valid beginning of a configuration's name."""
     given, names = cell.split(), [name.split() for name in cells]
-    valid = max(k for k in range(len(given) + 1) if any(name[:k] == given[:k] for name in names))
+    valid = max(k for k in range(len(given) + 1) if any(_alike(name[:k], given[:k]) for name in names))
     following = dict.fromkeys(
-        name[valid] if len(name) > valid else "nothing" for name in names if name[:valid] == given[:valid]
+        name[valid] if len(name) > valid else "nothing" for name in names if _alike(name[:valid], given[:valid])
     )
     place = f"next word after {' '.join(given[:valid])!r}" if valid else "first word"
     return f"{place}: {', '.join(following)}"

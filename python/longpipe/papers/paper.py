@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
@@ -73,6 +74,8 @@ class Paper(ABC):
     tables_title: str = "Published and simulated values"
     # Rule by which claims are judged, for the heading.
     judged: str
+    # How its metrics differ from those that `longpipe run` prints for the same scenario; empty if they are equal.
+    differs: str = ""
 
     def __reduce__(self) -> tuple[Callable[[str], Paper], tuple[str]]:
         """Pickles the paper by its id, because claims and tables contain functions."""
@@ -119,6 +122,14 @@ class Paper(ABC):
     @abstractmethod
     def cells(self) -> Mapping[str, Scenario]:
         """Returns the scenario of each configuration by name, such as "lan 5 1000 vanilla epd"."""
+
+    def file_of(self, scenario: Scenario) -> str:
+        """Returns a configuration as TOML text, with a comment if `longpipe run` prints other values."""
+        if not self.differs:
+            return scenario.to_toml()
+        call = f'longpipe.papers.PAPERS["{self.id}"].measure(longpipe.simulate(scenario, seed))'
+        lines = [f"# {line}" for line in wrap(f"{self.id}: {self.differs} Python returns the paper's numbers:", 100)]
+        return "\n".join([*lines, f"#     {call}", "", scenario.to_toml()])
 
     def only(self, table: int) -> Self:
         """Returns the paper with only one of its tables. Raises ScenarioError if it has no such table."""

@@ -19,10 +19,11 @@ def anchor(paper: str, name: str) -> str:
 
 def cells(paper: Paper) -> Grid:
     """Returns a table with a row per configuration: its scenario as a file, and the commands that write and run it."""
-    columns = (Column("configuration"), Column("hash"), Column("write it, then run it"))
+    prints = "prints other values, see the note" if paper.differs else ""
+    columns = (Column("configuration"), Column("hash"), Column("write it, then run it", prints))
     rows = []
     for name, scenario in paper.cells().items():
-        text = base64.b64encode(scenario.to_toml().encode()).decode()
+        text = base64.b64encode(paper.file_of(scenario).encode()).decode()
         command = f"longpipe init cell.toml --example '{paper.id}: {name}'; longpipe run cell.toml"
         rows.append(
             (
@@ -31,7 +32,8 @@ def cells(paper: Paper) -> Grid:
                 Cell(command),
             )
         )
-    note = (
+    call = " The file names the call in Python that returns the paper's numbers. " if paper.differs else ""
+    note = f"{paper.differs}{call}" + (
         "A name links to the scenario as a TOML file. The hash is the first 16 digits of SHA-256 over the fully "
         "resolved scenario; scenarios.csv has all 64 and the single runs. Details that the paper leaves open are drawn "
         "from the seed, as in --seed 2."

@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
+from longpipe.analysis.readable import p_text
 from longpipe.report.parts import NOTHING, Cell, Column, Download, Grid, number
 
 # Tables with more rows are collapsed initially.
 MOST_OPEN_ROWS: Final = 40
+# Column of p values, which have the format of `longpipe analyse`.
+P_VALUE: Final = "p_value"
 MEDIA_TYPES: Final = {".csv": "text/csv", ".json": "application/json", ".toml": "application/toml"}
 
 
@@ -36,8 +39,10 @@ def grid(
     decimals = [digits if _has_decimals(frame[name]) else None for name in frame.columns]
     rows = tuple(
         tuple(
-            cell(names.get(value, value) if isinstance(value, str) else value, digits, decimals=of_column)
-            for value, of_column in zip(row, decimals, strict=True)
+            _p_cell(value)
+            if column == P_VALUE
+            else cell(names.get(value, value) if isinstance(value, str) else value, digits, decimals=of_column)
+            for column, value, of_column in zip(frame.columns, row, decimals, strict=True)
         )
         for row in frame.itertuples(index=False, name=None)
     )
@@ -55,6 +60,10 @@ def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  
     if not isinstance(value, int | float):
         return Cell(str(value))
     return Cell(number(value, digits, decimals=decimals), float(value))
+
+
+def _p_cell(value: float) -> Cell:
+    return Cell(NOTHING) if math.isnan(value) else Cell(p_text(value), value)
 
 
 def _has_decimals(column: pd.Series) -> bool:

@@ -12,6 +12,7 @@ from rich.table import Table
 from longpipe.analysis.anova import COPIES, Anova
 from longpipe.analysis.checks import ADVICE, ALPHA, FAILS
 from longpipe.analysis.factors import name_of
+from longpipe.analysis.readable import p_text
 from longpipe.cli.console import show_table
 
 # Maximum number of effects and pairs shown; --csv writes all.
@@ -70,7 +71,7 @@ def _variation(variation: pd.DataFrame) -> Table:
             str(row["df"]),
             _short(row["mean_square"]),
             _short(row["f"], 3),
-            _p(row["p_value"]),
+            p_text(row["p_value"]),
             style=None if row["component"] not in ("individual values", "overall mean", "total variation") else "dim",
         )
     return table
@@ -105,7 +106,7 @@ def _checks(checks: pd.DataFrame) -> Table:
     for row in checks.to_dict("records"):
         style = "yellow" if row["verdict"] == FAILS else None
         table.add_row(
-            row["assumption"], row["verdict"], row["test"], _p(row["p_value"]), escape(row["note"]), style=style
+            row["assumption"], row["verdict"], row["test"], p_text(row["p_value"]), escape(row["note"]), style=style
         )
     failed = [row["assumption"] for row in checks.to_dict("records") if row["verdict"] == FAILS]
     table.caption = "\n".join(f"{name} fails: {ADVICE[name]}" for name in failed) or None
@@ -122,7 +123,7 @@ def _comparisons(comparisons: pd.DataFrame, percent: str) -> Table:
     for row in comparisons.head(MOST_ROWS).to_dict("records"):
         numbers = [_short(row[name]) for name in ("difference", "low", "high")]
         style = "bold" if row["differs"] else None
-        table.add_row(escape(row["first"]), escape(row["second"]), *numbers, _p(row["p_value"]), style=style)
+        table.add_row(escape(row["first"]), escape(row["second"]), *numbers, p_text(row["p_value"]), style=style)
     return _captioned(table, len(comparisons), "pairs")
 
 
@@ -130,7 +131,9 @@ def _ranks(ranks: pd.DataFrame) -> Table:
     table = _table("Rank tests (aligned rank transform)", "component", "df", "F", "p")
     for row in ranks.to_dict("records"):
         style = "bold" if row["p_value"] < SIGNIFICANT else None
-        table.add_row(escape(row["component"]), str(row["df"]), _short(row["f"], 3), _p(row["p_value"]), style=style)
+        table.add_row(
+            escape(row["component"]), str(row["df"]), _short(row["f"], 3), p_text(row["p_value"]), style=style
+        )
     return table
 
 
@@ -149,12 +152,6 @@ def _captioned(table: Table, rows: int, what: str) -> Table:
     if rows > MOST_ROWS:
         table.caption = f"{MOST_ROWS} of {rows} {what}; --csv DIR writes all"
     return table
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
 
 
 def _short(value: float, digits: int = 4) -> str:

@@ -235,6 +235,10 @@ PAPER: Final = ReplicatedPaper(
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock. "
         "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."
     ),
+    differs=(
+        "Its efficiency divides by the capacity that VBR's mean rate leaves, over the satellite in segments of 512 "
+        "bytes; longpipe run divides by the capacity that the cells of VBR in this run leave. Fairness is the same."
+    ),
     summaries=SUMMARIES,
     seeds=10,
 )
