@@ -132,8 +132,9 @@ def test_what_is_written_reads_back_exactly(dimension: Dimension, value: int) ->
     assert dimension.parse(dimension.format(value)) == value
 
 
+# Every field's range excludes larger numbers, of which a canonical text may have more digits than are read.
 @given(
-    st.integers(0, 10**24 - 1),
+    st.integers(0, 10**22),
     st.integers(-99, 0),
     st.sampled_from(["BDP", "s", "Mibit/s", "MB/s", "Kbit", "packets"]),
 )
