@@ -358,6 +358,17 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
     assert heads(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
 
 
+@pytest.mark.parametrize(
+    ("buffer", "head"),
+    [("0.5 BDP", "0.5 BDP (552 cells)"), ("100 ms", "100 ms (36679 cells)"), ("300 cells", "300 cells")],
+)
+def test_the_head_of_a_run_states_the_size_of_a_buffer_in_bdp_or_time(buffer: str, head: str) -> None:
+    from longpipe.analysis.heads import heads
+
+    scenario = Scenario().with_(**{"network.trunk_delay": "1495 us", "switch.buffer": buffer})
+    assert heads(scenario)[1].endswith(f"; tail-drop at {head}")
+
+
 def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> None:
     from longpipe.analysis.heads import heads
 

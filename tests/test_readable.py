@@ -4,12 +4,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from longpipe import ScenarioError
+from longpipe import Scenario, ScenarioError
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.analysis.measure import StandardMeasure
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse import analyse
-from longpipe.cli.design.means import interval_text
+from longpipe.cli.design.means import interval_text, means
+from longpipe.design import Design
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,18 @@ from longpipe.cli.design.means import interval_text
 def test_a_column_is_shown_in_a_readers_unit(column: str, head: str, scale: float) -> None:
     found = readable(column)
     assert (found.head, found.scale) == (head, scale)
+
+
+def test_a_table_of_requested_measures_says_where_efficiency_and_fairness_are() -> None:
+    runs = pd.DataFrame({"point": [1], "scenario": ["lan"], "efficiency": [0.9], "fairness": [0.8], "timeouts": [3]})
+
+    def caption(*measures: str) -> str:
+        design = Design.full_factorial(Scenario(duration="1 s"), [], measures=measures)
+        return str(means(design, runs, {1: "link"}).caption)
+
+    assert caption("timeouts") == "`longpipe study export` also has efficiency and fairness"
+    assert caption("timeouts", "fairness") == "`longpipe study export` also has efficiency"
+    assert caption() == "None"
 
 
 def test_a_measure_is_shown_as_it_was_asked_for() -> None:

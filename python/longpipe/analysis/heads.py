@@ -37,7 +37,7 @@ def heads(scenario: Scenario) -> list[str]:
     resolved = scenario.resolved
     return [
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
-        f"{_senders(tcp, resolved)}; {_with_changes(scenario.switch.policy)} at {scenario.switch.buffer}",
+        f"{_senders(tcp, resolved)}; {_with_changes(scenario.switch.policy)} at {_buffer(scenario)}",
         *_exceptions(scenario),
     ]
 
@@ -52,6 +52,22 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
     timer = _ticks(tcp.timer) if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return ", ".join([f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}", *stacks])
+
+
+def _buffer(scenario: Scenario) -> str:
+    """Returns the buffer and, if it is given in BDP or as a time, its size at the flows' bottlenecks."""
+    buffer, network, resolved = scenario.switch.buffer, scenario.network, scenario.resolved
+    is_relative = buffer.endswith(("BDP", "s")) and not buffer.endswith(("cells", "packets"))
+    # Links with a buffer of their own are listed as exceptions.
+    if not is_relative or (isinstance(network, Graph) and any(link.buffer for link in network.links)):
+        return buffer
+    places = {path.bottleneck for path in paths(resolved)}
+    sizes = [own for place in places if (own := resolved["links"][place]["buffer"])]
+    if not sizes:
+        return buffer
+    limits, units = {size["limit"] for size in sizes}, {size["unit"] for size in sizes}
+    low, high = min(limits), max(limits)
+    return f"{buffer} ({low if low == high else f'{low} to {high}'} {'/'.join(sorted(units))})"
 
 
 def _ticks(timer: Coarse) -> str:

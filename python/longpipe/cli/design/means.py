@@ -19,6 +19,8 @@ from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
+# Metrics of the table if no measures are requested.
+USUAL: Final = ("efficiency", "fairness")
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
 LATE: Final = (
@@ -32,7 +34,7 @@ def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) 
 
     The column `until`, whose mean has to reach a margin, is always among them.
     """
-    usual = [name for name in ("efficiency", "fairness") if name in runs and runs[name].notna().any()]
+    usual = [name for name in USUAL if name in runs and runs[name].notna().any()]
     wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
     chosen = [one.name for one in design.asked] or wanted
     return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *chosen])]
@@ -70,6 +72,9 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
+    if design.asked and (hidden := [name for name in USUAL if name in runs and runs[name].notna().any()]):
+        unshown = [name for name in hidden if name not in {metric.column for metric in metrics}]
+        notes += [f"`longpipe study export` also has {' and '.join(unshown)}"] if unshown else []
     if len(design.points) > MOST_POINTS:
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
