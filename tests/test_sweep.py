@@ -87,6 +87,15 @@ def bars_of(panel: Axes, level: float) -> list[float]:
     return [float(bar.get_transform().transform((level, 0.5))[0]) for bar in bars]
 
 
+def test_points_of_one_run_have_no_caps() -> None:
+    alone = Study(Design.full_factorial(BASE, FACTORS[:1], replications=1, measures=MEASURES))
+    alone.run(workers=1)
+    drawn = (pictures.sweep(one, FACTORS[0].name, "one").axes[0] for one in (alone, study()))
+    caps = [[line.get_ydata() for line in panel.lines if line.get_marker() == "_"] for panel in drawn]
+    heights = [np.concatenate(own).astype(float) if own else np.array([]) for own in caps]
+    assert [int(np.isfinite(own).sum()) for own in heights] == [0, 2 * len(FACTORS[0].levels)]
+
+
 def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() -> None:
     (panel,) = pictures.sweep(study(), "buffer", "one", "tcp").axes
     assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_xscale()) == (

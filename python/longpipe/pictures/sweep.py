@@ -191,7 +191,8 @@ def sweep(
         panel.errorbar(
             ordered["at"],
             ordered["mean"].mask(beyond) / shown.scale,
-            yerr=np.nan_to_num(error).clip(min=0),
+            # Points without an interval have no bar, whose caps would look like a horizontal interval.
+            yerr=np.where((error > 0).any(axis=0), np.nan_to_num(error).clip(min=0), np.nan),
             fmt="none",
             ecolor=own_colour,
             elinewidth=1.3,
