@@ -13,7 +13,8 @@ from longpipe.result import duration_s
 HELD: dict[str, tuple[dict[str, object], str]] = {
     "small window": ({"tcp.receiver_window": "64 KiB"}, "receiver's window"),
     "large window": ({"switch.buffer": "2 BDP"}, "congestion window"),
-    "short transfer": ({"traffic": {"kind": "transfer", "size": "100 KB"}}, "application"),
+    "short transfer": ({"traffic": {"kind": "transfer", "size": "100 KB"}}, "congestion window"),
+    "slow application": ({"traffic": {"kind": "stream", "rate": "100 kbit/s"}}, "application"),
     "paced": ({"tcp.congestion": "bbr", "tcp.recovery": "rack", "network.sources": 1}, "pacing"),
     "slow recovery": ({"tcp.recovery": "newreno", "switch.buffer": "0.5 BDP", "network.sources": 1}, "loss recovery"),
 }
@@ -46,6 +47,14 @@ def test_a_loss_is_mended_from_its_fast_retransmit_until_all_is_acknowledged() -
     assert share == pytest.approx((end_s - begin_s) / (30.0 - sent))
 
 
+def test_shares_of_a_transfer_end_with_its_last_segment() -> None:
+    short = run("short transfer")
+    longer = Recorded(short.scenario.with_(duration="300 s"), short.traces)
+    assert time_shares(longer, "flow1").equals(time_shares(short, "flow1"))
+    assert short.limits["limited_by"].eq("slow start").all()
+    assert "the transfer is too short for the round trip" in repr(short)
+
+
 def test_a_flow_that_sent_nothing_has_no_shares() -> None:
     result = run("small window")
     traces = {name: frame[frame["flow"] == "flow2"] for name, frame in result.traces.items()}
@@ -53,10 +62,12 @@ def test_a_flow_that_sent_nothing_has_no_shares() -> None:
 
 
 def flight_shares(result: Result) -> dict[str, float]:
-    """Returns the shares of time that the trace `flight` shows for flow1, since its first segment."""
+    """Returns the shares of time that the trace `flight` shows for flow1, from its first segment to its last, or the run's end."""
     rows, sent = (result.traces[name].query("flow == 'flow1'") for name in ("flight", "sequence"))
-    begins = np.maximum(rows["time_s"], sent.query("event == 0")["time_s"].iloc[0])
-    spans = np.diff([*begins, duration_s(result.scenario)])
+    times = sent.query("event == 0")["time_s"]
+    has_completed = result.flows["completion_s"].notna().iloc[0]
+    end_s = times.iloc[-1] if has_completed else duration_s(result.scenario)
+    spans = np.diff([*rows["time_s"].clip(times.iloc[0], end_s), end_s])
     shares = pd.Series(spans).groupby(rows["limited_by"].astype(str).to_numpy()).sum() / spans.sum()
     names = {"cwnd": "congestion window", "receiver-window": "receiver's window"}
     return {names.get(name, name): share for name, share in shares.items()}

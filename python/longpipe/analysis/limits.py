@@ -52,6 +52,8 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "not started": "their start is after the end of the run",
     "-": "a further path of a connection, whose row has the limit",
 }
+# Meaning of `slow start` for flows that completed before the end of the run.
+TRANSFER_TOO_SHORT: Final = "the transfer is too short for the round trip"
 # Limit that a window reduction indicates, by the cause that the core reports.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
     "overflow": "buffer",
@@ -269,7 +271,7 @@ def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
     found = without_further_paths(found)
     counts = Counter(one.limited_by for one in found)
     return [
-        f"{limit}: {count} of {len(found)} flows, {MEANINGS[limit]}{_where(limit, found)}"
+        f"{limit}: {count} of {len(found)} flows, {_meaning(limit, found)}{_where(limit, found)}"
         for limit, count in counts.most_common()
     ]
 
@@ -300,6 +302,16 @@ def idle_lines(found: Iterable[FlowLimit]) -> list[str]:
 def without_further_paths(found: Iterable[FlowLimit]) -> list[FlowLimit]:
     """Returns the limits without those of further paths of connections."""
     return [one for one in found if one.limited_by != "-"]
+
+
+def _meaning(limit: Limit, found: Iterable[FlowLimit]) -> str:
+    """Returns the meaning of a limit, which names the transfer, not the run, if transfers ended before their run."""
+    if limit != "slow start":
+        return MEANINGS[limit]
+    have_ended = {one.idle > 0 for one in found if one.limited_by == limit}
+    if have_ended == {True}:
+        return TRANSFER_TOO_SHORT
+    return MEANINGS[limit] if have_ended == {False} else f"{MEANINGS[limit]}, or {TRANSFER_TOO_SHORT}"
 
 
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:

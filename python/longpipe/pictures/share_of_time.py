@@ -22,7 +22,8 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     time is acknowledged), a full receiver window, a full congestion window. Otherwise, a paced greedy flow or transfer
     that still had data to send waited for its pacer, and any other flow waited for data. `traces.control`, if it is
     recorded, shows when a flow was paced; without it, the flow's fields do, except for modules and controls in Python.
-    All shares are NaN if the flow sent nothing.
+    The time of a transfer whose data are all acknowledged ends with the last segment sent, because nothing limits it
+    afterwards. All shares are NaN if the flow sent nothing, or only one burst.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)
@@ -39,11 +40,16 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     begins = states.index.to_numpy()
     mended = losses_mended(run, flow)
     edges = np.unique([*begins, *np.clip([edge for span in mended for edge in span], begins[0], None)])
-    spans = np.diff(np.append(edges, shown_s(run, None)[1]))
+    available = _available_bytes(run, flow)
+    has_completed = 0 < available <= reached.max()
+    end_s = rows["time_s"][is_sent].max() if has_completed else shown_s(run, None)[1]
+    spans = np.diff(np.append(edges, end_s).clip(max=end_s))
+    if not spans.any():
+        return pd.Series(np.nan, index=list(CAUSES), name=flow)
     following, sent = (states[name].to_numpy()[_latest(begins, edges)] for name in ("next", "sent"))
     cwnd = windows["cwnd_bytes"].to_numpy()[_latest(windows["time_s"].to_numpy(), edges)]
     losing = np.any([(edges >= first) & (edges < last) for first, last in mended], axis=0) if mended else False
-    paced = _is_paced(run, flow, edges) & (sent < _available_bytes(run, flow))
+    paced = _is_paced(run, flow, edges) & (sent < available)
     causes = np.select(
         [losing, following > config["receiver_window_bytes"], following > cwnd, paced],
         ["loss recovery", "receiver's window", "congestion window", "pacing"],
