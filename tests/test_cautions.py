@@ -1,5 +1,6 @@
 """Warnings before runs that cannot show what the user seems to test, and after runs whose results are all equal."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,16 @@ def test_a_series_that_ends_before_its_run_causes_a_warning() -> None:
     assert cautions(longer) == [held]
     assert buffers(longer).warnings[0] == f"2 of 2 points, as buffer=1 BDP: {held}"
     assert cautions(Scenario.example("cellular").with_(duration="300 s")) == []
+
+
+def test_a_rate_that_is_high_again_after_rain_is_meant_to_last(tmp_path: Path) -> None:
+    rain = Scenario.example("rain-fade")
+    assert cautions(rain) == []
+    (tmp_path / "fade.csv").write_text("time,esn0\n0,12\n9.123456,12\n40,1\n55.5,9\n", encoding="utf-8")
+    path = {"symbol_rate": "15 Mbaud", "file": str(tmp_path / "fade.csv")}
+    (ends,) = cautions(rain.with_(**{"network.path": path}))
+    # Times that longpipe computes have no more digits than a reader needs.
+    assert re.fullmatch(r"switch1->switch2: the path's series ends at \d\d\.\d{1,4} s; held from then on", ends)
 
 
 def test_a_design_counts_each_kind_of_warning() -> None:

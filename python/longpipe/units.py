@@ -142,6 +142,11 @@ def decimal(number: Fraction) -> str:
     return f"{'-' if number < 0 else ''}{whole}.{rest:0{digits}d}"
 
 
+def seconds(time_ps: int) -> str:
+    """Formats a time in seconds with six significant digits, for messages about times that longpipe computed."""
+    return f"{time_ps / 1e12:.6g} s"
+
+
 TIME: Final = Dimension(
     name="time",
     base="ps",

@@ -18,7 +18,7 @@ from longpipe.ip import packet_bytes
 from longpipe.scenario.motion import Satellites
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
-from longpipe.units import RATE, TIME
+from longpipe.units import RATE, TIME, seconds
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -316,8 +316,16 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
         if len(instants) < FEWEST_STEPS or k in left:
             continue
         longest = max(after - before for before, after in pairwise(instants))
-        if duration_ps - instants[-1] > longest:
-            yield f"{port_name(resolved, k)}: the path's series ends at {TIME.format(instants[-1])}; held from then on"
+        if duration_ps - instants[-1] > longest and not _has_recovered(link):
+            yield f"{port_name(resolved, k)}: the path's series ends at {seconds(instants[-1])}; held from then on"
+
+
+def _has_recovered(link: Mapping[str, Any]) -> bool:
+    """Returns whether only the rate varies and its last value is its first and highest one, as after rain."""
+    motion = link.get("motion", {})
+    rates = [rate for _, rate in motion.get("service", {}).get("steps", ())]
+    varies_otherwise = len(motion.get("delay", {}).get("knots_ps", ())) > 1 or link["loss"]["kind"] == "over-time"
+    return bool(rates) and not varies_otherwise and rates[-1] == rates[0] == max(rates)
 
 
 def _instants(link: Mapping[str, Any]) -> Sequence[int]:

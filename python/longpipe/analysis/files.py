@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from longpipe.inputs.notes import latest
-from longpipe.units import TIME
+from longpipe.units import TIME, seconds
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -28,7 +28,7 @@ def doubts_of_files(scenario: Scenario) -> list[str]:
         found += notes.doubts
         if notes.second_ps is not None and notes.second_ps > end_ps:
             found.append(
-                f"{file}: the second row is at {TIME.format(notes.second_ps)}, after the end of the run of "
+                f"{file}: the second row is at {seconds(notes.second_ps)}, after the end of the run of "
                 f"{scenario.duration}: the column names no unit, so s was assumed; if ms is meant, name it 'time [ms]'"
             )
     return found

@@ -10,7 +10,7 @@ from longpipe.inputs import load_json
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario.motion import MOST_STEPS
 from longpipe.scenario.points import Points
-from longpipe.units import TIME
+from longpipe.units import TIME, seconds
 
 _PS_PER_NS = 10**3
 _NEEDS = "what `irtt client -o` writes"
@@ -56,7 +56,7 @@ def knots(file: str, longest_ps: int) -> Points:
     if not found:
         raise ScenarioError(f"{file}: all {len(requests)} round trips were lost; needs one that was not")
     delays = [TIME.format(pick(delay for _, delay in found)) for pick in (min, max)]
-    span = TIME.format((last - first) * _PS_PER_NS)
+    span = seconds((last - first) * _PS_PER_NS)
     said = f"{len(requests)} round trips over {span}, {lost} of them lost; delay {' to '.join(delays)}"
     keep(file, Notes(f"{file}: {said} (half of each round trip)"))
     return found

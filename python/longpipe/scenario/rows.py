@@ -12,7 +12,7 @@ from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import decimal_comma, exact, parts, scaled
 from longpipe.inputs.table import Table, head_parts, read_table, shown_heads
 from longpipe.scenario.points import Points
-from longpipe.units import SIZE, TIME, Dimension
+from longpipe.units import SIZE, TIME, Dimension, seconds
 
 PS: Final = 10**12
 # Times without a unit that are in 1973 or later are Unix times in seconds or, depending on their magnitude, in ms, us
@@ -187,7 +187,7 @@ class Times:
 
     def note(self) -> str:
         """Returns the number of rows and the span and origin of the times, for a note."""
-        text = f"{self.rows} {'row' if self.rows == 1 else 'rows'} to {TIME.format(max(0, self.last))}"
+        text = f"{self.rows} {'row' if self.rows == 1 else 'rows'} to {seconds(max(0, self.last))}"
         if not self.begin:
             return text
         unix = " (Unix time)" if self.begin >= _UNIX * PS else ""

@@ -18,7 +18,7 @@ from longpipe.scenario.coding import rates_of
 from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, OwnSatellites, Satellites
 from longpipe.scenario.over_satellites import delays_and_gaps
 from longpipe.scenario.points import Points
-from longpipe.units import RATE, TIME
+from longpipe.units import RATE, TIME, seconds
 
 PS: Final = 10**12
 PS_PER_MS: Final = 10**9
@@ -168,7 +168,9 @@ def _repeated(where: str, outages: Outages, duration_ps: int) -> Iterator[list[i
     if gap >= every:
         raise ScenarioError(f"{where}.gap: {outages.gap}; needs less than every, {outages.every}")
     if (duration_ps - phase) // every > MOST_STEPS:
-        raise ScenarioError(f"{where}.every: {outages.every}; needs at most {MOST_STEPS} of them in {duration_ps} ps")
+        raise ScenarioError(
+            f"{where}.every: {outages.every}; needs at most {MOST_STEPS} of them in {seconds(duration_ps)}"
+        )
     yield from ([begin, begin + gap] for begin in range(phase, duration_ps, every))
 
 

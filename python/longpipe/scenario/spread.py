@@ -12,7 +12,7 @@ from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Node
 from longpipe.scenario.over_satellites import PS_PER_NS
 from longpipe.scenario.switch import Fifo, TailDrop
-from longpipe.units import RATE, TIME
+from longpipe.units import RATE, TIME, seconds
 
 if TYPE_CHECKING:
     from longpipe.satellites.ways import Ways
@@ -145,7 +145,7 @@ class _Build:
         if len(set(nodes)) < len(nodes):
             twice = next(node for place, node in enumerate(nodes) if node in nodes[:place])
             raise ScenarioError(
-                f"flow {flow!r}: passes {self.nodes[twice]['name']} twice at {TIME.format(at_ps)}; "
+                f"flow {flow!r}: passes {self.nodes[twice]['name']} twice at {seconds(at_ps)}; "
                 "needs routes that pass each satellite at most once"
             )
 
