@@ -223,9 +223,12 @@ def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buff
         ),
         # The link is slower than its shaper.
         ({"network.conditioners": [{"kind": "tbf", "rate": "30 Mbit/s", "burst": "20 KB"}]}, "link"),
+        # A link behind a slightly slower shaper is used almost all the time, but never fully.
+        ({"network.conditioners": [{"kind": "tbf", "rate": "9.7 Mbit/s", "burst": "20 KB"}]}, "shaper"),
+        ({"switch.policy": {"kind": "cake", "rate": "9.7 Mbit/s"}}, "shaper"),
         ({"network.conditioners": [{"kind": "policer", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "policer"),
     ],
-    ids=["tbf", "cake", "slow access", "slow link", "policer"],
+    ids=["tbf", "cake", "slow access", "slow link", "tbf near the link", "cake near the link", "policer"],
 )
 def test_a_busy_shaper_is_distinguished_from_its_link(changes: dict[str, object], limit: str) -> None:
     link = {"network.trunk_rate": "10 Mbit/s", "network.trunk_delay": "25 ms", "network.sources": 1}
@@ -543,6 +546,37 @@ def test_reordering_is_not_a_timeout() -> None:
     assert result.reductions["cause"].to_list() == ["none"]
     (one,) = limits(result)
     assert one.limited_by == "reordering"
+
+
+def test_a_probe_behind_late_acks_is_not_reordering() -> None:
+    """ACKs wait a second behind uploads: a probe of the tail reduces a window, but no packet overtakes another."""
+
+    def group(name: str, traffic: object, count: int = 1, direction: str = "forth") -> dict[str, object]:
+        return {"name": name, "count": count, "traffic": traffic, "direction": direction}
+
+    def cbr(rate: str, size: str) -> dict[str, str]:
+        return {"kind": "cbr", "rate": rate, "payload": size}
+
+    call = {"kind": "video", "rate": "1.5 Mbit/s"}
+    groups = [
+        group("upload", "greedy", 2, "back"), group("callup", call, 1, "back"), group("calldown", call),
+        group("voiceup", "voice", 1, "back"), group("gameup", cbr("64 kbit/s", "100 B"), 1, "back"),
+        group("gamedown", cbr("128 kbit/s", "200 B")), group("web", "web", 3), group("tv", {"kind": "adaptive-video"}),
+    ]  # fmt: skip
+    changes = {
+        "duration": "30 s", "warm_up": "5 s", "start": {"kind": "random", "over": "1 s"},
+        "network": {
+            "kind": "dumbbell", "access_rate": "1 Gbit/s", "access_delay": "1 ms", "trunk_rate": "50 Mbit/s",
+            "trunk_delay": "8 ms", "return_rate": "10 Mbit/s", "exit_delay": "1 ms", "group": groups,
+        },
+        "switch.buffer": "1.25 MB", "tcp.profile": "linux-6",
+    }  # fmt: skip
+    result = simulate(geo(**changes))
+    assert result.reductions.set_index("connection")["cause"]["web1"] == "none"
+    assert result.flows.set_index("flow")["timeouts"]["web1"] == 0
+    found = {one.flow: one for one in limits(result)}
+    assert found["web1"].limited_by == "return link"
+    assert found["web1"].return_link_busy > 0.99
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "random loss": "a link lost packets: injected losses or bit errors",
     "outage": "an outage lost packets, or there was no route",
     "policer": "a policer dropped packets that exceeded its rate",
-    "timeouts": "timeouts that no loss of data explains",
+    "timeouts": "timeouts, or probes of the tail, that no loss of data explains",
     "reordering": "window reductions without a timeout that no loss of data explains",
     "marks": "a queue marked packets, which reduced the window",
     "slow start": "the run is too short for the round trip",
@@ -146,6 +146,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     users = Counter([path.bottleneck for path in known])
     # Real stacks report the number of window reductions, but not their causes.
     real = set(columns.get("stacks", {}).get("flow", ()))
+    # Routes that change may reorder packets that no link reorders.
+    rerouted = {flow["name"] for flow in resolved["flows"] if flow.get("rerouting")}
     carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
     loads = Loads(resolved, columns, known, duration_s)
     # Connections by the names of their further paths.
@@ -175,7 +177,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             continue
         # Of equally slow links, other flows may use one for a part of the run, because routes change.
         slow = [link for link in path.route if ranks[link] == ranks[path.bottleneck]]
-        slowest = max(slow, key=ports.used_share) if len(slow) > 1 else path.bottleneck
+        slowest = max(slow, key=ports.used.__getitem__) if len(slow) > 1 else path.bottleneck
         active_s = end_s - start_s
         idle = 1 - active_s / max(duration_s - start_s, active_s)
         round_trip_s = path.round_trip_s + ports.delay_s((*path.route, *path.return_route))
@@ -185,9 +187,9 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         )
         proxy, proxy_used = proxies.used(path.flow, active_s)
         aqm: Limit = "buffer" if ports.all_sized_by_buffer(path.route) else "AQM"
-        slowest_back = max(path.return_route, key=ports.utilization.__getitem__)
+        slowest_back = max(path.return_route, key=ports.used.__getitem__)
         busy, return_busy = (
-            loads.busy(link, ports.used_share(link), start_s, end_s) for link in (slowest, slowest_back)
+            loads.busy(link, ports.used[link], start_s, end_s) for link in (slowest, slowest_back)
         )
         full: Limit = "shaper" if ports.is_shaped(slowest) else "link"
         limited_by: Limit = "-"
@@ -225,6 +227,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                 window_used=window_used,
                 proxy_used=proxy_used,
                 timeouts=timeouts,
+                disordered=path.flow in rerouted or ports.may_disorder((*path.route, *path.return_route)),
                 fast_retransmits=fast_retransmits,
                 reduced_by=reduced_by,
                 is_served=demands.is_served(path, active_s),
@@ -339,6 +342,7 @@ def _limit(
     window_used: float,
     proxy_used: float,
     timeouts: int,
+    disordered: bool,
     fast_retransmits: int,
     reduced_by: Limit | None,
     is_served: bool,
@@ -357,8 +361,11 @@ def _limit(
     full_window: Limit = "proxy buffer" if proxy_used > window_used else "window"
     if max(window_used, proxy_used) >= IN_USE:
         return full_window
+    if reduced_by == "timeouts" and not timeouts:
+        # Without reordering, a probe of the tail was sent because ACKs were late.
+        reduced_by = "reordering" if disordered else None if return_busy >= BUSY else "timeouts"
     if reduced_by is not None:
-        return "reordering" if reduced_by == "timeouts" and not timeouts else reduced_by
+        return reduced_by
     if return_busy >= BUSY:
         return "return link"
     if max(window_used, proxy_used) >= MOSTLY:
@@ -443,6 +450,15 @@ class _Ports:
         # Share of the arriving packets that each port passes on.
         self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
         self._delays_s = self._mean_delays_s()
+        self._limits_bps = [
+            port_limit_bps(columns, number, link, duration_s, policers=False)
+            for number, link in enumerate(self._links)
+        ]
+        # Used share of each link's capacity, which is the rate of its shaper if that is less than its own.
+        self.used: Sequence[float] = [
+            min(1.0, used * max(1.0, link["rate_bps"] / limit_bps))
+            for used, link, limit_bps in zip(self.utilization, self._links, self._limits_bps, strict=True)
+        ]
         self._sized_by_buffer = [link["policy"]["kind"] in SIZED_BY_BUFFER for link in self._links]
         self._by_limit = {
             name: OF_CAUSE.get(suffix) or _OF_COUNTER.get(suffix, "buffer")
@@ -472,16 +488,17 @@ class _Ports:
         """Returns whether no port has a policy that drops packets before its buffer is full."""
         return all(map(self._sized_by_buffer.__getitem__, ports))
 
-    def used_share(self, port: int) -> float:
-        """Returns the used share of a link's capacity, which is the rate of its shaper if that is less than its own."""
-        link = self._links[port]
-        limit_bps = port_limit_bps(self._columns, port, link, self._duration_s, policers=False)
-        excess = float(link["rate_bps"]) / limit_bps
-        return min(1.0, self.utilization[port] * max(1.0, excess))
-
     def is_shaped(self, port: int) -> bool:
-        """Returns whether the shaper of a link, rather than the link, limits what it sends."""
-        return self.utilization[port] < BUSY and sustained_bps(self._links[port]) < self._links[port]["rate_bps"]
+        """Returns whether the shaper of a link, rather than the link, limits what it sends.
+
+        A link behind a slower shaper is used in proportion to the two rates, and idles while packets wait.
+        """
+        return self._limits_bps[port] < self._links[port]["rate_bps"]
+
+    def may_disorder(self, ports: Iterable[int]) -> bool:
+        """Returns whether packets overtook each other at one of the ports or on its link, or were duplicated."""
+        counted = [self._columns[name] for name in ("overtakings", "packets_duplicated") if name in self._columns]
+        return any(column[port] for column in counted for port in ports)
 
     def lost_share(self, ports: Iterable[int]) -> float:
         """Returns the loss rate over the given consecutive ports."""
