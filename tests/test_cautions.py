@@ -256,6 +256,23 @@ def test_a_shaper_above_the_rate_of_its_link_causes_a_warning() -> None:
         "policy (return_policy)"
     ]
     assert not cautions(cake.with_(**{"network.return_policy": {"kind": "cake", "rate": "1800 kbit/s"}}))
+    # No separate policy helps if the rate is above that of every link it applies to.
+    (line,) = cautions(cake.with_(**{"network.return_policy": {"kind": "cake", "rate": "3 Mbit/s"}}))
+    assert line.endswith("CAKE's rate of 3 Mbit/s is above the link's 2 Mbit/s and shapes nothing; needs a lower rate")
+
+
+def test_the_rate_of_a_shaper_counts_overhead_and_framing() -> None:
+    """With an MSS of 1448, a packet of 1500 bytes and 40 of overhead takes 33 cells: 9 Mbit/s are 10.494 Mbit/s."""
+    policy = {"kind": "cake", "rate": "10400 kbit/s", "overhead": 40, "framing": "atm"}
+    changes = {"network.trunk_rate": "9 Mbit/s", "network.return_rate": "20 Mbit/s", "tcp.profile": "linux-6"}
+    cake = silent(**{"switch.policy": policy, **changes})
+    assert not [line for line in cautions(cake) if "shapes nothing" in line]
+    above = silent(**{"switch.policy": {**policy, "rate": "10500 kbit/s"}, **changes})
+    (line,) = [line for line in cautions(above) if "shapes nothing" in line]
+    assert line == (
+        "switch1->switch2: CAKE's rate of 10.5 Mbit/s is above the link's 9 Mbit/s (10494 kbit/s as CAKE counts full "
+        "packets) and shapes nothing; needs a separate policy (return_policy)"
+    )
 
 
 @pytest.mark.parametrize("kind", ["policer", "tbf"])

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import OVER_TCP, Resolved, port_name
 from longpipe.analysis.replaced import replaced_delays, replaced_rates
+from longpipe.analysis.shapers import line_bytes
 from longpipe.analysis.windows import window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
+from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.motion import Satellites
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
@@ -238,13 +240,35 @@ def _never_reached(resolved: Resolved) -> Iterator[str]:
 
 
 def _never_shape(resolved: Resolved) -> Iterator[str]:
-    """Yields a line per link between routers whose rate is below the rate of CAKE's shaper."""
+    """Yields a line per link between routers whose rate is below the rate of CAKE's shaper.
+
+    The shaper counts packets with overhead and framing, so the link's rate is that of full-sized packets counted so.
+    """
     routers = {i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "switch"}
-    for k, link in enumerate(resolved["links"]):
-        rate_bps = link["policy"].get("rate_bps") if _kind(link["policy"]) == "cake" else None
-        if rate_bps and "motion" not in link and {link["from"], link["to"]} <= routers and rate_bps > link["rate_bps"]:
-            above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {RATE.format(link['rate_bps'])}"
-            yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs a separate policy (return_policy)"
+    shaped = [
+        (k, link)
+        for k, link in enumerate(resolved["links"])
+        if _kind(link["policy"]) == "cake" and link["policy"].get("rate_bps") and "motion" not in link
+        and {link["from"], link["to"]} <= routers
+    ]  # fmt: skip
+    longest_of = _longest_packets(resolved, datagrams=True) if shaped else {}
+    counted_bps = {k: _counted_bps(link, longest_of.get(k, packet_bytes(0, True))) for k, link in shaped}
+    for k, link in shaped:
+        policy, rate_bps = link["policy"], link["policy"]["rate_bps"]
+        if rate_bps > counted_bps[k]:
+            own = RATE.format(link["rate_bps"])
+            if round(counted_bps[k]) != link["rate_bps"]:
+                own += f" ({RATE.format(round(counted_bps[k]))} as CAKE counts full packets)"
+            # A policy that shapes another link was meant for that link.
+            elsewhere = any(one["policy"] == policy and rate_bps <= counted_bps[other] for other, one in shaped)
+            needs = "a separate policy (return_policy)" if elsewhere else "a lower rate"
+            above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {own}"
+            yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs {needs}"
+
+
+def _counted_bps(link: Resolved, packet: int) -> float:
+    """Returns the rate [bit/s] of a link that sends packets of this length, as its shaper counts them."""
+    return float(link["rate_bps"]) * line_bytes(link, packet) / packet
 
 
 def _pass_nothing(resolved: Resolved) -> Iterator[str]:
@@ -293,12 +317,14 @@ def _may_mark(link: Mapping[str, Any]) -> bool:
     return _kind(policy) in MARK or bool(policy.get("ecn")) or any(one.get("exceed") == "mark" for one in conditioners)
 
 
-def _longest_packets(resolved: Resolved) -> dict[int, int]:
-    """Returns the length [bytes] of the longest TCP segment over each link that carries any."""
+def _longest_packets(resolved: Resolved, *, datagrams: bool = False) -> dict[int, int]:
+    """Returns the length [bytes] of the longest TCP segment, or datagram, over each link that carries any."""
     found: dict[int, int] = {}
     for flow in resolved["flows"]:
-        if flow["traffic"]["kind"] in OVER_TCP:
-            size = packet_bytes(flow["tcp"]["mss_bytes"], bool(flow["tcp"]["timer"].get("timestamps")))
+        over_tcp = flow["traffic"]["kind"] in OVER_TCP
+        if over_tcp or datagrams:
+            of_tcp = packet_bytes(flow["tcp"]["mss_bytes"], bool(flow["tcp"]["timer"].get("timestamps")))
+            size = of_tcp if over_tcp else longest_bytes(flow["traffic"])
             for k in flow["route"]:
                 found[k] = max(found.get(k, 0), size)
     return found

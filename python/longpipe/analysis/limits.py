@@ -188,9 +188,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         proxy, proxy_used = proxies.used(path.flow, active_s)
         aqm: Limit = "buffer" if ports.all_sized_by_buffer(path.route) else "AQM"
         slowest_back = max(path.return_route, key=ports.used.__getitem__)
-        busy, return_busy = (
-            loads.busy(link, ports.used[link], start_s, end_s) for link in (slowest, slowest_back)
-        )
+        busy, return_busy = (loads.busy(link, ports.used[link], start_s, end_s) for link in (slowest, slowest_back))
         full: Limit = "shaper" if ports.is_shaped(slowest) else "link"
         limited_by: Limit = "-"
         if path.flow in connections:
@@ -451,8 +449,7 @@ class _Ports:
         self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
         self._delays_s = self._mean_delays_s()
         self._limits_bps = [
-            port_limit_bps(columns, number, link, duration_s, policers=False)
-            for number, link in enumerate(self._links)
+            port_limit_bps(columns, number, link, duration_s, policers=False) for number, link in enumerate(self._links)
         ]
         # Used share of each link's capacity, which is the rate of its shaper if that is less than its own.
         self.used: Sequence[float] = [

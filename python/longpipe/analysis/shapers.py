@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES
+
+# Bytes to which PTM adds one byte (64b/65b).
+_PTM_BYTES: Final = 64
 
 if TYPE_CHECKING:
     Resolved = Mapping[str, Any]
@@ -33,6 +38,17 @@ def shaped_bps(
             if one.get("peak_bps") is not None:
                 found = min(found, one["peak_bps"] + 8 * (peak_credit or 0) / seconds)
     return found
+
+
+def line_bytes(link: Resolved, packet_bytes: int) -> int:
+    """Returns the length [bytes] of an IP packet as the shaper of a link counts it: CAKE adds overhead and framing."""
+    policy = link["policy"]
+    if policy["kind"] != "cake":
+        return packet_bytes
+    length = max(packet_bytes + int(policy["overhead"]), int(policy["mpu"]))
+    if policy["framing"] == "atm":
+        return math.ceil(length / CELL_PAYLOAD_BYTES) * CELL_BYTES
+    return length + math.ceil(length / _PTM_BYTES) if policy["framing"] == "ptm" else length
 
 
 def buckets(link: Resolved) -> list[Resolved]:
