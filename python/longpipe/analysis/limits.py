@@ -490,7 +490,7 @@ class _Ports:
 
         A link behind a slower shaper is used in proportion to the two rates, and idles while packets wait.
         """
-        return self._limits_bps[port] < self._links[port]["rate_bps"]
+        return self._limits_bps[port] < float(self._links[port]["rate_bps"])
 
     def may_disorder(self, ports: Iterable[int]) -> bool:
         """Returns whether packets overtook each other at one of the ports or on its link, or were duplicated."""
