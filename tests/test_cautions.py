@@ -319,7 +319,7 @@ def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> No
 
 
 def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warning() -> None:
-    link = {"between": ["r1", "r2"], "rate": "20 Mbit/s", "delay": "20 ms", "return_rate": "1 Mbit/s"}
+    link = {"between": ["r1", "r2"], "rate": "100 Mbit/s", "delay": "20 ms", "return_rate": "1 Mbit/s"}
     links: list[dict[str, object]] = [
         {"between": ["a", "r1"], "rate": "1 Gbit/s", "delay": "1 ms"},
         {**link, "path": {"rate": [["0 s", "20 Mbit/s"]]}, "return_delay": "5 ms"},
@@ -356,3 +356,46 @@ def test_a_minimum_rto_below_the_granularity_causes_a_warning() -> None:
     assert line.startswith("tcp.timer.min_rto: 1 ms has no effect, because an RTO is at least SRTT + tcp.timer.granul")
     assert cautions(linux.with_(**{"tcp.timer.granularity": "1 ms"})) == []
     assert cautions(silent(**{"tcp.profile": "linux-6"})) == []
+
+
+LOCKED = """
+duration = "20 s"
+framing = "ip"
+network = { kind = "dumbbell", sources = 3, access_rate = "100 Mbit/s", trunk_rate = "100 Mbit/s", trunk_delay = "20 ms" }
+switch.buffer = "0.3 BDP"
+tcp.profile = "linux-6"
+start = { kind = "staggered", first = "0 s", interval = "2 s" }
+"""
+
+
+def test_a_flow_that_locks_others_out_because_of_equal_rates_causes_a_warning() -> None:
+    locked = Scenario.from_toml(LOCKED)
+    result = simulate(locked)
+    (line,) = result.locked_out
+    assert line.startswith("switch1->switch2: flow1 locks out 2 of 3 flows, an artefact of equal rates: source1->")
+    assert line.endswith("needs network.access_rate above network.trunk_rate, or network.host_buffer")
+    assert line in result.warnings
+    assert result.fairness < 0.35
+    # Each remedy works, and so does a fair queue.
+    for field, value in (
+        ("network.access_rate", "200 Mbit/s"),
+        ("network.host_buffer", "100 packets"),
+        ("switch.policy", "fq-codel"),
+    ):
+        mended = simulate(locked.with_(**{field: value}))
+        assert (mended.locked_out, mended.fairness > 0.7) == ((), True), field
+    # The second flow has had too few round trips.
+    assert simulate(locked.with_(**{"network.sources": 2, "duration": "3 s"})).locked_out == ()
+
+
+def test_the_warning_of_a_lockout_names_the_link_of_a_graph() -> None:
+    nodes = [{"name": name, "kind": "host"} for name in ("a", "b", "z")]
+    nodes += [{"name": name, "kind": "switch"} for name in ("r", "s")]
+    delays = {("a", "r"): "5 us", ("b", "r"): "5 us", ("r", "s"): "20 ms", ("s", "z"): "5 us"}
+    links = [{"between": ends, "rate": "100 Mbit/s", "delay": delay} for ends, delay in delays.items()]
+    starts = {"a": "0 s", "b": "5 s"}
+    flows = [{"name": at, "from": at, "to": "z", "start": {"kind": "fixed", "at": starts[at]}} for at in starts]
+    graph = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+    locked = Scenario.from_toml(LOCKED.replace('start = { kind = "staggered", first = "0 s", interval = "2 s" }', ""))
+    (line,) = simulate(locked.with_(network=graph)).locked_out
+    assert line.endswith("needs a faster link a->r, or its host_buffer")

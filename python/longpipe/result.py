@@ -17,6 +17,7 @@ from longpipe.analysis import convergence, delays, demands, metrics, slowdowns, 
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
+from longpipe.analysis.lockout import locked_out
 from longpipe.analysis.sums import total
 from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
@@ -375,13 +376,18 @@ class Result:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the scenario, a line each, as `longpipe run` prints them.
 
-        They concern windows that cannot fill path or buffer, paths that end before the run, many lost ACKs, and
-        arriving flows that waited or are fewer than `traffic.flows`.
+        They concern windows that cannot fill path or buffer, paths that end before the run, many lost ACKs, flows that
+        another one locks out of a queue, and arriving flows that waited or are fewer than `traffic.flows`.
         """
         found = self.flow_limits
         unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
         ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed, *self.few_arrivals)
-        return (*cautions(self.scenario), *unsteady, *ended, *notes(found))
+        return (*self.locked_out, *cautions(self.scenario), *unsteady, *ended, *notes(found))
+
+    @property
+    def locked_out(self) -> tuple[str, ...]:
+        """Ports at which one flow locks out others, because its packets are in phase with the queue, a line each."""
+        return tuple(locked_out(self.scenario, self.columns))
 
     @property
     def deaths(self) -> tuple[str, ...]:

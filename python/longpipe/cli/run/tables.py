@@ -86,6 +86,7 @@ def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console
     heads = ["limited by", *[""] * len(limited)]
     lines = [*zip(heads, limit_lines(limited), strict=False), *(("note", line) for line in notes(limited))]
     lines += [("ended", line) for line in idle_lines(limited)]
+    lines += [("lockout", line) for line in result.locked_out]
     lines += [("died", line) for line in result.deaths]
     lines += [("waited", line) for line in result.delayed]
     lines += [("arrived", line) for line in result.few_arrivals]
