@@ -141,27 +141,27 @@ def test_titles_of_comparisons_name_the_flows() -> None:
     assert pictures.slowdowns(run(), ["page"]).get_suptitle().endswith("completion times of arriving flows of page")
 
 
-@pytest.mark.parametrize(("kind", "overlaid"), [*product(OF_SENDERS, (False, True)), ("delay", False)])
-def test_comparisons_without_data_are_errors(kind: Compared, overlaid: bool) -> None:
+@pytest.mark.parametrize(("kind", "overlay"), [*product(OF_SENDERS, (False, True)), ("delay", False)])
+def test_comparisons_without_data_are_errors(kind: Compared, overlay: bool) -> None:
     port: dict[str, Any] = {"port": BACK} if kind == "delay" else {}
     with pytest.raises(ScenarioError, match=r"^(flow|port): .*call.*; "):
-        pictures.compare({"a": run(), "b": run()}, kind, ["call"], overlaid=overlaid, **port)
+        pictures.compare({"a": run(), "b": run()}, kind, ["call"], overlay=overlay, **port)
 
 
-@pytest.mark.parametrize(("kind", "overlaid"), [*product(OF_SENDERS, (False, True)), ("rates", False)])
-def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: Compared, overlaid: bool) -> None:
+@pytest.mark.parametrize(("kind", "overlay"), [*product(OF_SENDERS, (False, True)), ("rates", False)])
+def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: Compared, overlay: bool) -> None:
     frames = {name: frame[frame["flow"].astype(str) != "greedy"] for name, frame in run().traces.items()}
     nothing = {name: frame.head(0) for name, frame in frames.items()}
     runs = {"a": Recorded(SCENARIO, nothing), "b": Recorded(SCENARIO, frames)}
-    title = pictures.compare(runs, kind, overlaid=overlaid).get_suptitle()
+    title = pictures.compare(runs, kind, overlay=overlay).get_suptitle()
     assert " of file\nfile is the first flow that has " in title
-    assert pictures.compare({"a": run(), "b": run()}, kind, overlaid=overlaid).get_suptitle().endswith(" of greedy")
+    assert pictures.compare({"a": run(), "b": run()}, kind, overlay=overlay).get_suptitle().endswith(" of greedy")
 
 
 def test_an_overlay_of_a_flow_without_data_lists_those_with_data() -> None:
     lists = "in any run in the time shown; accepts greedy, file, web, stream, tv, upload"
     with pytest.raises(ScenarioError, match=rf"^flow: no RTT samples of call {lists}$"):
-        pictures.compare({"a": run(), "b": run()}, "rtt", ["call"], overlaid=True)
+        pictures.compare({"a": run(), "b": run()}, "rtt", ["call"], overlay=True)
 
 
 @pytest.mark.parametrize("kind", ["window", "rtt", "sequence", "delay", "delay_cdf", "shares", "drops"])
@@ -180,7 +180,7 @@ def test_a_throughput_of_0_is_stated() -> None:
     for kind in kinds:
         figure = pictures.compare(runs, kind, ["tv"], before)
         assert [panel.get_title(loc="left") for panel in figure.axes] == ["a: no data arrived", "b: no data arrived"]
-    figure = pictures.compare(runs, "throughput", ["tv"], before, overlaid=True)
+    figure = pictures.compare(runs, "throughput", ["tv"], before, overlay=True)
     assert figure.get_suptitle().endswith("\nno data of tv arrived in the time shown")
 
 

@@ -26,7 +26,7 @@ from longpipe.pictures.changes import capacity_steps, handovers_s, outages
 from longpipe.pictures.compare import Kind as Compared
 from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.events import phases
-from longpipe.pictures.overlay import FLOWS_OVERLAID, OVERLAID
+from longpipe.pictures.overlays import FLOWS_OVERLAID, OVERLAID
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rates import control_steps
 from longpipe.pictures.recorded import edges_s, of_flow, trace
@@ -406,9 +406,9 @@ def test_panels_of_compared_shares_end_at_the_whole() -> None:
 @pytest.mark.parametrize("kind", OVERLAID)
 def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
     runs = {"a": run(), "b": run()}
-    with pytest.raises(ScenarioError, match="overlaid: 'shares' is stacked"):
-        pictures.compare(runs, "shares", overlaid=True)
-    (panel,) = pictures.compare(runs, kind, overlaid=True).axes
+    with pytest.raises(ScenarioError, match="overlay: 'shares' is stacked"):
+        pictures.compare(runs, "shares", overlay=True)
+    (panel,) = pictures.compare(runs, kind, overlay=True).axes
     assert [line.get_label() for line in panel.get_lines()][:2] == ["a", "b"]
     assert len(np.asarray(panel.get_lines()[0].get_xdata())) > 10
 
@@ -633,7 +633,7 @@ def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -
 def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
     (panel,) = pictures.overlay_flows(run(), kind).axes
     assert [line.get_label() for line in panel.get_lines()] == ["flow1", "flow2"]
-    line = pictures.compare({"a": run(), "b": run()}, kind, ["flow2"], overlaid=True).axes[0].get_lines()[0]
+    line = pictures.compare({"a": run(), "b": run()}, kind, ["flow2"], overlay=True).axes[0].get_lines()[0]
     assert np.array_equal(np.asarray(panel.get_lines()[1].get_xdata()), np.asarray(line.get_xdata()))
     title = pictures.overlay_flows(many(), kind).get_suptitle()
     assert "the 8 of 12 flows with the " in title
@@ -646,15 +646,29 @@ def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
         pictures.overlay_flows(run(), "shares")
 
 
+def test_an_option_that_a_picture_does_not_have_is_named() -> None:
+    runs = {"a": run(), "b": run()}
+    with pytest.raises(
+        ScenarioError, match=r"^overlap: not an option of rtt; did you mean 'overlay'\? accepts overlay, "
+    ):
+        pictures.compare(runs, "rtt", overlap=True)
+    with pytest.raises(
+        ScenarioError, match=r"^rto: not an option of rtt; accepts overlay, unit, port, interval_s, log$"
+    ):
+        pictures.compare(runs, "rtt", overlay=True, rto=True)
+    with pytest.warns(FutureWarning, match="argument 'overlaid' is now 'overlay'"):
+        assert len(pictures.compare(runs, "window", overlaid=True).axes) == 1
+
+
 def test_overlaid_throughputs_have_the_capacity_of_their_links() -> None:
     """One line if all runs have the same capacity, otherwise one in each run's colour, of which the legend has one."""
-    figure = pictures.compare({"a": run(), "b": run()}, "throughput", overlaid=True)
+    figure = pictures.compare({"a": run(), "b": run()}, "throughput", overlay=True)
     lines = {str(line.get_label()): line for line in figure.axes[0].get_lines()}
     assert list(lines) == ["a", "b", "capacity of the link"]
     capacity_mbps = 10 * 512 / (12 * 53)
     assert np.asarray(lines["capacity of the link"].get_ydata())[0] == pytest.approx(capacity_mbps)
     slow = simulate(run().scenario.with_(**{"network.trunk_rate": "5 Mbit/s"}))
-    (panel,) = pictures.compare({"a": run(), "b": slow}, "throughput", overlaid=True).axes
+    (panel,) = pictures.compare({"a": run(), "b": slow}, "throughput", overlay=True).axes
     first, second, fast, key, slower = panel.get_lines()
     assert [one.get_color() for one in (fast, slower)] == [one.get_color() for one in (first, second)]
     assert np.asarray(slower.get_ydata())[0] == pytest.approx(capacity_mbps / 2)
@@ -700,7 +714,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
 )
 @pytest.mark.parametrize("kind", ["window", "rtt", "throughput", "queue"])
 def test_a_legend_is_within_its_picture(kind: Compared, labels: list[str]) -> None:
-    figure = pictures.compare(dict.fromkeys(labels, run()), kind, overlaid=True)
+    figure = pictures.compare(dict.fromkeys(labels, run()), kind, overlay=True)
     figure.savefig(io.BytesIO())
     (legend,) = figure.legends
     extent = legend.get_window_extent()

@@ -175,7 +175,7 @@ def plot(
             autocompletion=field_and_level,
         ),
     ] = None,
-    overlaid: Annotated[
+    overlay: Annotated[
         bool,
         typer.Option(
             "--overlay", help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes."
@@ -274,10 +274,10 @@ def plot(
     kind = _kind(name)
     if Path(source).is_dir():
         refuse(context, OF_SIMULATIONS, f"{source} contains a finished run; needs a scenario to run")
-    _check_flows_drawn(kind, flow, compared, everything=everything, overlaid=overlaid, rto=rto)
+    _check_flows_drawn(kind, flow, compared, everything=everything, overlay=overlay, rto=rto)
     # Pictures of distributions always draw several runs, and some pictures all flows, as lines on the same axes.
-    lines = overlaid and (kind not in DISTRIBUTIONS if compared else kind in ONE_LINE)
-    options = _options(kind, unit, port, rto=rto, log=log, overlaid=lines)
+    lines = overlay and (kind not in DISTRIBUTIONS if compared else kind in ONE_LINE)
+    options = _options(kind, unit, port, rto=rto, log=log, overlay=lines)
     seen = Seen()
     _check_port(_existing(source), changes or [], port)
     runs = _runs(Path(source), kind, seed, changes or [], compared, flow, seen, (begin, end))
@@ -306,25 +306,23 @@ def _output(output: Path | None, source: str, kind: str | None, x: str | None, y
 
 
 def _check_flows_drawn(
-    kind: Kind, flow: list[str] | None, compared: str | None, *, everything: bool, overlaid: bool, rto: bool
+    kind: Kind, flow: list[str] | None, compared: str | None, *, everything: bool, overlay: bool, rto: bool
 ) -> None:
     """Raises ScenarioError for a --flow, --all or --overlay that has no effect on a picture."""
     if flow and kind is Kind.QUEUE:
         raise ScenarioError("--flow: not with queue, which stacks all flows; needs a picture of flows, such as delay")
     if everything and kind in (Kind.DROPS, Kind.SLOWDOWNS):
         raise ScenarioError(f"--all: not with {kind.value}, which always counts all flows")
-    if everything and (flow or compared or (kind is Kind.SEQUENCE and not overlaid)):
+    if everything and (flow or compared or (kind is Kind.SEQUENCE and not overlay)):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow; needs --overlay"
         raise ScenarioError(f"--all: not with {with_what}")
-    if overlaid and rto:
+    if overlay and rto:
         raise ScenarioError("--overlay: not with --rto; needs panels")
-    if overlaid and compared is None and kind in STACKED:
+    if overlay and compared is None and kind in STACKED:
         raise ScenarioError(f"--overlay: {STACKED[kind]}; needs {', '.join(ONE_LINE)}, or --compare FIELD=LEVEL,LEVEL")
 
 
-def _options(
-    kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlaid: bool
-) -> dict[str, Any]:
+def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlay: bool) -> dict[str, Any]:
     """Returns the options given for a picture; raises ScenarioError for options that it does not use."""
     if port is not None and kind not in OF_PORT:
         raise ScenarioError(f"--port: {kind.value} shows flows; needs --flow, or the picture {' or '.join(OF_PORT)}")
@@ -334,7 +332,7 @@ def _options(
         raise ScenarioError(f"--rto: {kind.value} shows no timeout; needs rtt")
     if log and kind not in DELAYS:
         raise ScenarioError(f"--log: {kind.value} shows no delay; needs {' or '.join(DELAYS)}")
-    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "log": log, "overlaid": overlaid}
+    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "log": log, "overlay": overlay}
     return {name: value for name, value in asked.items() if value}
 
 
@@ -535,7 +533,7 @@ def _draw(
     # Each picture has its own default for the number of flows that it shows.
     most: dict[str, Any] = {"most": None} if everything else {}
     (run,) = runs.values()
-    if options.pop("overlaid", False):
+    if options.pop("overlay", False):
         return pictures.overlay_flows(run, kind.value, flows, **options, **most)
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)

@@ -5,7 +5,7 @@ from longpipe.pictures.completions import completion_points, slowdowns
 from longpipe.pictures.delay import delay, delay_cdf, delay_points, drop_counts, drops
 from longpipe.pictures.events import loss_events, phases, slow_start_exits
 from longpipe.pictures.network import network
-from longpipe.pictures.overlay import overlay_flows
+from longpipe.pictures.overlays import overlay_flows
 from longpipe.pictures.path import path
 from longpipe.pictures.queue import queue, queue_by_flow
 from longpipe.pictures.rates import control_steps, rates

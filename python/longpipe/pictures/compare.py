@@ -1,7 +1,9 @@
 """Comparison of runs in panels of one figure, with the same picture of each run."""
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -11,7 +13,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import AT_EDGE, delay, drops
-from longpipe.pictures.overlay import FLOWS_OVERLAID, line_rows, overlay
+from longpipe.pictures.overlays import FLOWS_OVERLAID, line_rows, overlaid
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
 from longpipe.pictures.rates import rates, rates_rows
@@ -38,6 +40,8 @@ from longpipe.pictures.window import window, window_rows
 Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
 MOST_RUNS: Final = 6
+# Name of the argument `overlay` in version 0.2.0.
+FORMER: Final = "overlaid"
 # Sizes by which the flows of a picture of several flows are selected.
 _LARGEST: Final = {"throughput": "most data", "shares": "most data", "delay": "most packets", "queue": "largest queue"}
 # Pictures that show a single flow; all others show several flows. The rows of a trace are those that are drawn.
@@ -53,6 +57,8 @@ _ROWS: Final[Mapping[str, Callable[[Run, tuple[float, float] | None], pd.DataFra
     "rates": rates_rows,
     "rtt": rtt_rows,
 }
+# Arguments of pictures that are arguments of a comparison, too, or that a comparison sets.
+_OWN: Final = frozenset({"run", "runs", "kind", "flows", "span_s", "ax", "note", "others"})
 # What the first flow lacks if another one is shown.
 _LACKS: Final = {**SENDER_LACKS, "rates": "data"}
 _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
@@ -70,7 +76,7 @@ def compare(
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
     *,
-    overlaid: bool = False,
+    overlay: bool = False,
     **options: Any,  # noqa: ANN401 - those of the picture
 ) -> Figure:
     """Draws the same picture of several runs, in one panel each, titled by the keys; panels with one unit share axes.
@@ -79,19 +85,23 @@ def compare(
     unit would be bytes; throughput, shares, delay and queue show up to eight, by default the largest over all runs.
     `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
 
-    With `overlaid` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
-    sum of all flows for throughput and queue.
+    With `overlay` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
+    sum of all flows for throughput and queue. Raises ScenarioError for an option that the picture does not have.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
+    if FORMER in options:
+        warnings.warn(f"argument {FORMER!r} is now 'overlay'", FutureWarning, stacklevel=2)
+        overlay = bool(options.pop(FORMER))
     if not 2 <= len(runs) <= MOST_RUNS:
         raise ScenarioError(f"runs: {len(runs)}; needs 2 to {MOST_RUNS}")
+    picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
+    _check_options(kind, overlaid if overlay else picture, options)
     for run in runs.values():
         check_flows(run.scenario, flows)
-    names, note = _flows(kind, flows, runs, span_s, overlaid=overlaid)
-    if overlaid:
-        return overlay(runs, kind, names, span_s, **options, note=note)
-    picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
+    names, note = _flows(kind, flows, runs, span_s, overlay=overlay)
+    if overlay:
+        return overlaid(runs, kind, names, span_s, **options, note=note)
     what, omitted, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
@@ -119,6 +129,13 @@ def compare(
     title_of(figure, titled(f"{', '.join(called)}: {what}", note or omitted))
     legend(figure, axes)
     return figure
+
+
+def _check_options(kind: str, picture: Callable[..., Figure], options: Collection[str]) -> None:
+    accepted = [name for name in signature(picture).parameters if name not in _OWN]
+    for name in options:
+        if name not in accepted:
+            raise ScenarioError(f"{name}: not an option of {kind}; {nearest(name, ['overlay', *accepted])}")
 
 
 def _what(
@@ -211,7 +228,7 @@ def _flows(
     runs: Mapping[str, Run],
     span_s: tuple[float, float] | None,
     *,
-    overlaid: bool,
+    overlay: bool,
 ) -> tuple[list[str], str]:
     """Returns the flows given, or the first flow with data for a picture of a single one, and a note that states it."""
     if kind == "queue" and flows:
@@ -220,7 +237,7 @@ def _flows(
         if kind in _OF_ONE and len(flows or ()) > 1:
             raise ScenarioError(f"flows: {', '.join(flows or ())}; needs one flow to compare by {kind}")
         return list(flows or ()), ""
-    as_line = overlaid and kind in FLOWS_OVERLAID
+    as_line = overlay and kind in FLOWS_OVERLAID
     rows = partial(line_rows, kind) if as_line else _ROWS[kind]
     first = flow_names(next(iter(runs.values())).scenario)[0]
     able = flows_with_rows(runs.values(), lambda run: rows(run, span_s))

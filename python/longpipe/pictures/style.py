@@ -71,7 +71,7 @@ def panels(
     """
     if ax is not None:
         if once and once in ax.get_legend_handles_labels()[1]:
-            several = "pictures.overlay_flows for several flows, pictures.compare(..., overlaid=True) for several runs"
+            several = "pictures.overlay_flows for several flows, pictures.compare(..., overlay=True) for several runs"
             raise ScenarioError(f"ax: it already shows {once!r} of another flow or run; needs {several}")
         if rows > 1:
             raise ScenarioError(

@@ -89,7 +89,7 @@ def line_rows(kind: str, run: Run, span_s: Span | None) -> pd.DataFrame:
     return line.drawn(trace(run, line.trace), run, span_s)
 
 
-def overlay(
+def overlaid(
     runs: Mapping[str, Run],
     kind: str,
     flows: Sequence[str],
@@ -106,7 +106,7 @@ def overlay(
     Units and checks are as in `pictures.compare`; the title contains `note`.
     """
     if kind not in OVERLAID:
-        raise ScenarioError(f"overlaid: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")
+        raise ScenarioError(f"overlay: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")
     first = next(iter(runs.values()))
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))
