@@ -16,6 +16,7 @@ from longpipe.cli.safe import Console, echo
 from longpipe.design import Design, Factor
 from longpipe.errors import plain
 from longpipe.export import write_table
+from longpipe.pictures.figure import unescaped
 from longpipe.pictures.saving import save_as, to_svg
 from longpipe.report.page import render
 from longpipe.report.parts import Report
@@ -95,11 +96,44 @@ def test_a_title_in_axes_of_a_caller_is_no_formula() -> None:
     figure, ax = plt.subplots()
     pictures.window(simulate(SCENARIO.with_(**{"traces.cwnd": True})), flows=["flow1"], ax=ax)
     figure.canvas.draw()
-    assert ax.get_title().startswith(f"$\\frac{{$ {plain(chr(27))}[31m")
+    assert unescaped(ax.get_title()).startswith(f"$\\frac{{$ {plain(chr(27))}[31m")
     # An axis's numbers remain formulas if Matplotlib formats them as formulas.
     ax.set_yscale("log")
     figure.canvas.draw()
     plt.close(figure)
+
+
+@pytest.mark.parametrize("kind", ["window", "throughput", "rtt"])
+@pytest.mark.parametrize("own_axes", [False, True])
+def test_texts_of_the_user_may_be_formulas(kind: str, own_axes: bool) -> None:
+    result = simulate(SCENARIO.with_(**{f"traces.{one}": True for one in ("cwnd", "arrivals", "rtt")}))
+    figure, ax = plt.subplots()
+    before = ax.text(0, 1, "$W_{max}$")
+    drawn = getattr(pictures, kind)(result, flows=["flow1"], ax=ax if own_axes else None)
+    panel = ax if own_axes else drawn.axes[0]
+    panel.set_yscale("log")
+    panel.set_title("$W_{max}$")
+    panel.set_ylabel("$W$")
+    (figure if own_axes else drawn).canvas.draw()
+    texts = [before, panel.title, panel.yaxis.label, *panel.get_yticklabels()]
+    assert all(text.get_parse_math() for text in texts)
+    assert [text.get_text() for text in texts[:3]] == ["$W_{max}$", "$W_{max}$", "$W$"]
+    plt.close(figure)
+
+
+def test_the_option_title_may_be_a_formula(tmp_path: Path) -> None:
+    scenario = tmp_path / "a.toml"
+    scenario.write_text(Scenario(duration="2 ms").to_toml())
+    for title, is_formula in (("$W_{max}$", True), (r"\$5 or \$6", False)):
+        assert run("plot", str(scenario), "throughput", "--title", title, "-o", str(tmp_path / "a.svg")).returncode == 0
+        words = re.findall("<!-- (.*) -->", (tmp_path / "a.svg").read_text())
+        assert (title in words) == is_formula
+        assert is_formula or "$5 or $6" in words
+    failed = run("plot", str(scenario), "throughput", "--title", "$\\frac{$", "-o", str(tmp_path / "a.svg"))
+    assert failed.returncode != 0
+    assert re.fullmatch(
+        r"error: --title: '\$.*'; needs a formula of Matplotlib, or \\\$ for each dollar sign\n", failed.stderr
+    )
 
 
 def test_levels_of_a_study_are_no_formulas(tmp_path: Path) -> None:

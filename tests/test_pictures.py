@@ -17,6 +17,7 @@ from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from commands import run as command
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate, stacks
@@ -33,7 +34,7 @@ from longpipe.pictures.recorded import edges_s, of_flow, trace
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
-from longpipe.pictures.style import logarithmic
+from longpipe.pictures.style import logarithmic, wrapped
 from longpipe.pictures.throughput import throughput_series
 from longpipe.pictures.window import window_steps
 from thorough import one_in
@@ -644,6 +645,25 @@ def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
     assert kind == "rtt" or len(set(drawn)) == 12
     with pytest.raises(ScenarioError, match=r"^kind: 'shares'; accepts window, sequence, rtt$"):
         pictures.overlay_flows(run(), "shares")
+
+
+def test_all_texts_scale_with_the_size_of_the_font() -> None:
+    def sizes() -> list[float]:
+        figure = pictures.compare({"a": run(), "b": run()}, "window")
+        figure.canvas.draw()
+        shown = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_text()]
+        assert not [text for text in shown if text.get_window_extent().y1 > figure.bbox.y1]
+        words = ("a", "cwnd", figure.get_suptitle())
+        return [float(text.get_fontsize()) for text in shown if text.get_text() in words]
+
+    usual = sizes()
+    with mpl.rc_context({"font.size": 20}):
+        assert sizes() == [2 * size for size in usual]
+
+
+def test_a_title_is_not_wrapped_between_a_number_and_its_unit() -> None:
+    assert wrapped("over 200 ms each", 10) == "over\n200 ms\neach"
+    assert wrapped("over 200 ms each", 8) == "over\n200 ms\neach"
 
 
 def test_an_option_that_a_picture_does_not_have_is_named() -> None:

@@ -14,8 +14,8 @@ from scipy import special
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.factors import check_factors, name_of, text_of
 from longpipe.errors import ScenarioError
-from longpipe.pictures.figure import Picture
-from longpipe.pictures.style import ASH, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plain
+from longpipe.pictures.figure import Picture, with_literal_texts
+from longpipe.pictures.style import ASH, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, font_points, plain
 
 # Colours and markers of lines; the markers distinguish lines without colour.
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
@@ -39,6 +39,7 @@ def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
     return pd.concat([effects[["component", "level"]].rename(columns={"component": "factor"}), moved], axis=1)
 
 
+@with_literal_texts
 def main_effects(found: Anova, level: float = 0.9) -> Figure:
     """Draws one panel per factor with the mean response at each level and the interval of its effect."""
     points = main_effect_points(found, level)
@@ -55,7 +56,7 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
         _name_levels(panel, list(group["level"]), name, width)
     panels[0].set_ylabel(f"mean {found.response}")
     interval = "no intervals: no error term" if found.error_df == 0 else f"{100 * level:g} % intervals of the effects"
-    figure.suptitle(f"Main effects on {found.response}; {interval}; dashed: overall mean", fontsize=10)
+    figure.suptitle(f"Main effects on {found.response}; {interval}; dashed: overall mean", fontsize=font_points(10))
     return figure
 
 
@@ -71,6 +72,7 @@ def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
     return means[["across", "line", "mean"]].assign(across_factor=first, line_factor=second)
 
 
+@with_literal_texts
 def interactions(found: Anova) -> Figure:
     """Draws one panel per two-factor interaction of the model; parallel lines mean no interaction."""
     pairs = [pair for pair in combinations(found.factors, 2) if pair in found.terms]
@@ -93,12 +95,12 @@ def interactions(found: Anova) -> Figure:
         _name_levels(panel, levels, table["across_factor"].iloc[0], PANEL_INCHES - 0.8)
         heading = f"{name_of(pair)}, {share[name_of(pair)]:.1f} % of variation\nlines: {table['line_factor'].iloc[0]}"
         above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4 if len(lines) < 5 else 3}
-        panel.legend(title=heading, fontsize=8, title_fontsize=8, frameon=False, **above)
+        panel.legend(title=heading, fontsize=font_points(8), title_fontsize=font_points(8), frameon=False, **above)
     for panel in panels[len(pairs) :]:
         panel.set_visible(False)
     for row in range(rows):
         panels[row * columns].set_ylabel(f"mean {found.response}")
-    figure.suptitle(f"Interactions in {found.response}; parallel lines would mean none", fontsize=10)
+    figure.suptitle(f"Interactions in {found.response}; parallel lines would mean none", fontsize=font_points(10))
     return figure
 
 
@@ -113,6 +115,7 @@ def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
     return shares.loc[[*largest.index, "error"]]
 
 
+@with_literal_texts
 def variation_explained(*analyses: Anova) -> Figure:
     """Draws the allocation of variation with one bar per component and response."""
     shares = variation_shares(analyses)
@@ -125,7 +128,7 @@ def variation_explained(*analyses: Anova) -> Figure:
         bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
         # The error is drawn in a paler colour, because it is variation that the factors do not explain.
         bars[-1].set_alpha(0.4)
-        axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=8)
+        axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=font_points(8))
     axes.set_yticks(np.arange(len(shown)), list(shown.index))
     axes.invert_yaxis()
     axes.set_xlim(0, 1.12 * float(shown.to_numpy().max()))
@@ -134,7 +137,7 @@ def variation_explained(*analyses: Anova) -> Figure:
     if len(analyses) > 1:
         axes.legend(frameon=False)
     hidden = "" if len(shown) == len(shares) else f"; {len(shares) - len(shown)} smaller ones left out"
-    figure.suptitle(f"Variation explained in {' and '.join(map(str, shown.columns))}{hidden}", fontsize=10)
+    figure.suptitle(f"Variation explained in {' and '.join(map(str, shown.columns))}{hidden}", fontsize=font_points(10))
     return figure
 
 
@@ -146,6 +149,7 @@ def residual_points(found: Anova) -> pd.DataFrame:
     return table.assign(normal_quantile=special.ndtri((ranks - 0.375) / (len(table) + 0.25)))
 
 
+@with_literal_texts
 def residuals(found: Anova) -> Figure:
     """Draws residuals against fitted values and against normal quantiles."""
     points = residual_points(found)
@@ -157,15 +161,15 @@ def residuals(found: Anova) -> Figure:
     spread.plot(points["fitted"], points["residual"], **style, **dense)
     spread.set_xlabel(f"fitted {found.response}")
     spread.set_ylabel("residual")
-    spread.set_title("no pattern: equal variance, no missing term", fontsize=9)
+    spread.set_title("no pattern: equal variance, no missing term", fontsize=font_points(9))
     ends = np.array([points["normal_quantile"].min(), points["normal_quantile"].max()])
     normal.plot(ends, ends * points["residual"].std(ddof=0), color=FAINT, linewidth=1, linestyle="--")
     normal.plot(points["normal_quantile"], points["residual"], **style, **dense)
     normal.set_xlabel("normal quantile [standard deviations]")
-    normal.set_title("on the line: normal errors", fontsize=9)
+    normal.set_title("on the line: normal errors", fontsize=font_points(9))
     for panel in (spread, normal):
         _plain(panel, "both")
-    figure.suptitle(f"Residuals of {found.response}", fontsize=10)
+    figure.suptitle(f"Residuals of {found.response}", fontsize=font_points(10))
     return figure
 
 

@@ -339,11 +339,17 @@ def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log:
 def _save(figure: Figure, title: str | None, output: Path) -> None:
     # Imported here so that other commands start faster.
     from longpipe.pictures.saving import save_as
-    from longpipe.pictures.style import title_of
+    from longpipe.pictures.style import title_with_formulas
 
     if title is not None:
-        title_of(figure, title)
-    save_as(figure, output)
+        title_with_formulas(figure, title)
+    try:
+        save_as(figure, output)
+    except ValueError as error:
+        # Matplotlib's error about a formula that it cannot read.
+        if title is None or "Parse" not in str(error):
+            raise
+        raise ScenarioError(rf"--title: {title!r}; needs a formula of Matplotlib, or \$ for each dollar sign") from None
     echo(f"Picture: {output}")
 
 

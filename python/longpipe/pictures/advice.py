@@ -8,12 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from longpipe.advise.quantities import head
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import BLUE, GREY, VERMILION, figure_of, legend, plain, title_of
 
 if TYPE_CHECKING:
     from longpipe.advise.answer import Answer
 
 
+@with_literal_texts
 def front(answer: Answer) -> Figure:
     """Draws each alternative's objective with its interval, over each limited measure, or by rank if there are none."""
     question = answer.advice.question

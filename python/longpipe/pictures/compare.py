@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import AT_EDGE, delay, drops
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.overlays import FLOWS_OVERLAID, line_rows, overlaid
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
@@ -33,7 +34,7 @@ from longpipe.pictures.recorded import (
 from longpipe.pictures.rtt import WITH_RTO, rtt, rtt_rows
 from longpipe.pictures.sequence import sequence, sequence_rows
 from longpipe.pictures.share import shares
-from longpipe.pictures.style import PALETTE, figure_of, legend, one_legend, plain, title_of, titled
+from longpipe.pictures.style import PALETTE, figure_of, font_points, legend, one_legend, plain, title_of, titled
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window, window_rows
 
@@ -70,6 +71,7 @@ _OF_SEVERAL: Final[Mapping[str, tuple[Callable[..., Figure], str]]] = {
 }
 
 
+@with_literal_texts
 def compare(
     runs: Mapping[str, Run],
     kind: Kind = "window",
@@ -108,16 +110,16 @@ def compare(
     nothing: list[EmptyPictureError] = []
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
         plain(panel)
-        panel.set_title(label, loc="left", fontsize=10)
+        panel.set_title(label, loc="left", fontsize=font_points(10))
         try:
             with one_legend():
                 picture(run, span_s=span_s, ax=panel, **options)
         except EmptyPictureError as error:
-            panel.set_title(f"{label}: {error.short}", loc="left", fontsize=10)
+            panel.set_title(f"{label}: {error.short}", loc="left", fontsize=font_points(10))
             nothing.append(error)
             continue
         if remark := _remark(kind, panel, names):
-            panel.set_title(f"{label}: {remark}", loc="left", fontsize=10)
+            panel.set_title(f"{label}: {remark}", loc="left", fontsize=font_points(10))
         panel.set_title("")
     if len(nothing) == len(runs):
         raise nothing[0]

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from longpipe.analysis.slowdowns import ALL, by_size
 from longpipe.errors import ScenarioError
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import Completing, check_flows, name_of, of_flows, rows_of
 from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of
 
@@ -33,6 +34,7 @@ def completion_points(
     return rows[["flow", "size_bytes", "arrival_s", "time_s", "slowdown"]].reset_index(drop=True)
 
 
+@with_literal_texts
 def slowdowns(
     runs: Completing | Mapping[str, Completing],
     flows: Sequence[str] | None = None,

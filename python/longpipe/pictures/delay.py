@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.drops import CAUSES
 from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
@@ -148,6 +149,7 @@ def _check_waited(delays_s: pd.Series, port: str, flows: Sequence[str] | None, *
         )
 
 
+@with_literal_texts
 def delay(
     run: Run,
     flows: Sequence[str] | None = None,
@@ -213,6 +215,7 @@ def _at_edge(panel: Axes, times_s: pd.Series, own_colour: str) -> None:
     marks.set_rasterized(len(times_s) > MOST_SHAPES)
 
 
+@with_literal_texts
 def drops(
     run: Run,
     span_s: tuple[float, float] | None = None,
@@ -254,6 +257,7 @@ def drops(
     return figure
 
 
+@with_literal_texts
 def delay_cdf(
     runs: Run | Mapping[str, Run],
     flows: Sequence[str] | None = None,

@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend_below, panels, titled
 
 Numbers = npt.NDArray[np.float64]
@@ -41,6 +42,7 @@ _INTERVALS: Final = 100
 _COUNTED: Final = ("losses", "retransmissions")
 
 
+@with_literal_texts
 def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
     """Draws the series of a recording over time, one panel for each kind that it has, for `most` of its subjects."""
     subjects = [one for one in recording.subjects if one.series]

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
-from longpipe.pictures.figure import Picture
-from longpipe.pictures.style import BLUE, GREEN, title_in
+from longpipe.pictures.figure import Picture, with_literal_texts
+from longpipe.pictures.style import BLUE, GREEN, font_points, title_in
 from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
 
@@ -20,6 +20,7 @@ MOST_INCHES: Final = 8
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
 
+@with_literal_texts
 def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
     """Draws hosts, switches, and links with their rates and delays; raises ScenarioError for more than 60 nodes."""
     resolved = scenario.resolved
@@ -43,7 +44,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
             text = f"{RATE.format(link['rate_bps'])}\n{TIME.format(link['delay_ps'])}"
             middle = ((x1 + x2) / 2, (y1 + y2) / 2)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            panel.annotate(text, middle, ha="center", va="center", fontsize=7, bbox=box, zorder=2)
+            panel.annotate(text, middle, ha="center", va="center", fontsize=font_points(7), bbox=box, zorder=2)
     for kind, (shape, size, colour) in _NODES.items():
         own = [i for i, node in enumerate(nodes) if node["kind"] == kind]
         panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
@@ -52,10 +53,11 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         place, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
         if first < at[i][0] < last:
             place, side = (0, 9), "center"
-        panel.annotate(node["name"], at[i], place, textcoords="offset points", ha=side, fontsize=8, zorder=4)
+        named: dict[str, Any] = {"ha": side, "fontsize": font_points(8), "zorder": 4}
+        panel.annotate(node["name"], at[i], place, textcoords="offset points", **named)
     title = f"{scenario.name}: {len(nodes)} nodes, {len(resolved['flows'])} flows"
     if ax is None:
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(title, fontsize=font_points(11))
     else:
         title_in(panel, title)
     return figure  # type: ignore[return-value]

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.ports import default_port
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.recorded import (
@@ -89,6 +90,7 @@ def line_rows(kind: str, run: Run, span_s: Span | None) -> pd.DataFrame:
     return line.drawn(trace(run, line.trace), run, span_s)
 
 
+@with_literal_texts
 def overlaid(
     runs: Mapping[str, Run],
     kind: str,
@@ -158,6 +160,7 @@ def _raise_empty(
     raise EmptyPictureError(f"flow: {short} in any run in the time shown; {helps}", short)
 
 
+@with_literal_texts
 def overlay_flows(
     run: Run,
     kind: str = "window",

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from longpipe.pictures.style import figure_of, title_of
+from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.style import figure_of, font_points, title_of
 
 if TYPE_CHECKING:
     from longpipe.fairness.pairs import Pair
 
 
+@with_literal_texts
 def shares(pairs: Sequence[Pair]) -> Figure:
     """Draws one panel per path; a share of 0.5 is fair and is shown in white."""
     paths = list(dict.fromkeys(pair.path for pair in pairs))
@@ -30,7 +32,7 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         panel.imshow(values, cmap="PuOr_r", vmin=0, vmax=1)
         panel.set_xticks(range(len(names)), names, rotation=30, ha="right")
         panel.set_yticks(range(len(names)), names)
-        panel.set_title(path, loc="left", fontsize=9)
+        panel.set_title(path, loc="left", fontsize=font_points(9))
         for (i, j), value in np.ndenumerate(values):
             if np.isfinite(value):
                 dark = abs(value - 0.5) > 0.35

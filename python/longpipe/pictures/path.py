@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import DASHES, GREY, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
@@ -117,6 +118,7 @@ def _rates(
         yield from zip(edges[:-1].tolist(), rates.tolist(), strict=True)
 
 
+@with_literal_texts
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: str | None = None) -> Figure:
     """Draws the rate, delay and, if present, Es/N0 and loss of each time-varying link or route; outages are shaded.
 

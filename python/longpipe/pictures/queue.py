@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
@@ -57,6 +58,7 @@ def queue_by_flow(
     return as_steps(found.reset_index(), shown_s(run, span_s)).set_index("time_s")
 
 
+@with_literal_texts
 def queue(
     run: Run,
     port: str | None = None,

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titled
 from longpipe.pictures.throughput import averaged, draw_capacity, note_on_arrivals, throughput_series
@@ -35,6 +36,7 @@ def rates_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
     return within(trace(run, "arrivals"), span_s)
 
 
+@with_literal_texts
 def rates(
     run: Run,
     flows: Sequence[str] | None = None,

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import (
     SENDER_LACKS,
     Run,
@@ -40,6 +41,7 @@ def rtt_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
     return until_end(trace(run, "rtt").dropna(subset=["rtt_s", "srtt_s"], how="all"), run, span_s)
 
 
+@with_literal_texts
 def rtt(
     run: Run,
     flows: Sequence[str] | None = None,

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from longpipe.errors import ScenarioError
-from longpipe.pictures.figure import Picture
-from longpipe.pictures.style import ASH, BLUE, PALETTE, VERMILION, legend, panels, plain
+from longpipe.pictures.figure import Picture, with_literal_texts
+from longpipe.pictures.style import ASH, BLUE, PALETTE, VERMILION, font_points, legend, panels, plain
 
 if TYPE_CHECKING:
     from longpipe.satellites import RoundTrips
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_PAIRS: Final = 8
 
 
+@with_literal_texts
 def round_trips_over_time(found: RoundTrips) -> Figure:
     """Draws the RTT [ms] and number of links of the first pairs' routes over time; a gap means that there is none."""
     names = found.constellation.name
@@ -53,6 +54,7 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
     return figure
 
 
+@with_literal_texts
 def satellite_map(found: RoundTrips, at_s: float) -> Figure:
     """Draws a map of satellites, stations and routes at a given time."""
     from longpipe.satellites.positions import earth_fixed_m
@@ -83,7 +85,7 @@ def satellite_map(found: RoundTrips, at_s: float) -> Figure:
     axes.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude [degree]", ylabel="latitude [degree]")
     axes.set_xticks(range(-180, 181, 60))
     axes.set_yticks(range(-90, 91, 30))
-    figure.suptitle(f"{found.constellation.name} at {at_s:g} s", fontsize=11)
+    figure.suptitle(f"{found.constellation.name} at {at_s:g} s", fontsize=font_points(11))
     legend(figure, [axes])
     return figure
 

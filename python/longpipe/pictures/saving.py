@@ -8,6 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from longpipe.errors import plain
+from longpipe.pictures.figure import unescaped
 
 FORMATS: Final = ("png", "svg")
 
@@ -65,4 +66,4 @@ def _write(figure: Figure, file: Path | BytesIO, kind: str, name: str) -> None:
 
 
 def _words(text: str) -> str:
-    return plain(" ".join(text.split()))
+    return plain(unescaped(" ".join(text.split())))

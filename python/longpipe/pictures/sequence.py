@@ -10,6 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from longpipe.pictures.events import loss_events, mark
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import (
     SENDER_LACKS,
     Run,
@@ -70,6 +71,7 @@ def sequence_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
     return within(trace(run, "sequence"), span_s)
 
 
+@with_literal_texts
 def sequence(
     run: Run,
     flows: Sequence[str] | None = None,

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_s
 from longpipe.pictures.style import GREY, MOST_SHAPES, colour, legend, panels, titled
 from longpipe.pictures.throughput import averaged, note_on_arrivals, rates
@@ -13,6 +14,7 @@ from longpipe.pictures.throughput import averaged, note_on_arrivals, rates
 MOST_FLOWS = 8
 
 
+@with_literal_texts
 def shares(
     run: Run,
     flows: Sequence[str] | None = None,

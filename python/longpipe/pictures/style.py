@@ -1,5 +1,6 @@
 """Common style of all pictures: colours, panels, legends."""
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.figure import Picture, as_written
+from longpipe.pictures.figure import Picture, literal, without_controls
+from longpipe.units import RATE, SIZE, TIME
 
 # Unit of windows and sequence numbers.
 Unit = Literal["bytes", "segments"]
@@ -40,6 +42,11 @@ MOST_SHAPES: Final = 20_000
 MOST_LETTERS: Final = 90
 # Length below which a title's line is not wrapped further [characters].
 FEWEST_LETTERS: Final = 12
+# Space between a number and its unit, where a title is not wrapped.
+NO_BREAK: Final = "\N{NO-BREAK SPACE}"
+_BEFORE_UNIT: Final = re.compile(
+    rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, (*TIME.units, *RATE.units, *SIZE.units)))})\b)"
+)
 # Maximum number of a legend's columns.
 MOST_COLUMNS: Final = 5
 # Number of letters that take as much space in a legend as the key and the margins.
@@ -94,9 +101,10 @@ def panels(
 
 
 def wrapped(title: str, letters: int = MOST_LETTERS) -> str:
-    """Wraps a title to a number of letters per line, by default to the width of the figure."""
-    lines = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in title.splitlines())
-    return "\n".join(part for line in lines for part in line)
+    """Wraps a title to a number of letters per line, by default to the figure's width; units follow their numbers."""
+    bound = _BEFORE_UNIT.sub(NO_BREAK, title)
+    lines = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in bound.splitlines())
+    return "\n".join(part for line in lines for part in line).replace(NO_BREAK, " ")
 
 
 def titled(title: str, note: str) -> str:
@@ -113,27 +121,44 @@ def colour(number: int) -> str:
 
 
 def figure_of(height: float, width: float = 8) -> Picture:
-    """Returns a figure with this size [inches], or with the user's `figure.figsize` if it is set."""
-    size = (width, height) if _unset("figure.figsize") else mpl.rcParams["figure.figsize"]
+    """Returns a figure with this size [inches], or with the user's `figure.figsize` if it is set.
+
+    With a larger `font.size` than Matplotlib's default, the figure is higher, so that labels fit.
+    """
+    size = (width, height * max(1.0, _font_scale())) if _unset("figure.figsize") else mpl.rcParams["figure.figsize"]
     return Picture(figsize=size, layout="constrained")
 
 
 def title_of(figure: Figure, title: str) -> None:
-    """Sets the title of a figure, in the user's `figure.titlesize` if that is set."""
-    figure.suptitle(wrapped(title), **({"fontsize": 11} if _unset("figure.titlesize") else {}))
+    """Sets the title of a figure, in the user's `figure.titlesize` if that is set; '$' starts no formula."""
+    title_with_formulas(figure, literal(title))
+
+
+def title_with_formulas(figure: Figure, title: str) -> None:
+    """Sets the title of a figure; `$...$` is a formula if Matplotlib's settings allow it."""
+    figure.suptitle(
+        wrapped(without_controls(title)), **({"fontsize": font_points(11)} if _unset("figure.titlesize") else {})
+    )
+
+
+def font_points(size: float) -> float:
+    """Returns a size of a font [points] that is `size` with Matplotlib's default `font.size`, and scales with it."""
+    return size * _font_scale()
+
+
+def _font_scale() -> float:
+    return float(mpl.rcParams["font.size"]) / float(mpl.rcParamsDefault["font.size"])
 
 
 def title_in(ax: Axes, title: str) -> None:
     """Sets the title of the user's axes, wrapped to their width, in the user's `axes.titlesize` if that is set."""
-    size: dict[str, Any] = {"fontsize": 11} if _unset("axes.titlesize") else {}
-    letters = MOST_LETTERS
+    size: dict[str, Any] = {"fontsize": font_points(11)} if _unset("axes.titlesize") else {}
+    letters, title = MOST_LETTERS, literal(title)
     text = ax.set_title(wrapped(title), **size)
-    as_written(ax)
     while (needed := text.get_window_extent().width) > ax.bbox.width and letters > FEWEST_LETTERS:
         longest = max(map(len, text.get_text().splitlines()))
         letters = max(FEWEST_LETTERS, min(letters - 1, int(longest * ax.bbox.width / needed)))
         text.set_text(wrapped(title, letters))
-        as_written(ax)
 
 
 def _unset(name: str) -> bool:
@@ -164,7 +189,6 @@ def one_legend() -> Iterator[None]:
 def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str | None = None) -> None:
     """Draws one legend below all panels or, in the user's axes, a legend of those items that are not yet explained."""
     if ax is not None and _ONE_LEGEND.get():
-        as_written(ax)
         return
     if ax is not None:
         shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
@@ -172,7 +196,6 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
         new = {label: handle for handle, label in entries if _key((handle, label)) not in shown}
         if new:
             _legend_above_data(ax, new, title)
-        as_written(ax)
         return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     legend_below(figure, map(_visible, found.values()), found, title)
@@ -186,7 +209,7 @@ def legend_below(figure: Figure, handles: Iterable[Any], labels: Iterable[str], 
         return figure.legend(shown, words, title=title, loc="outside lower center", ncols=columns, frameon=False)
 
     if shown:
-        _draw_within(figure.bbox.width, draw, list(labels))
+        _draw_within(figure.bbox.width, draw, list(map(literal, labels)))
 
 
 def _draw_within(width: float, draw: Callable[[list[str], int], Legend], labels: list[str]) -> Legend:
@@ -244,7 +267,7 @@ def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> 
             facecolor=ax.get_facecolor(), edgecolor="none", framealpha=1,
         )  # fmt: skip
 
-    extent = _draw_within(ax.bbox.width, draw, list(entries)).get_window_extent()
+    extent = _draw_within(ax.bbox.width, draw, list(map(literal, entries))).get_window_extent()
     share = min(extent.height / ax.bbox.height * SHRINKS, MOST_ROOM)
     scale = ax.yaxis.get_transform()
     low, high = scale.transform(np.array(ax.get_ylim()))
@@ -256,7 +279,7 @@ def _explained(panel: Axes) -> list[tuple[Any, str]]:
     if (own := panel.get_legend()) is None:
         return []
     words = {text.get_text() for text in own.get_texts()}
-    return [one for one in zip(*panel.get_legend_handles_labels(), strict=True) if one[1] in words]
+    return [one for one in zip(*panel.get_legend_handles_labels(), strict=True) if literal(one[1]) in words]
 
 
 def _key(entry: tuple[Any, str]) -> tuple[str, str]:

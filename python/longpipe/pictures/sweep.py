@@ -19,6 +19,7 @@ from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, readable
 from longpipe.errors import ScenarioError, check_kind, nearest
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, title_in, title_of
 from longpipe.units import RATE, SIZE, TIME
 
@@ -157,6 +158,7 @@ def numeric(levels: Iterable[Any]) -> bool:
     return _axis(levels).numeric
 
 
+@with_literal_texts
 def sweep(
     study: Study,
     x: str,
@@ -240,6 +242,7 @@ def sweep(
     return figure
 
 
+@with_literal_texts
 def heat(
     study: Study,
     x: str,

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import capacity_steps, mark_changes
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import (
     Run,
     as_steps,
@@ -121,6 +122,7 @@ def averaged(interval_s: float) -> str:
     return f"over {1e3 * interval_s:.4g} ms each" if interval_s < 1 else f"over {interval_s:.4g} s each"
 
 
+@with_literal_texts
 def throughput(
     run: Run,
     flows: Sequence[str] | None = None,

@@ -7,9 +7,11 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import shortened
 from longpipe.fit.whatif import WhatIf
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import GREY, PALETTE, panels, titled
 
 
+@with_literal_texts
 def whatif(found: WhatIf) -> Figure:
     """Draws the RTT and data in flight of `WhatIf`'s pair of runs, and of the observed flow if a fit recorded it."""
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import (
     SENDER_LACKS,
     Run,
@@ -39,6 +40,7 @@ def window_rows(run: Run, span_s: tuple[float, float] | None) -> pd.DataFrame:
     return until_end(trace(run, "cwnd"), run, span_s)
 
 
+@with_literal_texts
 def window(
     run: Run,
     flows: Sequence[str] | None = None,

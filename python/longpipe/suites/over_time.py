@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from longpipe.pictures.figure import with_literal_texts
 from longpipe.suites.criteria import CONTROL
 from longpipe.units import TIME
 
@@ -52,6 +53,7 @@ def figures(part: SuitePart, base: Scenario, runner: Runner) -> Iterator[OverTim
         yield OverTime(levels, describe(figure), to_svg(figure, f"{part.id} {levels}"))
 
 
+@with_literal_texts
 def _drawn(result: Result, levels: str) -> Figure:
     """Draws the rate of each flow, the queueing delay, and lost packets, in intervals of 200 ms."""
     from longpipe.pictures.recorded import edges_s
