@@ -172,7 +172,8 @@ def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert re.search(r"^tcp +buffer +cells lost +efficiency", again.stdout, re.MULTILINE)
     wide = re.search(
-        r"efficiency ±50 %: (\d) of 4 points need more than the 6 replications of --most; about (\d+) suffice: "
+        r"efficiency ±50 %: (\d) of 4 points need more than the 6 replications of --most; about (\d+) "
+        r"suffice at tcp=\w+, buffer=[^:]+: "
         r"repeat with --most (\d+), which reuses these runs, or a larger margin",
         plan,
     )

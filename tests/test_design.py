@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from longpipe import Result, Scenario, ScenarioError, simulate
+from longpipe.cli.design.plan import _outcome
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
 from longpipe.design.level_names import legend_names
@@ -392,7 +393,7 @@ def test_intervals_of_sequential_replication_cover_the_mean(shape: str) -> None:
     error here.
     """
     trials = examples(200, 1000)
-    found = [covered(enough, trials, SHAPES[shape]) for enough in (15, 25, 40, 80)]
+    found = [covered(enough, trials, SHAPES[shape]) for enough in (4, 15, 25, 40, 80)]
     for share in found:
         assert share >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / trials), found
     assert np.mean(found) >= 0.93, found
@@ -416,6 +417,33 @@ def test_the_margin_is_the_longer_side_of_willinks_interval() -> None:
     hall = side + g * side**2 / (3 * math.sqrt(count)) + g**2 * side**3 / (27 * count) + g / (6 * math.sqrt(count))
     assert hall == pytest.approx(-2.3646243)
     assert wanted == pytest.approx(max(8 * half**2, 10 * g**2))
+
+
+def test_a_large_margin_of_a_skewed_measure_needs_only_chebyshevs_inequality() -> None:
+    values = np.array([0.0] * 18 + [0.1, 1.0])
+    error, by_skewness = values.std(ddof=1), 10 * skewness_of(values) ** 2
+    assert by_skewness > 150
+    of_any = error / math.sqrt(20 * 0.05)
+    half, wanted = needed(values, 2.0, 0.95)
+    assert half >= of_any
+    assert wanted == pytest.approx(20 * (half / 2) ** 2)
+    assert wanted < 20
+    # A small margin needs ten times the squared skewness, or more.
+    assert needed(values, 0.01, 0.95)[1] >= by_skewness
+
+
+def test_the_message_of_a_missed_margin_names_the_skewness_and_its_point() -> None:
+    def drawn(result: Result) -> dict[str, float]:
+        is_rare = result.scenario.tcp.recovery == "reno" and result.seed == 1
+        return {"y": 10.0 + float(np.random.default_rng(result.seed).normal()) + 40 * is_rare}
+
+    design = Design.full_factorial(BASE, [TCP])
+    with closing(Store()) as store:
+        found = run_until(Study(design, store, "a"), "y", "±5", most=20, measure=drawn, workers=1)
+        text = _outcome(found, "y ±5")
+        assert re.search(r"about \d+ suffice at tcp=reno, because of a skewness of 4\.\d: repeat with", text), text
+        # The margin is met, with certainty, by a multiple of the range.
+        assert run_until(Study(design, store, "b"), "y", "±50", measure=drawn, workers=1).design.replications == 22
 
 
 def test_levels_may_be_numbers_of_numpy() -> None:

@@ -39,7 +39,8 @@ FEWEST: Final = 5
 # %.
 CONFIRMED_BY: Final = 0.1
 # Replications per square of the skewness. Cochran (Sampling Techniques, 1977, section 2.15) asks for 25 for intervals
-# that are not corrected for skewness; with the correction, 10 suffice for a coverage of 94 %.
+# that are not corrected for skewness; with the correction, 10 suffice for a coverage of 94 %. Fewer replications need a
+# margin that holds by Chebyshev's inequality, for any distribution.
 OF_SKEWNESS: Final = 10.0
 # Shift below which rounding errors of the transformation exceed its effect.
 _LEAST_SHIFT: Final = 1e-6
@@ -53,14 +54,18 @@ class Sequential:
     """Result: the column of the metric, the final design, its runs (as `Study.frame`), and the estimate for each point.
 
     `precision` has the columns `point`, the factors, `replications`, `mean`, `margin` (half of the interval, in the
-    metric's unit) and `reached`. `wanted` is the estimated number of replications that the widest interval needs.
+    metric's unit), `reached`, `wanted`, the estimated number of replications that the point needs, and `skewness`.
     """
 
     metric: str
     design: Design
     runs: pd.DataFrame
     precision: pd.DataFrame
-    wanted: float
+
+    @property
+    def wanted(self) -> float:
+        """Estimated number of replications that the widest interval needs."""
+        return float(self.precision["wanted"].max())
 
     @property
     def reached(self) -> bool:
@@ -86,8 +91,9 @@ def run_until(
     `until` is a margin in the unit of the metric's column, "±0.01", or in another one, "±5 ms", or a share of the mean,
     "±2 %", at confidence `level` (0 to 1).
     It begins with the replications that the study has, at least 20 (or `most`), continues with the number that the
-    widest interval needs, at most doubling at a time, and ends at `most` at the latest. Skewed measures need at least
-    10 replications per square of their skewness, and have wider intervals (see `needed`). A margin that is reached has
+    widest interval needs, at most doubling at a time, and ends at `most` at the latest. Skewed measures have wider
+    intervals, and need 10 replications per square of their skewness or a large margin (see `needed`). A margin that is
+    reached has
     to hold again with a tenth more replications, because repeated decisions by the same data let intervals miss more
     often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). `metric` may be any that
     `Design.measures` accepts. Raises ScenarioError for an invalid margin, for a metric that is not measured (before the
@@ -115,10 +121,10 @@ def run_until(
                 f"until: {metric} never gets more certain, {copied}; needs start = {{kind = 'random', ...}}"
             )
         precision = _precision(grown, runs, metric, margin, relative, level)
-        wanted, reached = float(precision.pop("wanted").max()), bool(precision["reached"].all())
-        if (reached and held) or replications == most:
-            return Sequential(metric, grown, runs, precision, wanted)
-        replications, held = following(replications, wanted, most, reached=reached), reached
+        found = Sequential(metric, grown, runs, precision)
+        if (found.reached and held) or replications == most:
+            return found
+        replications, held = following(replications, found.wanted, most, reached=found.reached), found.reached
 
 
 def first_replications(planned: int, most: int) -> int:
@@ -217,7 +223,8 @@ def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tupl
     """Returns the margin of a mean, and the number of replications for which it would be `target`.
 
     The margin is the longer side of Willink's interval (Communications in Statistics: Theory and Methods 34, 2005),
-    which corrects Student's t for the skewness of the values.
+    which corrects Student's t for the skewness of the values. With less than OF_SKEWNESS replications per square of the
+    skewness, it has to be at least that of Chebyshev's inequality, which holds for any distribution with this variance.
     """
     count = len(values)
     error = deviation(values)
@@ -227,8 +234,16 @@ def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tupl
     t = t_quantile(level, count - 1)
     longer = max(abs(_without_skewness(side, skewness / (6 * math.sqrt(count)))) for side in (t, -t))
     margin = longer * error / math.sqrt(count)
-    wanted = count * (margin / target) ** 2 if target else math.inf
-    return margin, max(wanted, OF_SKEWNESS * skewness**2)
+    if not target:
+        return margin, math.inf
+    enough = OF_SKEWNESS * skewness**2
+    wanted = count * (margin / target) ** 2
+    if count >= enough:
+        return margin, wanted
+    of_any = max(margin, error / math.sqrt(count * (1 - level)))
+    if of_any <= target:
+        return of_any, count * (of_any / target) ** 2
+    return margin, max(wanted, min(enough, count * (of_any / target) ** 2))
 
 
 def skewness_of(values: npt.NDArray[np.float64]) -> float:
@@ -268,6 +283,7 @@ def _precision(
                 "margin": found,
                 "reached": wanted <= len(values),
                 "wanted": wanted,
+                "skewness": skewness_of(values.to_numpy(dtype=float)) if found else 0.0,
             }
         )
     return pd.DataFrame(rows)

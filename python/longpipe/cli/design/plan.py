@@ -31,6 +31,8 @@ from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, m
 
 # A named level that is a table: split={at="switch1"}.
 _NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
+# Absolute skewness above which more replications are needed than for a normal distribution.
+_LARGE_SKEWNESS: Final = 1.0
 
 
 def plan(
@@ -232,7 +234,10 @@ def run(
 
 
 def _outcome(found: Sequential, until: str) -> str:
-    """States whether the margin of --until was reached; if not, at how many points, and which --most would suffice."""
+    """States whether the margin of --until was reached; if not, at how many points, and which --most would suffice.
+
+    It names the point with the widest interval, and its skewness if this increases the number of replications.
+    """
     replications, points = found.design.replications, len(found.precision)
     if found.reached:
         return f"{until}: reached at every point after {replications} replications"
@@ -242,4 +247,10 @@ def _outcome(found: Sequential, until: str) -> str:
         return f"{rest}; a mean is 0, so no number of replications reaches a relative margin: use one such as ±0.01"
     # A margin that is reached has to hold again with a tenth more replications.
     enough = math.ceil(found.wanted * (1 + CONFIRMED_BY))
-    return f"{rest}; about {enough} suffice: repeat with --most {enough}, which reuses these runs, or a larger margin"
+    widest = found.precision.iloc[int(found.precision["wanted"].argmax())]
+    factors = [factor.name for factor in found.design.factors]
+    at = " at " + ", ".join(f"{name}={widest[name]}" for name in factors) if factors else ""
+    skewness = float(widest["skewness"])
+    why = f", because of a skewness of {skewness:.1f}" if abs(skewness) > _LARGE_SKEWNESS else ""
+    again = f"repeat with --most {enough}, which reuses these runs, or a larger margin"
+    return f"{rest}; about {enough} suffice{at}{why}: {again}"
