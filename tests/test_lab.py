@@ -24,6 +24,7 @@ from longpipe import _core, lab
 from longpipe.cli import app
 from longpipe.errors import RunError
 from longpipe.examples import EXAMPLES, MOVING, example
+from longpipe.lab import beyond
 from longpipe.lab.description import description
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
@@ -362,7 +363,7 @@ def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], 
 
 def test_each_part_that_the_page_does_not_have_is_a_problem_of_its_own() -> None:
     with pytest.raises(ScenarioError) as raised:
-        lab.fragment(Scenario.example("starlink"))
+        lab.fragment(Scenario.example("starlink").with_(duration="50 s"))
     assert [problem.split(":")[0] for problem in raised.value.problems] == ["network.path", "network.return_path"]
 
 
@@ -377,12 +378,21 @@ def test_the_command_rejects_a_scenario_if_the_page_does() -> None:
 
 
 def refuses(scenario: Scenario) -> bool:
-    """Returns whether `longpipe lab` rejects a scenario."""
+    """Returns whether `longpipe lab` rejects a scenario that is no preset."""
     try:
-        lab.fragment(scenario)
+        beyond.check(scenario)
     except ScenarioError:
         return True
     return False
+
+
+@pytest.mark.parametrize("name", ["starlink", "rain-fade", "geo-pep"])
+def test_an_example_that_the_page_cannot_resolve_is_opened_as_its_preset(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(example(name), encoding="utf-8")
+    assert lab.fragment(file, 7) == f"#preset={name}&seed=7"
+    (preset,) = (one for one in presets(None) if one["name"] == name)
+    assert "core" in preset
 
 
 def section(content: bytes) -> bytes:

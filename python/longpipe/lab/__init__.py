@@ -75,15 +75,21 @@ def _check_built() -> None:
 def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
     """Returns the fragment of an address that contains a scenario (as deflated TOML) and a seed.
 
-    Raises ScenarioError, with a line for each part of the scenario that the page does not support.
+    A scenario that equals an example is the page's preset if the page does not support a part of it otherwise. Raises
+    ScenarioError, with a line for each part of any other scenario that the page does not support.
     """
-    from longpipe.lab.beyond import check
+    from longpipe.lab.beyond import check, example_of
     from longpipe.run import check_seed
     from longpipe.scenario import Scenario
 
     check_seed(seed)
     found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
-    check(found)
+    try:
+        check(found)
+    except ScenarioError:
+        if (name := example_of(found)) is None:
+            raise
+        return f"#preset={name}&seed={seed}"
     letters = base64.urlsafe_b64encode(zlib.compress(found.to_toml().encode(), 9)).decode().rstrip("=")
     return f"#seed={seed}&s={letters}"
 

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.examples import EXAMPLES
 from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.own_class import Python
@@ -45,6 +46,14 @@ def check(scenario: Scenario) -> None:
     problems = dict.fromkeys(_problems(tomllib.loads(scenario.to_toml())))
     if problems:
         raise ScenarioError(*problems)
+
+
+def example_of(scenario: Scenario) -> str | None:
+    """Returns the name of the example that equals a scenario, apart from its name; the page has it as a preset."""
+    from longpipe.scenario import Scenario
+
+    equal = (name for name in EXAMPLES if scenario.with_(name=name) == Scenario.example(name).with_(name=name))
+    return next(equal, None)
 
 
 def modules(scenario: Scenario) -> list[str]:
