@@ -11,7 +11,7 @@ from longpipe.cli.live.mahimahi import _meter
 from longpipe.cli.safe import Console
 from longpipe.live import plan
 from longpipe.live import run as live_run
-from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
+from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain, shell_first
 
 # A program that sends at about 20 Mbit/s for three seconds and a half.
 FLOOD = """
@@ -154,6 +154,8 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
         ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
         ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
         ("mm-delay 20 --outside", "--outside: without a value; needs one, as in --outside './server 8080'"),
+        ("mm-link a b --wait-far=x", "mm-link: '--wait-far=x'; did you mean '--wait-for'? accepts --uplink-queue, "),
+        ("mm-delay 20 --wait-for", "--wait-for: without a value; needs one, as in --wait-for outside:8080"),
         ("mm-delay --outside=a 20 mm-delay --outside b 5", "--outside: 'b', after 'a'; needs one"),
     ],
 )
@@ -161,6 +163,60 @@ def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None
     with pytest.raises(ScenarioError) as caught:
         chain(words.split())
     assert line in str(caught.value)
+
+
+def test_options_may_precede_the_shell() -> None:
+    words = [
+        "--wait-for",
+        "outside:9",
+        "--seed=2",
+        "mm-delay",
+        "10",
+        "mm-link",
+        "10M",
+        "50M",
+        "--cbr",
+        "--wait-at-most",
+        "5s",
+        "true",
+    ]
+    found = chain(shell_first(words))
+    assert found.own == {"wait-for": "outside:9", "seed": "2", "wait-at-most": "5s"}
+    assert (found.shells, found.command) == (["mm-delay", "mm-link"], ["true"])
+    for other in (["--progress", "mm-delay", "10"], ["--seed", "2", "geo.toml"], ["--seed"]):
+        assert shell_first(other) == other
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            "--progress mm-delay 10 mm-link 10M 50M --cbr",
+            "--cbr: no such option; mm-delay and its options need to be first: live mm-delay; ",
+        ),
+        (
+            "mm-delay 10 --wait-for outside:9 true",
+            "--wait-for: 'outside', where no command starts before the first one; ",
+        ),
+        ("mm-delay 10 --outside a --wait-for inside:9 true", "did you mean 'outside'? accepts outside"),
+        ("mm-delay 10 --outside a --wait-for 9 true", "--wait-for: '9'; needs HOST:PORT, as in outside:8080"),
+        ("mm-delay 10 --wait-at-most 5s true", "--wait-at-most: needs --wait-for outside:PORT"),
+    ],
+)
+def test_what_cannot_be_awaited_is_one_line(words: str, line: str) -> None:
+    done = live(*words.split())
+    assert (done.returncode, line in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_the_inner_command_waits_for_the_outer_one(tmp_path: Path) -> None:
+    """The server begins to listen after the half second that commands wait without --wait-for."""
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    done = live(
+        "--wait-for", "outside:5000", "mm-delay", "5", "--outside", f"sleep 0.8; {serve} 5000", "--",
+        *f"{ask} outside 5000 5".split(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

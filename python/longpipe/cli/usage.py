@@ -114,6 +114,8 @@ def _of_program(option: str, context: Any, arguments: Sequence[str]) -> str:  # 
         words = [*takewhile(lambda word: word not in known, arguments[at + 1 :])]
         return f"a command with options needs quotes: --at {words[0]} {shlex.quote(' '.join(words[1:]))}; "
     words = [word for word in arguments[:place] if not word.startswith("-")]
+    if (shell := next((word for word in words if word.startswith("mm-")), None)) is not None:
+        return f"{shell} and its options need to be first: live {shell}; "
     if len(words) < 3 or not any("-- COMMAND" in (param.metavar or "") for param in context.command.params):
         return ""
     return f"an option of {words[-1]!r} needs -- before: {' '.join(words[:-1])} -- {words[-1]} {option}; "

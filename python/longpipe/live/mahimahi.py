@@ -54,7 +54,9 @@ _UNLIMITED: Final = "unlimited"
 # Name of a link's field in the message about a scenario.
 _LINK: Final = re.compile(r"^network\.links\[(\d+)\]\.")
 # Options of longpipe, which mahimahi does not have, each with an example.
-OWN_OPTIONS: Final = {"outside": "'./server 8080'", "seed": "2"}
+OWN_OPTIONS: Final = {
+    "outside": "'./server 8080'", "seed": "2", "wait-for": "outside:8080", "wait-at-most": "'10 s'",
+}  # fmt: skip
 
 
 @dataclass
@@ -130,6 +132,19 @@ class Chain:
     def _shell_of(self, found: re.Match[str]) -> str:
         """Returns the shell whose link a message names; the first two links are those of the hosts."""
         return f"{self.shells[int(found[1]) - 2]}: "
+
+
+def shell_first(words: list[str]) -> list[str]:
+    """Moves longpipe's own options behind the name of the shell that follows them; other words are left alone."""
+    place = 0
+    while place < len(words) and words[place].startswith("--"):
+        name, equals, _ = words[place][2:].partition("=")
+        if name not in OWN_OPTIONS:
+            return words
+        place += 1 if equals else 2
+    if place < len(words) and words[place] in SHELLS:
+        return [words[place], *words[:place], *words[place + 1 :]]
+    return words
 
 
 def chain(words: list[str]) -> Chain:
@@ -239,9 +254,8 @@ def _taken(words: list[str], found: Chain) -> tuple[list[str], dict[str, str], l
                 )
             if name not in _OPTIONS:
                 # The option is unknown, so the next word may be its value or a command.
-                raise ScenarioError(
-                    f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in (*_OPTIONS, *_FLAGS)])}"
-                )
+                accepted = [f"--{one}" for one in (*_OPTIONS, *_FLAGS, *OWN_OPTIONS)]
+                raise ScenarioError(f"mm-link: {shown(word)}; {nearest(f'--{name}', accepted)}")
             options[name] = value if equals or not rest else rest.pop(0)
         else:
             schedules.append(word)

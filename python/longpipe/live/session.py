@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -138,14 +138,20 @@ def _open(
     return ends
 
 
-def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[str, int]:
-    """Splits HOST:PORT. Raises ScenarioError unless a command other than the first one runs at that host."""
+def check_wait_for(
+    text: str, hosts: Iterable[str], *, needs: str = "a second --at", example: str = "sink1:5201"
+) -> tuple[str, int]:
+    """Splits HOST:PORT; `hosts` are those of the commands, in their order.
+
+    Raises ScenarioError unless a command other than the first one runs at that host; without one, the error names what
+    it `needs`.
+    """
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in sink1:5201")
-    others = list(commands)[1:]
+        raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in {example}")
+    others = list(hosts)[1:]
     if host not in others:
-        known = nearest(host, others) if others else "needs a second --at"
+        known = nearest(host, others) if others else f"needs {needs}"
         raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {known}")
     return host, int(port)
 

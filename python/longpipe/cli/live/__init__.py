@@ -23,6 +23,11 @@ class Live(LazyGroup):
         """Inserts the hidden command before a scenario file; without arguments it shows that command's help."""
         if not args:
             args = ["--help"]
+        elif args[0].startswith("--"):
+            # Imported here because it imports the scenario, which other commands do not need.
+            from longpipe.live.mahimahi import shell_first
+
+            args = shell_first(args)
         named = args[0] in (commands := self.list_commands(ctx))
         if not named and (close := get_close_matches(args[0], commands, n=1)) and not Path(args[0]).exists():
             raise ScenarioError(f"FILE.toml: no file or command {args[0]!r}; did you mean {close[0]!r}?")

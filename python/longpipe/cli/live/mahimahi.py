@@ -48,17 +48,41 @@ def shell(name: str, usage: str) -> Callable[..., None]:
             typer.Option(metavar="COMMAND", help="Command at the far end, run by sh."),
         ] = None,
         seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.", show_default="1")] = None,
+        awaited: Annotated[
+            str | None,
+            typer.Option(
+                "--wait-for", metavar="outside:PORT", help="Start once a program of --outside listens on this port."
+            ),
+        ] = None,
+        wait_at_most: Annotated[
+            str | None,
+            typer.Option(
+                "--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time.", show_default="60 s"
+            ),
+        ] = None,
     ) -> None:
-        from longpipe.cli.live.path import check_machine
+        from longpipe.cli.live.path import check_machine, seconds
         from longpipe.live import Settings, plan, run
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
+        from longpipe.live.session import LONGEST_WAIT_S, check_wait_for
 
         found = chain([name, *context.args])
         # Options that precede the arguments of the first shell; all other options are in the chain.
-        for option, value in (("outside", outside), ("seed", seed)):
+        given = {"outside": outside, "seed": seed, "wait-for": awaited, "wait-at-most": wait_at_most}
+        for option, value in given.items():
             if value is not None:
                 found.keep_own(option, str(value))
         seed_of_run = _seed(found.own.get("seed", "1"))
+        if "wait-at-most" in found.own and "wait-for" not in found.own:
+            raise ScenarioError("--wait-at-most: needs --wait-for outside:PORT")
+        longest = found.own.get("wait-at-most")
+        longest_wait_s = LONGEST_WAIT_S if longest is None else seconds("--wait-at-most", longest)
+        programs = (INSIDE, OUTSIDE) if "outside" in found.own else (INSIDE,)
+        wait_for = None
+        if "wait-for" in found.own:
+            wait_for = check_wait_for(
+                found.own["wait-for"], programs, needs="--outside COMMAND", example="outside:8080"
+            )
         check_machine()
         path = plan(found.scenario(), (INSIDE, OUTSIDE))
         # Address of mahimahi's outermost host.
@@ -77,6 +101,9 @@ def shell(name: str, usage: str) -> Callable[..., None]:
                 capture=capture,
                 progress=_meter(found.meters, errors) if found.meters else None,
                 longest_s=found.ends_s,
+                wait_for=wait_for,
+                longest_wait_s=longest_wait_s,
+                tell=lambda line: errors.print(f"live: {line}", markup=False),
             )
             if capture is not None:
                 found.write_logs(capture)
@@ -87,8 +114,8 @@ def shell(name: str, usage: str) -> Callable[..., None]:
 
     command.__doc__ = (
         f"Run a command as mahimahi does: {usage}.\n\n    The far end is the outer host; its address is also in "
-        "MAHIMAHI_BASE. Shells can be nested: mm-delay 20 mm-link up down COMMAND. --outside and --seed "
-        "may follow the name or the arguments of any of them."
+        "MAHIMAHI_BASE. Shells can be nested: mm-delay 20 mm-link up down COMMAND. --outside, --seed, --wait-for "
+        "and --wait-at-most may follow the name or the arguments of any of them."
     )
     return command
 

@@ -151,8 +151,8 @@ def run(
         raise _unquoted(at[-1], command)
     check_places(record, capture)
     check_output("--json", json)
-    limit_s = _seconds("--max-late", max_late or "1 ms")
-    longest_wait_s = _seconds("--wait-at-most", wait_at_most)
+    limit_s = seconds("--max-late", max_late or "1 ms")
+    longest_wait_s = seconds("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
     commands = _commands(first_sender(scenario), command or [], at or [])
     wait_for = None if awaited is None else check_wait_for(awaited, commands)
@@ -160,7 +160,7 @@ def run(
     settings = Settings(
         device=device.value,
         as_user=as_user,
-        spin_s=_seconds("--spin", spin),
+        spin_s=seconds("--spin", spin),
         limit_s=limit_s,
         real_time=not no_real_time,
         awake=not let_halt,
@@ -260,7 +260,8 @@ def _commands(sender: str, command: list[str], at: list[str]) -> dict[str, list[
     return commands
 
 
-def _seconds(option: str, text: str) -> float:
+def seconds(option: str, text: str) -> float:
+    """Returns the time [s] of an option; raises ScenarioError if it is none."""
     try:
         return TIME.parse(text) / 1e12
     except ValueError as error:
