@@ -114,12 +114,50 @@ def test_policers_of_single_flows_and_marking_policers_do_not_limit_the_trunk() 
         assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
 
 
-def test_the_shaper_of_cake_limits_what_the_trunk_can_carry() -> None:
-    switch = {"buffer": "30 packets", "policy": {"kind": "cake", "rate": "4 Mbit/s"}}
-    network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": [call("6 Mbit/s", "1472 B")]}
-    scenario = {"framing": "ip", "duration": "10 s", "switch": switch}
+@pytest.mark.parametrize(
+    ("policy", "payload", "counted"),
+    [
+        ({}, 1472, 1500),
+        ({"overhead": 40}, 1472, 1540),
+        ({"overhead": -20}, 1472, 1480),
+        # 33 cells carry 1540 bytes, and 64b/65b framing adds a byte for each 64 of 1522.
+        ({"overhead": 40, "framing": "atm"}, 1472, 33 * 53),
+        ({"overhead": 22, "framing": "ptm"}, 1472, 1522 + 24),
+        ({"mpu": 84}, 20, 84),
+    ],
+)
+@pytest.mark.parametrize("warm_up", ["0 s", "2 s"])
+def test_the_shaper_of_cake_limits_what_the_trunk_can_carry(
+    policy: dict[str, object], payload: int, counted: int, warm_up: str
+) -> None:
+    switch = {"buffer": "30 packets", "policy": {"kind": "cake", "rate": "4 Mbit/s", **policy}}
+    network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": [call("6 Mbit/s", f"{payload} B")]}
+    scenario = {"framing": "ip", "duration": "10 s", "warm_up": warm_up, "switch": switch}
     result = simulate(Scenario.model_validate({**scenario, "network": network}))
-    assert result.attainable_bps == pytest.approx(4e6 * 1472 / 1500)
+    # The last packet that the shaper released may still be in transmission.
+    assert result.attainable_bps == pytest.approx(4e6 * payload / counted, rel=1e-3)
+    assert 0.99 < result.efficiency <= 1
+    assert result.flow_limits[0].link_busy > 0.99
+    assert result.flow_limits[0].limited_by == "shaper"
+
+
+def test_a_full_segment_of_tcp_is_counted_as_cake_counts_it() -> None:
+    """A packet of 1500 bytes and 40 of overhead takes 33 cells."""
+    scenario = Scenario.model_validate(
+        {
+            "framing": "ip",
+            "duration": "15 s",
+            "warm_up": "5 s",
+            "network": {"kind": "dumbbell", "sources": 4, "trunk_rate": "20 Mbit/s", "trunk_delay": "10 ms"},
+            "switch": {
+                "buffer": "1.25 MB",
+                "policy": {"kind": "cake", "rate": "10 Mbit/s", "overhead": 40, "framing": "atm"},
+            },
+            "tcp": {"profile": "linux-6"},
+        }
+    )
+    result = simulate(scenario)
+    assert result.attainable_bps == pytest.approx(1e7 * 1448 / (33 * 53), rel=1e-3)
     assert 0.99 < result.efficiency <= 1
 
 

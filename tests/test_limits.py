@@ -226,9 +226,11 @@ def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buff
         # A link behind a slightly slower shaper is used almost all the time, but never fully.
         ({"network.conditioners": [{"kind": "tbf", "rate": "9.7 Mbit/s", "burst": "20 KB"}]}, "shaper"),
         ({"switch.policy": {"kind": "cake", "rate": "9.7 Mbit/s"}}, "shaper"),
+        # A full packet takes 33 cells of 53 bytes, so the link carries at most 86 % of the shaper's rate.
+        ({"switch.policy": {"kind": "cake", "rate": "3 Mbit/s", "overhead": 40, "framing": "atm"}}, "shaper"),
         ({"network.conditioners": [{"kind": "policer", "rate": "3 Mbit/s", "burst": "20 KB"}]}, "policer"),
     ],
-    ids=["tbf", "cake", "slow access", "slow link", "tbf near the link", "cake near the link", "policer"],
+    ids=["tbf", "cake", "slow access", "slow link", "tbf near the link", "cake near the link", "framing", "policer"],
 )
 def test_a_busy_shaper_is_distinguished_from_its_link(changes: dict[str, object], limit: str) -> None:
     link = {"network.trunk_rate": "10 Mbit/s", "network.trunk_delay": "25 ms", "network.sources": 1}

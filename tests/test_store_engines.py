@@ -389,7 +389,7 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays
     assert holds("6", json.loads(SHORT.to_json()))
-    assert earlier_names(_core.__engine__)[:6] == ("14", "13", "12", "11", "10", "9")
+    assert earlier_names(_core.__engine__)[:6] == ("15", "14", "13", "12", "11", "10")
 
 
 @pytest.mark.parametrize(
@@ -498,3 +498,19 @@ def test_engine_14_holds_but_for_datagrams_in_buffers_of_packets_and_token_bucke
     changes: dict[str, object], stays: bool
 ) -> None:
     assert holds("14", json.loads(SHORT.with_(**changes).to_json())) is stays
+
+
+@pytest.mark.parametrize(
+    ("policy", "stays"),
+    [
+        ({}, True),
+        ({"rate": "1 Mbit/s"}, True),
+        ({"rate": "1 Mbit/s", "overhead": 40}, False),
+        ({"rate": "1 Mbit/s", "overhead": -4}, False),
+        ({"rate": "1 Mbit/s", "framing": "ptm"}, False),
+        ({"rate": "1 Mbit/s", "mpu": 64}, False),
+    ],
+)
+def test_engine_15_holds_but_for_shapers_that_count_other_lengths(policy: dict[str, object], stays: bool) -> None:
+    changes = {"switch.policy": {"kind": "cake", **policy}, **PACKETS}
+    assert holds("15", json.loads(SHORT.with_(**changes).to_json())) is stays

@@ -178,7 +178,7 @@ class Result:
         with `traces.delay` it has the mean, the median, and the 95th and 99th percentiles of the queueing delay [s]:
         see `analysis.delays.by_port`. After a warm-up, with a token bucket at any port, `shaped_bps` is the mean rate
         that the port's shapers allowed, and `policed_bps` the rate that shapers and policers allowed (nan without a
-        limit).
+        limit). With a CAKE shaper at any port, `shaper_bytes` are the bytes that it counted, with overhead and framing.
 
         `*_lost_aqm` and `*_lost_injected` were named `*_lost_refused` and `*_lost_forced` in earlier releases. Indexing
         by these names still works, with a warning.
@@ -542,7 +542,12 @@ class Result:
         It is the payload that fits into the trunk's capacity, minus the VBR cells sent, if all packets are those of the
         flow with the least header overhead: see `analysis.efficiency`.
         """
-        return math.nan if self._trunk is None else self._most_payload_bps(self._trunk.left_bps)
+        if self._trunk is None:
+            return math.nan
+        found = self._most_payload_bps(self._trunk.left_bps)
+        if math.isfinite(self._trunk.counted_bps):
+            found = min(found, self._most_payload_bps(self._trunk.counted_bps, counted=True))
+        return found
 
     @cached_property
     def _trunk(self) -> Trunk | None:
@@ -551,10 +556,13 @@ class Result:
             return None
         return trunk_after_vbr(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
 
-    def _most_payload_bps(self, on_wire_bps: float) -> float:
-        """Returns the maximum payload rate [bit/s] of the flows for a given rate on the trunk's wire."""
+    def _most_payload_bps(self, on_wire_bps: float, *, counted: bool = False) -> float:
+        """Returns the maximum payload rate [bit/s] of the flows for a given rate on the trunk's wire.
+
+        If `counted`, the rate is that of its shaper, as it counts packets.
+        """
         seconds = self.measured_s
-        offered = offers(self.scenario.resolved, self.columns)
+        offered = offers(self.scenario.resolved, self.columns, counted=counted)
         return 8 * attainable_bytes(on_wire_bps * seconds / 8, offered) / seconds
 
     @cached_property
@@ -604,7 +612,7 @@ class Result:
         # Imported here because most runs contain only greedy flows.
         from longpipe.analysis import shares
 
-        left_bps = None if self._trunk is None else self._trunk.left_bps
+        left_bps = None if self._trunk is None else self._trunk.full_packets_bps
         return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def measure(self, what: str | Callable[[Any], Any]) -> float:

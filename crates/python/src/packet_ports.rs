@@ -5,6 +5,7 @@ use longpipe_events::PS_PER_SECOND;
 use longpipe_network::ip::report::{PacketReport, TimeVaryingReport};
 use longpipe_network::report::{QueueReport, Report, TokenCredit};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
+use longpipe_network::scenario::PolicyConfig;
 use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -68,6 +69,11 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         "mean_queue_packets",
         floats(ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
     )?;
+    // The column is present only if the run has CAKE with a rate.
+    let shapes = |policy: &PolicyConfig| matches!(policy, PolicyConfig::Cake(cake) if cake.rate_bps.is_some());
+    if scenario.links.iter().any(|link| shapes(&link.policy)) {
+        integers("shaper_bytes", |port| port.shaper_bytes)?;
+    }
     // The column is present only if the run has time-varying links.
     if ports.iter().any(|port| port.motion.is_some()) {
         let moving = |name, column: fn(&TimeVaryingReport) -> u64| {

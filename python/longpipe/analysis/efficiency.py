@@ -5,12 +5,14 @@ The maximum payload is computed in two steps, and no run can exceed it:
 1. The trunk's capacity is the data that it can send from 0 to the end of the run: its rate times the duration, the
    integral of a time-varying rate, or the delivery opportunities of a schedule. If packets pass a token bucket at the
    trunk's port, a shaper or a policer that drops, the capacity is at most the bucket's size plus its rate times the
-   duration; the rate of CAKE's shaper is a limit, too. The VBR cells that it sent are subtracted. Outages are not
+   duration; the rate of CAKE's shaper is a limit, too, of bytes as CAKE counts
+   them, with its `overhead` and `framing`. The VBR cells that it sent are subtracted. Outages are not
    subtracted, because the link could have carried data without them.
 2. That capacity is filled with packets of the flows that cross the trunk, starting with the packets that have the most
    payload per byte on the wire. Headers, TCP timestamps, padding to whole cells and a schedule's bytes per packet all
-   count. TCP can send any number of full segments. Datagrams, and segments shorter than the MSS, count only up to the
-   number that was sent.
+   count. If CAKE counts other lengths than the link, this is done for both, and the smaller payload is the maximum. TCP
+   can send any number of full segments. Datagrams, and segments shorter than the MSS, count only up to the number that
+   was sent.
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
 
@@ -24,19 +26,25 @@ the bytes that it sent. The trunk cannot have sent more than its capacity, so ef
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
+from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES, ip_packet_cells
 from longpipe.analysis.paths import OVER_TCP, port_name, trunk
-from longpipe.analysis.shapers import port_limit_bps
+from longpipe.analysis.shapers import (
+    FULL_PACKET_BYTES,
+    PTM_BYTES,
+    cake_bps,
+    counts_otherwise,
+    line_bytes,
+    port_limit_bps,
+    shaped_bps,
+)
 from longpipe.analysis.warm_up import begin_s, capacity
 from longpipe.ip import packet_bytes
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
-
-if TYPE_CHECKING:
-    from longpipe.scenario.buffers import Framing
 
 Resolved = Mapping[str, Any]
 Columns = Mapping[str, Mapping[str, Any]]
@@ -72,10 +80,16 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
 
 @dataclass(frozen=True)
 class Trunk:
-    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the part of it in use, after the warm-up."""
+    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the part of it in use, after the warm-up.
+
+    `counted_bps` is the capacity of a shaper that counts other lengths than the link, inf without one, and
+    `full_packets_bps` the rate of full-sized packets that both limits allow.
+    """
 
     left_bps: float
     used_bps: float
+    counted_bps: float
+    full_packets_bps: float
 
 
 def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> Trunk:
@@ -96,11 +110,16 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     used_bps = max(0.0, utilization * rate_bps - vbr_bps)
     limit_bps = port_limit_bps(ports, number, link, (duration_ps - begin_ps) / 1e12, policers=True)
     # Shapers count whole nanoseconds and omit a schedule's additional bytes, so slightly more may have been sent.
-    return Trunk(max(min(max(0.0, rate_bps - vbr_bps), limit_bps), used_bps), used_bps)
+    left_bps = max(min(max(0.0, rate_bps - vbr_bps), limit_bps), used_bps)
+    if not counts_otherwise(link):
+        return Trunk(left_bps, used_bps, math.inf, left_bps)
+    sent_bps = 8e12 * ports["shaper_bytes"][number] / (duration_ps - begin_ps) if "shaper_bytes" in ports else 0.0
+    of_full_packets_bps = shaped_bps(link, math.inf, policers=False, packet_bytes=FULL_PACKET_BYTES)
+    return Trunk(left_bps, used_bps, max(cake_bps(link), sent_bps), min(left_bps, of_full_packets_bps))
 
 
-def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
-    """Yields the packets with which flows can fill a dumbbell's trunk.
+def offers(resolved: Resolved, columns: Columns, *, counted: bool = False) -> Iterator[Offer]:
+    """Yields the packets with which flows can fill a dumbbell's trunk, or, if `counted`, its shaper as that counts.
 
     For a split flow, these are the packets of the part that crosses the trunk.
 
@@ -109,7 +128,7 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
     links, nodes = resolved["links"], resolved["nodes"]
     link = links[trunk(resolved)]
     across = {k for k, one in enumerate(links) if one["from"] == link["from"] and nodes[one["to"]]["kind"] == "switch"}
-    wire = _Wire.of(resolved, link)
+    wire = _Wire.of_shaper(link) if counted else _Wire.of(resolved, link)
     sent = _sent(columns)
     forth = [flow for flow in resolved["flows"] if not across.isdisjoint(flow["route"])]
     for flow in forth or resolved["flows"]:
@@ -135,16 +154,31 @@ def payload_share(resolved: Resolved, link: Resolved, flow: Resolved) -> float:
 
 @dataclass(frozen=True)
 class _Wire:
-    """Encapsulation of packets on a link; `header_bytes` are a schedule's additional bytes per packet."""
+    """Lengths of packets on a link, or as its shaper counts them.
 
-    framing: Framing
-    header_bytes: int
+    A packet and `overhead_bytes` fill cells of `cell_bytes`, and the last one is padded or, with PTM, costs a whole
+    byte; 0 without cells.
+    """
+
+    length_of: Callable[[int], int]
+    overhead_bytes: int = 0
+    cell_bytes: int = 0
 
     @classmethod
     def of(cls, resolved: Resolved, link: Resolved) -> _Wire:
         """Returns the encapsulation on a link of a resolved scenario."""
-        service = link.get("motion", {}).get("service", {})
-        return cls(resolved["framing"], service.get("header_bytes", 0))
+        if resolved["framing"] != "ip":
+            return cls(lambda packet: CELL_BYTES * ip_packet_cells(packet), OVERHEAD_BYTES, CELL_PAYLOAD_BYTES)
+        # A schedule's additional bytes per packet.
+        header_bytes = link.get("motion", {}).get("service", {}).get("header_bytes", 0)
+        return cls(lambda packet: packet + header_bytes)
+
+    @classmethod
+    def of_shaper(cls, link: Resolved) -> _Wire:
+        """Returns the encapsulation that CAKE's shaper counts."""
+        policy = link["policy"]
+        cells = {"atm": CELL_PAYLOAD_BYTES, "ptm": PTM_BYTES}
+        return cls(partial(line_bytes, link), policy["overhead"], cells.get(policy["framing"], 0))
 
     def share_of(self, flow: Resolved) -> float:
         """Returns the largest share of payload in a flow's full segments or datagrams; 0 if an empty file is sent."""
@@ -157,20 +191,19 @@ class _Wire:
 
     def share(self, payload: int, headers: int) -> float:
         """Returns a packet's payload divided by its length on the wire."""
-        if self.framing == "ip":
-            return payload / (payload + headers + self.header_bytes)
-        return payload / (CELL_BYTES * math.ceil((payload + headers + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES))
+        return payload / self.length_of(payload + headers)
 
     def best_share(self, payload: int, headers: int) -> float:
         """Returns the maximum share of payload for packets with at most `payload` bytes of it.
 
         With cells, the share is largest for a packet that fills its last cell.
         """
-        whole = (payload + headers + OVERHEAD_BYTES) // CELL_PAYLOAD_BYTES * CELL_PAYLOAD_BYTES
-        filling = whole - headers - OVERHEAD_BYTES
         shares = [self.share(payload, headers)]
-        if self.framing == "aal5" and filling > 0:
-            shares.append(self.share(filling, headers))
+        if self.cell_bytes:
+            around = headers + self.overhead_bytes
+            filling = (payload + around) // self.cell_bytes * self.cell_bytes - around
+            if filling > 0:
+                shares.append(self.share(filling, headers))
         return max(shares)
 
 

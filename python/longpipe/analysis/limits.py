@@ -14,7 +14,7 @@ from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.loads import Loads, active_time
 from longpipe.analysis.paths import Path, Resolved, paths, ranked, sustained_bps
 from longpipe.analysis.proxies import proxy_buffers
-from longpipe.analysis.shapers import port_limit_bps
+from longpipe.analysis.shapers import cake_bps, port_limit_bps
 from longpipe.analysis.warm_up import begin_s
 from longpipe.garbage import without_collections
 from longpipe.units import TIME
@@ -448,13 +448,10 @@ class _Ports:
         # Share of the arriving packets that each port passes on.
         self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
         self._delays_s = self._mean_delays_s()
-        self._limits_bps = [
-            port_limit_bps(columns, number, link, duration_s, policers=False) for number, link in enumerate(self._links)
-        ]
+        self._shaped = [self._shaper_used(number) for number in range(len(self._links))]
         # Used share of each link's capacity, which is the rate of its shaper if that is less than its own.
         self.used: Sequence[float] = [
-            min(1.0, used * max(1.0, link["rate_bps"] / limit_bps))
-            for used, link, limit_bps in zip(self.utilization, self._links, self._limits_bps, strict=True)
+            min(1.0, max(shares)) for shares in zip(self.utilization, self._shaped, strict=True)
         ]
         self._sized_by_buffer = [link["policy"]["kind"] in SIZED_BY_BUFFER for link in self._links]
         self._by_limit = {
@@ -490,7 +487,17 @@ class _Ports:
 
         A link behind a slower shaper is used in proportion to the two rates, and idles while packets wait.
         """
-        return self._limits_bps[port] < float(self._links[port]["rate_bps"])
+        return self._shaped[port] > self.utilization[port]
+
+    def _shaper_used(self, port: int) -> float:
+        """Returns the used share of the rate of a link's shaper, which may count other lengths than the link; or 0."""
+        link = self._links[port]
+        limit_bps = port_limit_bps(self._columns, port, link, self._duration_s, policers=False)
+        used = self.utilization[port] * float(link["rate_bps"]) / limit_bps
+        # Runs that early versions stored do not contain what CAKE counted.
+        if math.isfinite(rate_bps := cake_bps(link)) and "shaper_bytes" in self._columns:
+            used = max(used, 8 * self._columns["shaper_bytes"][port] / (rate_bps * self._duration_s))
+        return used
 
     def may_disorder(self, ports: Iterable[int]) -> bool:
         """Returns whether packets overtook each other at one of the ports or on its link, or were duplicated."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from longpipe.aal5 import CELL_BYTES, packet_cells
-from longpipe.analysis.shapers import shaped_bps
+from longpipe.analysis.shapers import FULL_PACKET_BYTES, shaped_bps
 from longpipe.ip import packet_bytes
 from longpipe.scenario.jitter import delay_with_jitter_ps
 
@@ -88,8 +88,9 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
 
 
 def sustained_bps(link: Resolved) -> float:
-    """Returns the rate of a resolved link [bit/s], or of its shaper if that is less."""
-    return min(float(link["rate_bps"]), shaped_bps(link, math.inf, policers=False))
+    """Returns the rate of a resolved link [bit/s], or of its shaper for full-sized packets if that is less."""
+    limit_bps = shaped_bps(link, math.inf, policers=False, packet_bytes=FULL_PACKET_BYTES)
+    return min(float(link["rate_bps"]), limit_bps)
 
 
 def ranked(resolved: Resolved, rates_bps: Sequence[float]) -> dict[int, tuple[float, bool]]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES
 
+# Length [bytes] of a full-sized packet over Ethernet, for which rates of shapers are converted.
+FULL_PACKET_BYTES: Final = 1500
 # Bytes to which PTM adds one byte (64b/65b).
-_PTM_BYTES: Final = 64
+PTM_BYTES: Final = 64
 
 if TYPE_CHECKING:
     Resolved = Mapping[str, Any]
@@ -18,17 +20,25 @@ if TYPE_CHECKING:
 
 
 def shaped_bps(
-    link: Resolved, seconds: float, *, policers: bool, token_credits: Sequence[Credit] | None = None
+    link: Resolved,
+    seconds: float,
+    *,
+    policers: bool,
+    token_credits: Sequence[Credit] | None = None,
+    packet_bytes: int | None = None,
 ) -> float:
     """Returns the largest mean rate [bit/s] of a resolved link's packets in a time, or inf without a limit.
 
     `token_credits` are those of the buckets when the time begins, as the core returns them; without them, every bucket
     is full. With `policers`, policers that drop are limits, too; a policer that only marks, or that has a bucket for
-    each flow, sets no limit for all packets.
+    each flow, sets no limit for all packets. If CAKE counts packets with overhead or framing, its limit depends on
+    their length, so that it is included only for a given `packet_bytes`.
     """
-    found = math.inf
-    if link["policy"]["kind"] == "cake" and link["policy"]["rate_bps"] is not None:
-        found = float(link["policy"]["rate_bps"])
+    found = cake_bps(link)
+    if packet_bytes is not None:
+        found *= packet_bytes / line_bytes(link, packet_bytes)
+    elif counts_otherwise(link):
+        found = math.inf
     of_buckets = buckets(link)
     full = [(one["burst_bytes"], one.get("mtu_bytes")) for one in of_buckets]
     for one, (credit, peak_credit) in zip(of_buckets, full if token_credits is None else token_credits, strict=True):
@@ -40,6 +50,20 @@ def shaped_bps(
     return found
 
 
+def cake_bps(link: Resolved) -> float:
+    """Returns the rate [bit/s] of CAKE's shaper at a resolved link, as it counts packets; inf without a shaper."""
+    is_cake = link["policy"]["kind"] == "cake" and link["policy"]["rate_bps"] is not None
+    return float(link["policy"]["rate_bps"]) if is_cake else math.inf
+
+
+def counts_otherwise(link: Resolved) -> bool:
+    """Returns whether the shaper of a link counts other lengths than those of IP packets: overhead or framing."""
+    if math.isinf(cake_bps(link)):
+        return False
+    policy = link["policy"]
+    return bool(policy["overhead"] != 0 or policy["framing"] != "none" or policy["mpu"] > 0)
+
+
 def line_bytes(link: Resolved, packet_bytes: int) -> int:
     """Returns the length [bytes] of an IP packet as the shaper of a link counts it: CAKE adds overhead and framing."""
     policy = link["policy"]
@@ -48,7 +72,7 @@ def line_bytes(link: Resolved, packet_bytes: int) -> int:
     length = max(packet_bytes + int(policy["overhead"]), int(policy["mpu"]))
     if policy["framing"] == "atm":
         return math.ceil(length / CELL_PAYLOAD_BYTES) * CELL_BYTES
-    return length + math.ceil(length / _PTM_BYTES) if policy["framing"] == "ptm" else length
+    return length + math.ceil(length / PTM_BYTES) if policy["framing"] == "ptm" else length
 
 
 def buckets(link: Resolved) -> list[Resolved]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from longpipe.analysis.efficiency import payload_share
 from longpipe.analysis.paths import OVER_TCP, ranked, whole
-from longpipe.analysis.shapers import shaped_bps
+from longpipe.analysis.shapers import FULL_PACKET_BYTES, shaped_bps
 from longpipe.pictures.path import path_series
 from longpipe.pictures.recorded import Run, shown_s
 from longpipe.pictures.style import GREY
@@ -29,7 +29,7 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
     """
     resolved = run.scenario.resolved
     links, names = resolved["links"], [node["name"] for node in resolved["nodes"]]
-    limits = [shaped_bps(link, math.inf, policers=True) for link in links]
+    limits = [shaped_bps(link, math.inf, policers=True, packet_bytes=FULL_PACKET_BYTES) for link in links]
     ranks = ranked(resolved, [min(link["rate_bps"], limit) for link, limit in zip(links, limits, strict=True)])
     own = [(min(flow["route"], key=ranks.__getitem__), flow) for flow in whole(resolved) if flow["name"] in flows]
     if len({number for number, _ in own}) != 1:

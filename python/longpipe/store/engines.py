@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 16: the efficiency of trunks with a CAKE shaper that counts overhead or framing, and what such shapers counted.
 # 15: buffers in BDP or in time of scenarios without TCP, and, after a warm-up, the efficiency of shapers and policers.
 # 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy; datagrams
 #     over paths that reorder or duplicate packets; Prague's pacing rate, and the SRTT that pacing and congestion
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "15"
+_NOW: Final = "16"
+_FIFTEENTH: Final = "15"
 _FOURTEENTH: Final = "14"
 _THIRTEENTH: Final = "13"
 _TWELFTH: Final = "12"
@@ -98,6 +100,8 @@ def _has_disordered_datagrams(text: str) -> bool:
     return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
 
 
+# Matches CAKE's overhead, framing and minimum length unless they are the defaults.
+_COUNTED: Final = re.compile(r'"overhead": -?[1-9]|"framing": "(atm|ptm)"|"mpu": [1-9]')
 # Match buffers whose size in packets or cells depends on the length of a full-sized packet, and a token bucket.
 _OF_BDP_OR_TIME: Final = re.compile(r'buffer": "[^"]* (BDP|[mnup]?s|min|h)"')
 _OF_PACKETS: Final = re.compile(r'buffer": "[^"]* packets"')
@@ -142,6 +146,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # changed its runs; `holds` also checks the causes that engines 11, 13 and 14 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_FIFTEENTH, lambda text: '"cake"' in text and _COUNTED.search(text) is not None),
     (_FOURTEENTH, _is_changed_by_15),
     (_THIRTEENTH, _is_changed_by_14),
     (_TWELFTH, lambda text: _OTHER_IN_13.search(text) is not None),
@@ -167,6 +172,7 @@ def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
         (
+            _FIFTEENTH,
             _FOURTEENTH,
             _THIRTEENTH,
             _TWELFTH,

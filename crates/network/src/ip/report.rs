@@ -83,6 +83,8 @@ pub struct PacketReport {
     pub mean_packets: Option<f64>,
     /// Fraction of the line's capacity that was used.
     pub utilization: f64,
+    /// Bytes that the shaper of CAKE counted, with overhead and framing; not part of the hash.
+    pub shaper_bytes: u64,
     /// Results of a time-varying link.
     pub motion: Option<TimeVaryingReport>,
     /// Packets corrupted by bit errors on the wire; they are included in the packets that left.

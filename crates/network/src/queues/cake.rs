@@ -48,6 +48,8 @@ pub struct Cake<T> {
     random: Stream,
     packets: u64,
     bytes: u64,
+    /// Bytes charged to the shaper: the lengths of packets with overhead and framing.
+    charged_bytes: u64,
 }
 
 impl<T: Queued> Cake<T> {
@@ -85,6 +87,7 @@ impl<T: Queued> Cake<T> {
             random,
             packets: 0,
             bytes: 0,
+            charged_bytes: 0,
         }
     }
 
@@ -100,6 +103,7 @@ impl<T: Queued> Cake<T> {
                 tin.next = now + own;
             }
             shaper.next += whole;
+            self.charged_bytes += length;
             if !dropped {
                 shaper.failsafe += whole + (whole >> 1);
             }
@@ -301,6 +305,10 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
             tin.packets = 0;
         }
         (self.packets, self.bytes) = (0, 0);
+    }
+
+    fn charged_bytes(&self) -> u64 {
+        self.charged_bytes
     }
 
     fn subqueues(&self) -> Vec<&SubqueueCounters> {

@@ -97,6 +97,11 @@ pub trait QueueDisc<T: Queued> {
         Vec::new()
     }
 
+    /// Returns the bytes that a shaper has counted, as it counts the lengths of packets; 0 without a shaper.
+    fn charged_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns how packets for which the port calls `pass_through` affect later packets.
     fn pass_through_effect(&self) -> PassThroughEffect {
         PassThroughEffect::OfEach
@@ -179,6 +184,12 @@ macro_rules! disciplines {
             fn subqueues(&self) -> Vec<&SubqueueCounters> {
                 match self {
                     $(AnyDisc::$name(disc) => disc.subqueues(),)+
+                }
+            }
+
+            fn charged_bytes(&self) -> u64 {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.charged_bytes(),)+
                 }
             }
 

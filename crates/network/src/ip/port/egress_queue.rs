@@ -765,6 +765,7 @@ impl EgressQueue {
             bytes_held,
             mean_packets: Some(packet_time as f64 / now.0 as f64),
             utilization: share_used(self.rate(), self.report.bytes_out, now),
+            shaper_bytes: self.disc.charged_bytes(),
             ..self.report
         }
     }
