@@ -1,12 +1,15 @@
 """Intervals of `longpipe whatif`: draws of paths that fit a capture, and intervals for single runs and for means."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import gamma
 
+from commands import run
 from longpipe import simulate
+from longpipe.cli.whatif import _digits
 from longpipe.fit import fit, observe
 from longpipe.fit.candidates import Hypothesis
 from longpipe.fit.draws import drawn, loss_probability
@@ -112,3 +115,51 @@ def test_a_buffer_that_never_overflowed_is_drawn_above_its_bound(tmp_path: Path)
     sizes = [drawn(scenario, {"estimates": estimates(found)}, random)["switch.buffer"] for _ in range(50)]
     packets = [int(str(size).split()[0]) for size in sizes]
     assert row["value"] <= min(packets) < max(packets) <= row["prior_high"]
+
+
+SEVERAL = """
+framing = "ip"
+duration = "6 s"
+warm_up = "1 s"
+tcp.profile = "linux-6"
+switch.buffer = "1 BDP"
+start = { kind = "random", over = "500 ms" }
+[network]
+kind = "dumbbell"
+access_rate = "100 Mbit/s"
+trunk_rate = "20 Mbit/s"
+trunk_delay = "10 ms"
+group = [
+  { name = "bulk", count = 4 },
+  { name = "web", traffic = { kind = "flow-arrivals", load = 0.3, sizes = { kind = "web-search" } } },
+]
+"""
+
+
+def test_goodput_of_several_flows_is_measured_after_the_warm_up_and_names_them(tmp_path: Path) -> None:
+    file, picture = tmp_path / "several.toml", tmp_path / "p.svg"
+    file.write_text(SEVERAL, encoding="utf-8")
+    found = whatif(file, {"switch.buffer": "2 BDP"}, 3, ["bulk=flow:bulk*.throughput", "total=throughput"])
+    assert (found.begin_s, found.flows) == (1.0, ("bulk1", "bulk2", "bulk3", "bulk4"))
+    goodput, _, _, bulk, _ = found.measures
+    assert goodput.baseline[0] == pytest.approx(bulk.baseline[0], rel=0.01)
+    asked = ["--measure", "total=throughput", "--measure", "bulk=flow:bulk*.throughput", "--seeds", "3", "-o", picture]
+    done = run("whatif", file, "--set", "tcp.congestion=linux-reno", *asked)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("3 pairs of runs; goodput and RTT without the warm-up of 1 s")
+    assert lines[1] == "goodput and RTT of 4 flows (bulk1, bulk2, bulk3 and 1 more), without web"
+    assert "single changed runs: Student's t interval" in done.stdout
+    table = lines[2 : lines.index(next(line for line in lines if line.startswith("single")))]
+    # Every cell is whole: the columns that do not fit follow below.
+    assert sum(line.startswith("difference") for line in table) == 2
+    assert max(map(len, table)) <= 80
+    assert "\N{HORIZONTAL ELLIPSIS}" not in done.stdout
+    assert all(re.search(r"± [\d.]+$", line) for line in table if line.startswith(("changed", "difference")))
+
+
+def test_numbers_of_the_table_have_an_exponent_only_if_they_are_very_large() -> None:
+    assert [_digits(number, 4, "+") for number in (12645.5, 9999.6, 3.14159, -0.00123456)] == [
+        "+12650", "+10000", "+3.142", "-0.001235",
+    ]  # fmt: skip
+    assert [_digits(number, 2) for number in (3200.0, 99.6, 0.0, 3.2e12)] == ["3200", "100", "0", "3.2e+12"]

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from longpipe.cli.progress import RunBar
-from longpipe.cli.safe import Console, echo
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from longpipe.fit.whatif import ComparedMeasure, WhatIf
 
+# Maximum number of flows that are named.
+_MOST_NAMED: Final = 3
+# Numbers from this value on have an exponent.
+_LEAST_EXPONENT: Final = 1e8
 _SCALES: Final = {
     "bit/s": (1e-6, "Mbit/s"),
     "s": (1e3, "ms"),
@@ -43,6 +49,10 @@ def whatif(
     json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON instead.")] = False,
 ) -> None:
     """Run a scenario with and without a change, and print the difference with its interval.
+
+    Goodput is the sum over the TCP flows without arriving flows and web traffic, and the median RTT that of all of
+    them; the picture shows the first. Both are measured from the scenario's warm_up on, by default from a third of the
+    run.
 
     longpipe whatif monday.toml --set tcp.congestion=bbr3 --set switch.policy=fq-codel -o bbr3.png
     """
@@ -77,22 +87,33 @@ def whatif(
 
 def _show(found: WhatIf, path: Path) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from longpipe.analysis.cautions import seedless
+    from longpipe.cli.console import show_table, terminal
+    from longpipe.fit.whatif import LEAST_WITHOUT_DISTRIBUTION
 
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     runs = "draws of the path, two pairs of runs each" if found.estimates else "pairs of runs"
-    echo(f"{path}: {changes_text}; {found.seeds} {runs}; goodput and RTT without the first third of each run")
+    echo(f"{path}: {changes_text}; {found.seeds} {runs}; goodput and RTT without the {_left_out(found)}")
+    if line := _flows(found):
+        echo(line)
     table = Table(box=None, pad_edge=False)
     for head in ("", *(_head(one) for one in found.measures)):
-        table.add_column(head, justify="right" if head else "left")
-    if found.estimates:
-        table.add_row("observed", *(_observed(one) for one in found.measures))
-    table.add_row("fitted" if found.estimates else "unchanged", *(_cell(one, one.baseline) for one in found.measures))
-    table.add_row("changed", *(_cell(one, one.changed) for one in found.measures))
-    table.add_row("difference", *(_cell(one, one.difference, "+") for one in found.measures))
-    table.add_row("95 % of single changed runs", *(_interval(one) for one in found.measures))
-    Console().print(table, markup=False)
+        table.add_column(Text(head), justify="right" if head else "left", no_wrap=bool(head))
+    rows = [("observed", [_observed(one) for one in found.measures])] if found.estimates else []
+    rows.append(("fitted" if found.estimates else "unchanged", [_cell(one, one.baseline) for one in found.measures]))
+    rows.append(("changed", [_cell(one, one.changed) for one in found.measures]))
+    rows.append(("difference", [_cell(one, one.difference, "+") for one in found.measures]))
+    rows.append(("95 % of single changed runs", [_interval(one) for one in found.measures]))
+    for name, cells in rows:
+        table.add_row(name, *map(Text, cells))
+    show_table(terminal(), table)
+    if found.seeds < LEAST_WITHOUT_DISTRIBUTION:
+        echo(
+            "single changed runs: Student's t interval, which may exceed a link's rate; needs --seeds "
+            f"{LEAST_WITHOUT_DISTRIBUTION} or more for one without an assumed distribution"
+        )
     if found.estimates is None and (problem := seedless(found.scenario)):
         echo(f"warning: {problem}", err=True)
     elif found.estimates is None:
@@ -104,6 +125,35 @@ def _show(found: WhatIf, path: Path) -> None:
             echo("the rate is a lower bound: a control that sends faster than the captured flow may reach more")
 
 
+def _left_out(found: WhatIf) -> str:
+    """Returns the part of each run that is not measured."""
+    if found.begin_s is None:
+        return "first third of each run"
+    return f"warm-up of {found.scenario.warm_up}" if found.scenario.warm_up != "automatic" else "automatic warm-up"
+
+
+def _flows(found: WhatIf) -> str:
+    """Returns which flows goodput and RTT are of, if the scenario has several; otherwise an empty text."""
+    every = [flow["name"] for flow in found.scenario.resolved["flows"]]
+    if len(every) < 2:
+        return ""
+    others = [name for name in every if name not in found.flows]
+    own = f"{len(found.flows)} flows ({_listed(found.flows)})" if len(found.flows) > 1 else _listed(found.flows) or "-"
+    return f"goodput and RTT of {own}" + (f", without {_listed(others)}" if others else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
+def _digits(number: float, digits: int, sign: str = "") -> str:
+    """Returns a number with significant digits, without an exponent if it has at most eight places."""
+    if 10**digits - 0.5 <= abs(number) < _LEAST_EXPONENT:
+        return f"{float(f'{number:.{digits}g}'):{sign}.0f}"
+    return f"{number:{sign}.{digits}g}"
+
+
 def _shown(one: ComparedMeasure) -> tuple[float, str]:
     """Returns the factor and the unit with which a measure is shown."""
     return _SCALES.get(one.unit, (1.0, one.unit))
@@ -111,11 +161,11 @@ def _shown(one: ComparedMeasure) -> tuple[float, str]:
 
 def _head(one: ComparedMeasure) -> str:
     unit = _shown(one)[1]
-    return f"{one.name} [{unit}]" if unit else one.name
+    return f"{one.name}\n[{unit}]" if unit else one.name
 
 
 def _observed(one: ComparedMeasure) -> str:
-    return "" if one.observed is None else f"{_shown(one)[0] * one.observed:.4g}"
+    return "" if one.observed is None else _digits(_shown(one)[0] * one.observed, 4)
 
 
 def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
@@ -123,12 +173,12 @@ def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> s
     if math.isnan(found[0]):
         return "-"
     scale = _shown(one)[0]
-    mean = f"{scale * found[0]:{sign}.4g}"
-    return f"{mean} ± {scale * found[1]:.2g}" if math.isfinite(found[1]) else f"at least {mean}"
+    mean = _digits(scale * found[0], 4, sign)
+    return f"{mean} ± {_digits(scale * found[1], 2)}" if math.isfinite(found[1]) else f"at least {mean}"
 
 
 def _interval(one: ComparedMeasure) -> str:
     if math.isnan(one.runs[0]):
         return "-"
-    low, high = (format(_shown(one)[0] * number, ".4g") for number in one.runs)
+    low, high = (_digits(_shown(one)[0] * number, 4) for number in one.runs)
     return f"{low} to {high}" if math.isfinite(one.runs[1]) else f"at least {low}"

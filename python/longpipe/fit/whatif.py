@@ -14,6 +14,7 @@ from longpipe.analysis.dimensions import BITS_PER_SECOND, SECONDS, text_of
 from longpipe.analysis.intervals import CONFIDENCE, deviation, estimate
 from longpipe.analysis.measure import parse_all
 from longpipe.analysis.quantiles import t_quantile
+from longpipe.analysis.warm_up import begin_s
 from longpipe.errors import ScenarioError
 from longpipe.fit.draws import drawn
 from longpipe.fit.model_error import GOODPUT, MEDIAN_RTT, model_error
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from longpipe.analysis.measure import Measure, Specification
+    from longpipe.result import Result
 
     Numbers = NDArray[np.float64]
 
 # Number of pairs of runs. At least 39 are needed for their minimum and maximum to enclose a further run with a
-# probability of 95 %.
+# probability of 95 %; with fewer, a normal distribution is assumed.
 SEEDS: Final = 40
+LEAST_WITHOUT_DISTRIBUTION: Final = 39
 LEAST_SEEDS: Final = 3
 # Probability of a value below a two-sided 95 % interval.
 _TAIL: Final = (1 - CONFIDENCE) / 2
@@ -65,7 +68,10 @@ class ComparedMeasure:
 class WhatIf:
     """The effect of a change. `estimates` are those of `longpipe fit`, None for a scenario that was not fitted.
 
-    `baseline` and `changed` are a pair of runs of the scenario in the file.
+    `baseline` and `changed` are a flow in a pair of runs of the scenario in the file, the first of `flows`. The goodput
+    is the sum over `flows`, and the median RTT is that of all their samples; flows of other kinds, such as arriving
+    ones, are not traced. `begin_s` is the time from which both are measured: the scenario's warm-up, or None for a
+    third of the run. Warm-ups of fitted scenarios have no effect, because those of captures are unknown.
     """
 
     scenario: Scenario
@@ -75,6 +81,8 @@ class WhatIf:
     baseline: FlowSeries
     changed: FlowSeries
     estimates: Mapping[str, Any] | None
+    flows: tuple[str, ...]
+    begin_s: float | None
 
 
 def whatif(
@@ -113,18 +121,24 @@ def whatif(
     traced = {"traces.sequence": True, "traces.rtt": True}
     unit = "packets" if scenario.framing == "ip" else "cells"
 
+    begins: list[float | None] = []
+    traced_flows: list[str] = []
+
     def both(seed: int) -> tuple[list[FlowSeries], dict[str, float], dict[str, float]]:
         series, values = [], []
         for more in ({}, changes):
             one = scenario.with_(**pairs[seed], **traced).with_(**more)
             result = simulate(one, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
-            flows = [
-                simulated(result, duration_s(one), int(k)) for k in np.unique(result.part("traces")["sequence"]["flow"])
-            ]
-            values.append(_measures(result, flows, unit) | own)
+            known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
+            flows = [simulated(result, duration_s(one), k) for k in known]
+            begin = None if fitted else begin_s(result.columns) or None
+            values.append(_measures(result, flows, unit, begin) | own)
             if seed == pictured:
                 series.append(flows[0] if flows else simulated(result, duration_s(one)))
+                begins.append(begin)
+                names = [one.resolved["flows"][k]["name"] for k in known]
+                traced_flows.extend(name for name in names if name not in traced_flows)
         return series, values[0], values[1]
 
     found = []
@@ -157,7 +171,9 @@ def whatif(
         )
     )
     first, second = found[pictured][0]
-    return WhatIf(scenario, dict(changes), seeds, compared, first, second, fitted)
+    return WhatIf(
+        scenario, dict(changes), seeds, compared, first, second, fitted, flows=tuple(traced_flows), begin_s=begins[0]
+    )
 
 
 def doubts(found: WhatIf) -> Iterator[str]:
@@ -177,13 +193,13 @@ def _unit(measure: Measure) -> tuple[str, float]:
     return measure.unit, measure.scale
 
 
-def _measures(result: Any, flows: list[FlowSeries], unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
+def _measures(result: Result, flows: list[FlowSeries], unit: str, begin: float | None) -> dict[str, float]:
     """Returns the measures of a run. Goodput and RTT are NaN if no TCP flow was traced, as for arriving flows."""
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
-        GOODPUT: sum(goodput_bps(one.grid, one.delivered) for one in flows) if flows else math.nan,
-        MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows]),
+        GOODPUT: sum(goodput_bps(one.grid, one.delivered, begin) for one in flows) if flows else math.nan,
+        MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows], begin),
         "losses": lost,
     }
 
@@ -198,9 +214,9 @@ def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _median_rtt(flows: list[tuple[Numbers, Numbers]]) -> float:
+def _median_rtt(flows: list[tuple[Numbers, Numbers]], begin: float | None = None) -> float:
     """Returns the median over time of the latest RTT [s] of flows, each with its times; NaN without any."""
-    late = [rtt_s[time_s > STEADY * time_s[-1]] for time_s, rtt_s in flows]
+    late = [rtt_s[time_s > (STEADY * time_s[-1] if begin is None else begin)] for time_s, rtt_s in flows]
     known = [rtt_s[~np.isnan(rtt_s)] for rtt_s in late]
     return float(np.median(np.concatenate(known))) if any(map(len, known)) else float("nan")
 

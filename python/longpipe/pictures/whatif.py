@@ -13,10 +13,12 @@ from longpipe.pictures.style import GREY, PALETTE, panels, titled
 
 @with_literal_texts
 def whatif(found: WhatIf) -> Figure:
-    """Draws the RTT and data in flight of `WhatIf`'s pair of runs, and of the observed flow if a fit recorded it."""
+    """Draws the RTT and data in flight of one flow in `WhatIf`'s pair of runs, and of the observed flow if recorded."""
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     end = float(found.baseline.grid[-1])
     pair = "a pair of runs over the estimated path" if found.estimates else "first of the pairs of runs"
+    if len(found.flows) > 1:
+        pair += f", flow {found.flows[0]} of {len(found.flows)}"
     figure, axes = panels(2, titled(shortened(changes_text, 100), pair), (0.0, end), height=2.4)
     flows = [("fitted" if found.estimates else "unchanged", found.baseline.grid, found.baseline, PALETTE[0], 1.3)]
     flows.append(("changed", found.changed.grid, found.changed, PALETTE[1], 1.3))
