@@ -5,8 +5,11 @@ from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
@@ -14,6 +17,8 @@ from longpipe.fairness.controls import senders
 from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix, planned, scenarios, table
 from longpipe.fairness.pairs import run as runs_of
 from longpipe.pictures.pairs import shares
+from longpipe.pictures.style import text_colour
+from longpipe.report.svg import contrast
 from longpipe.store import Store
 from longpipe.study import Runner
 
@@ -80,6 +85,15 @@ def test_the_table_names_the_flow_that_the_harm_is_done_to(pairs: dict[tuple[str
     # CUBIC takes most of the link from Vegas.
     assert done["cubic", "vegas"] == pairs["cubic", "vegas"].harm.mean > 0.5
     assert done["vegas", "cubic"] == pairs["vegas", "cubic"].harm.mean < 0.5
+
+
+def test_numbers_of_heat_maps_have_enough_contrast() -> None:
+    panel = Figure().subplots()
+    for colours in ("PuOr_r", "viridis"):
+        image = panel.imshow([[0.0, 1.0]], cmap=colours)
+        for value in np.linspace(0, 1, 101):
+            # WCAG 2.1 requires 4.5 for text of this size.
+            assert contrast(to_hex(image.cmap(image.norm(value))), to_hex(text_colour(image, value))) >= 4.5, value
 
 
 def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, str], Pair]) -> None:

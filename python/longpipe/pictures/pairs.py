@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.style import figure_of, font_points, title_of
+from longpipe.pictures.style import figure_of, font_points, text_colour, title_of
 
 if TYPE_CHECKING:
     from longpipe.fairness.pairs import Pair
@@ -29,14 +29,14 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         for pair in pairs:
             if pair.path == path:
                 values[names.index(pair.row), names.index(pair.column)] = pair.share.mean
-        panel.imshow(values, cmap="PuOr_r", vmin=0, vmax=1)
+        image = panel.imshow(values, cmap="PuOr_r", vmin=0, vmax=1)
         panel.set_xticks(range(len(names)), names, rotation=30, ha="right")
         panel.set_yticks(range(len(names)), names)
         panel.set_title(path, loc="left", fontsize=font_points(9))
         for (i, j), value in np.ndenumerate(values):
             if np.isfinite(value):
-                dark = abs(value - 0.5) > 0.35
-                panel.text(j, i, f"{value:.2f}", ha="center", va="center", color="#ffffff" if dark else "#000000")
+                colour = text_colour(image, value)
+                panel.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour)
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)

@@ -12,6 +12,7 @@ import matplotlib.colors
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
@@ -20,6 +21,8 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture, literal, without_controls
 from longpipe.units import RATE, SIZE, TIME
 
+# Relative luminance at which black and white text have the same contrast: sqrt(1.05 * 0.05) - 0.05.
+_EQUAL_CONTRAST: Final = 0.179
 # Unit of windows and sequence numbers.
 Unit = Literal["bytes", "segments"]
 
@@ -118,6 +121,16 @@ def colour(number: int) -> str:
         return PALETTE[number % len(PALETTE)]
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", PALETTE)
     return str(own[number % len(own)])
+
+
+def text_colour(image: AxesImage, value: float) -> str:
+    """Returns black or white for text over a value's colour in a heat map: the one with the higher contrast.
+
+    The relative luminance, and the limit at which both contrasts are equal, are those of WCAG 2.1.
+    """
+    parts = np.asarray(image.to_rgba(np.array([value])))[0, :3]
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return "black" if float(linear @ (0.2126, 0.7152, 0.0722)) > _EQUAL_CONTRAST else "white"
 
 
 def figure_of(height: float, width: float = 8) -> Picture:

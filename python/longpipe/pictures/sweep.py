@@ -20,7 +20,7 @@ from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, readable
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, title_in, title_of
+from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, text_colour, title_in, title_of
 from longpipe.units import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
@@ -274,16 +274,15 @@ def heat(
     panel.grid(visible=False)
     image = panel.imshow(values, aspect="auto", cmap="viridis")
     known = np.isfinite(values)
-    middle = np.mean([values[known].min(), values[known].max()]) if known.any() else 0.0
     digits = _decimals(values[known])
     for (row, column), value in np.ndenumerate(values):
         if known[row, column]:
-            text, colour = f"{value:.{digits}f}", "w" if value < middle else "k"
+            text, tint = f"{value:.{digits}f}", text_colour(image, value)
         else:
             cell = cells.get((up[row], across[column]))
             text = f"no value in\n{cell['undefined']} of {cell['runs']} runs" if cell else "not run"
-            colour = "0.35"
-        panel.text(column, row, text, ha="center", va="center", color=colour)
+            tint = "0.35"
+        panel.text(column, row, text, ha="center", va="center", color=tint)
     panel.set_xticks(range(len(across)), list(map(str, across)))
     panel.set_yticks(range(len(up)), list(map(str, up)))
     panel.set_xlabel(x)
