@@ -516,6 +516,8 @@ def test_what_is_no_controller_is_rejected_in_one_line(tmp_path: Path) -> None:
     assert refusal(Nothing).endswith("Nothing; has no on_ack; needs one, interval and on_interval, or a base")
     assert "has on_los, which is not a hook; did you mean 'on_lost'?" in refusal(Misspelled)
     over_dctcp = type("Over", (Control,), {"base": "dctcp"})
+    over_reno = type("Over", (Control,), {"base": "reno"})
+    assert refusal(over_reno).endswith("Over; base 'reno'; needs 'linux-reno', Reno of Linux")
     assert "Over; base 'dctcp', which needs ECN; accepts aimd, bbr," in refusal(over_dctcp)
     for interval, told in (("1 week", "interval '1 week'; needs a time"), ("0 RTT", "interval '0 RTT'"), ("-1 ms", "")):
         late = type("Late", (Defaults,), {"interval": interval, "on_interval": lambda self, interval: None})

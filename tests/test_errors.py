@@ -37,6 +37,12 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
             {"kind": "tail-drop", "threshold": 0.5},
             "switch.policy.threshold: unknown field; accepts kind",
         ),
+        # The table that has the field is named.
+        (
+            "traffic",
+            {"kind": "on-off", "rate": "1 Mbit/s", "on": "1 s", "off": "1 s", "times": "pareto", "shape": 1.5},
+            "traffic.shape: unknown field; accepts kind, rate, payload, on, off, times; shape is a field of times",
+        ),
         ("switch.policy.", 0, "switch.policy.'': unknown field; accepts kind"),
         (f"switch.policy.{'x' * 5000}", 0, f"switch.policy.{'x' * 77}...: unknown field; accepts kind"),
         # Units.

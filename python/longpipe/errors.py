@@ -117,6 +117,8 @@ _NEEDS: Final = {
     "too_short": "{min_length} items",
     "too_long": "{max_length} items",
 }
+# Maximum number of tables that are named because an unknown field is a field of theirs.
+_MOST_HOLDERS: Final = 2
 _NEEDS_BY_TYPE: Final = {
     "int": "a whole number",
     "float": "a number",
@@ -135,7 +137,9 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             return str(context["error"])
         case "extra_forbidden":
             accepted = dict.fromkeys(key for owner in owners for key in _named_fields(owner))
-            return f"unknown field; {_accepts(name, accepted)}"
+            holders = [field for field in accepted if name in _fields_of(owners, field)]
+            hint = f"; {name} is a field of {', '.join(holders)}" if 0 < len(holders) <= _MOST_HOLDERS else ""
+            return f"unknown field; {_accepts(name, accepted)}{hint}"
         case "missing":
             needs = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
             return f"missing; needs {needs[0].lower()}{needs[1:]}"

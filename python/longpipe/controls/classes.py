@@ -362,6 +362,8 @@ def _base(cls: type[Control], name: str) -> str | None:
     known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *_NEED_ECN)]
     if cls.base in _NEED_ECN:
         raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}, which needs ECN; accepts {', '.join(known)}")
+    if cls.base == "reno":
+        raise ScenarioError(f"{FIELD}: {name}; base 'reno'; needs 'linux-reno', Reno of Linux")
     if cls.base not in known:
         raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}; {nearest(str(cls.base), known)}")
     fields = {"framing": "ip", "switch.buffer": "100 packets", "tcp.profile": "linux-6", "tcp.congestion": cls.base}
