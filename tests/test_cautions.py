@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, run_until, simulate
 from longpipe.analysis.cautions import cautions, seedless
 from longpipe.cli.warnings import warn
@@ -386,6 +387,17 @@ def test_a_flow_that_locks_others_out_because_of_equal_rates_causes_a_warning() 
         assert (mended.locked_out, mended.fairness > 0.7) == ((), True), field
     # The second flow has had too few round trips.
     assert simulate(locked.with_(**{"network.sources": 2, "duration": "3 s"})).locked_out == ()
+
+
+def test_the_table_of_a_design_marks_points_with_a_lockout(tmp_path: Path) -> None:
+    (tmp_path / "locked.toml").write_text(LOCKED, encoding="utf-8")
+    rates = ("--factor", "network.access_rate=100 Mbit/s,200 Mbit/s", "--run", "a", "--store", tmp_path / "a.db")
+    done = run("design", tmp_path / "locked.toml", *rates, "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    marked = [line for line in done.stdout.splitlines() if "lockout" in line]
+    assert marked[0].startswith("100 Mbit/s")
+    assert marked[1].startswith("lockout: in some runs, a flow starves others")
+    assert len(marked) == 2
 
 
 def test_the_warning_of_a_lockout_names_the_link_of_a_graph() -> None:

@@ -19,7 +19,7 @@ STEADY: Final = 1 / 3
 TOLERATED: Final = {GOODPUT: 0.05, MEDIAN_RTT: 0.1}
 
 
-def goodput_bps(time_s: Numbers, delivered_bytes: Numbers, begin_s: float | None = None) -> float:
+def goodput_bps(time_s: Numbers, delivered_bytes: Numbers, *, begin_s: float | None = None) -> float:
     """Returns the goodput [bit/s] of a flow after the first part of its series, or after `begin_s` [s]."""
     # A short series needs a first point: at the start, nothing was delivered.
     time, moved = np.append(0.0, time_s), np.append(0.0, delivered_bytes)

@@ -198,7 +198,7 @@ def _measures(result: Result, flows: list[FlowSeries], unit: str, begin: float |
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
-        GOODPUT: sum(goodput_bps(one.grid, one.delivered, begin) for one in flows) if flows else math.nan,
+        GOODPUT: sum(goodput_bps(one.grid, one.delivered, begin_s=begin) for one in flows) if flows else math.nan,
         MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows], begin),
         "losses": lost,
     }

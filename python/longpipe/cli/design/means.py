@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pandas as pd
@@ -27,6 +27,11 @@ LATE: Final = (
     "a throughput exceeds the rate of the slowest links, because it includes data that arrived in the warm-up behind a "
     "loss and were delivered after it"
 )
+_LOCKOUT: Final = ", lockout"
+_LOCKED: Final = (
+    "lockout: in some runs, a flow starves others, because its access link has the bottleneck's rate; needs another "
+    "network.access_rate, or network.host_buffer (see the documentation of links)"
+)
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) -> list[Readable]:
@@ -41,15 +46,18 @@ def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) 
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
-    """Returns, for each point, what limited most of its flows, and the share of these flows."""
+    """Returns, for each point, what limited most of its flows and the share of these flows, and marks lockouts."""
     runs = study.columns(finished_only=True)
     counts: dict[int, Counter[str]] = {}
+    locked: set[int] = set()
     for point, result in zip(runs["point"], study.results(), strict=True):
         if point > MOST_POINTS:
             break
         limited = (one.limited_by for one in without_further_paths(result.flow_limits))
         counts.setdefault(point, Counter()).update(limited)
-    return {point: _most_common(of_point) for point, of_point in counts.items()}
+        if result.locked_out:
+            locked.add(point)
+    return {point: _most_common(of_point) + (_LOCKOUT if point in locked else "") for point, of_point in counts.items()}
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until: str | None = None) -> Table:
@@ -82,12 +90,19 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
     rates = [metric.column for metric in metrics if metric.head.endswith("bit/s]")]
     if any(_exceeds_links(one, group[rates]) for one, group in _with_warm_up(design, runs)):
         notes.append(LATE)
-    if copied := copies(runs):
-        notes.append(copied)
-    elif 1 < design.replications < FEW:
-        notes.append(f"{design.replications} replications make wide intervals; --replications 5 adds runs")
+    notes += _doubts(design, runs, limited)
     table.caption = "\n".join(notes) or None
     return table
+
+
+def _doubts(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Iterator[str]:
+    """Yields a note for each reason why the means may mislead: starved flows, identical or few replications."""
+    if any(text.endswith(_LOCKOUT) for text in limited.values()):
+        yield _LOCKED
+    if copied := copies(runs):
+        yield copied
+    elif 1 < design.replications < FEW:
+        yield f"{design.replications} replications make wide intervals; --replications 5 adds runs"
 
 
 def _with_warm_up(design: Design, runs: pd.DataFrame) -> list[tuple[Scenario, pd.DataFrame]]:
