@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -202,12 +203,28 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if web traffic passes a proxy that does not split it."""
+    """Yields a line per proxy and kind of connections that pass the proxy although it does not split them.
+
+    Datagrams are not mentioned, because they have no connection.
+    """
     network, resolved = scenario.network, scenario.resolved
-    splits = network.pep if network.kind == "dumbbell" else any(node.pep for node in network.nodes)
-    web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
-    if splits and web:
-        yield f"network.pep: {web} flows of web traffic pass unsplit; proxies split greedy and transfer"
+    if network.kind == "dumbbell":
+        proxies = {str(network.pep.at): "network.pep"} if network.pep else {}
+    else:
+        proxies = {node.name: f"network.nodes[{k}].pep" for k, node in enumerate(network.nodes) if node.pep}
+    if not proxies:
+        return
+    nodes, links = resolved["nodes"], resolved["links"]
+    # Flows of which a proxy receives or sends a part are split.
+    kinds = [
+        (flow["traffic"]["kind"], {nodes[links[link]["from"]]["name"] for link in flow["route"]})
+        for flow in resolved["flows"]
+        if flow["traffic"]["kind"] in OVER_TCP and "relayed" not in flow and "onward" not in flow
+    ]
+    for name, field in proxies.items():
+        for kind, count in Counter(kind for kind, passed in kinds if name in passed).items():
+            passing = f"{count} flows of {kind} traffic pass" if count > 1 else f"1 flow of {kind} traffic passes"
+            yield f"{field}: {passing} unsplit; proxies split greedy and transfer"
 
 
 def _never_wait(resolved: Resolved) -> Iterator[str]:
