@@ -287,6 +287,15 @@ def test_tables_have_names_and_none_clears_a_field() -> None:
     # A kind that is itself named `none` is kept.
     kinds = parse_factor("network.trunk_loss=none,rare={kind = 'bernoulli', probability = 0.001}")
     assert kinds.levels["none"] == {"network.trunk_loss": "none"}
+    unnamed = parse_factor('network.pep=none,{at="switch1",buffer="8 MB"}')
+    assert unnamed.levels["at=switch1 buffer=8 MB"] == {"network.pep": {"at": "switch1", "buffer": "8 MB"}}
+    losses = parse_factor(
+        "network.trunk_loss=none,a={kind='bernoulli',probability=0.1},{kind='bernoulli',probability=0.2},"
+        "{kind='bernoulli',probability=0.3}"
+    )
+    assert list(losses.levels) == ["none", "a", "bernoulli probability=0.2", "bernoulli probability=0.3"]
+    with pytest.raises(ScenarioError, match=r"^network.pep: level 'a' occurs twice; needs unique labels$"):
+        parse_factor("network.pep=none,a={buffer='8 MB'},a={buffer='9 MB'}")
     proxied = Scenario.example("geo-pep")
     design = from_json(to_json(Design.full_factorial(proxied, [factor])))
     assert [scenario.network.pep is None for scenario in design.scenarios] == [True, False, False]  # type: ignore[union-attr]

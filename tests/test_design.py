@@ -462,6 +462,12 @@ def test_levels_may_be_numbers_of_numpy() -> None:
 def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:
     tables = [{"kind": "red", "min": 5, "max": 60}, {"kind": "red", "min": 20, "max": 60}, "codel"]
     assert list(Factor.over("switch.policy", tables).levels) == ["red min=5", "red min=20", "codel"]
+    pep = {"at": "switch1", "buffer": "8 MB"}
+    assert list(Factor.over("network.pep", [None, pep, {"buffer": "4 MB"}]).levels) == [
+        "none",
+        "at=switch1 buffer=8 MB",
+        "buffer=4 MB",
+    ]
     models = [Red(), Red(min=20, max=60)]
     assert list(Factor.over("switch.policy", models).levels) == ["red", "red min=20 max=60"]
     with pytest.raises(ScenarioError, match="level 'red' occurs twice"):
@@ -534,8 +540,9 @@ def message(build: Callable[[], object]) -> str:
         ),
         (lambda: Factor.over("x", [1, 2], "seed"), "factors: 'seed' is a column of every design; needs another name"),
         (
-            lambda: Factor.over("start", [{"at": "0 s"}, {"at": "1 s"}]),
-            "start: level {'at': '0 s'} has no name; needs a mapping from labels to values",
+            lambda: Factor.over("network.links", [[1], [2]]),
+            "network.links: level [1] has no name; needs one, as in NAME=[1] on the command line, or a mapping from "
+            "labels to values in Python",
         ),
         (
             lambda: Design.full_factorial(BASE, [Factor.over("name", ["a", "b"])]).scenarios,

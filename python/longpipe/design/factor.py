@@ -41,7 +41,7 @@ class Factor:
 
         A value without a label is its own label. The label of a class is its name, and the label of a table, as in
         {"kind": "epd", "threshold": 0.9}, is its kind; tables of equal kind also show the fields in which they differ:
-        "red min=5 max=15".
+        "red min=5 max=15". A table without a kind shows all its fields, as in "at=switch1 buffer=8 MB"; None is "none".
         """
         if isinstance(levels, str) or not isinstance(levels, Iterable):
             raise ScenarioError(f"{field}: levels {levels!r}; needs a list of them, as in [{levels!r}]")
@@ -49,7 +49,7 @@ class Factor:
             labelled = dict(levels)
         else:
             labelled, values = {}, [value if isinstance(value, type) else _plain(value) for value in levels]
-            for value, label in zip(values, _labels(field, values), strict=True):
+            for value, label in zip(values, labels_of(field, values), strict=True):
                 if label in labelled:
                     raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
                 labelled[label] = value
@@ -60,15 +60,22 @@ class Factor:
 RESERVED = ("point", "block", "replication", "seed")
 
 
-def _labels(field: str, values: Sequence[object]) -> list[Level]:
-    """Returns a label for each value; tables of equal kind are distinguished by the fields in which they differ."""
+def labels_of(field: str, values: Sequence[object]) -> list[Level]:
+    """Returns a label for each value; tables of equal kind are distinguished by the fields in which they differ.
+
+    Raises ScenarioError for values other than those of `label_of`.
+    """
     kinds, tables = [label_of(field, value) for value in values], [_table(value) for value in values]
     found: list[Level] = []
-    for kind, table in zip(kinds, tables, strict=True):
+    for kind, table, value in zip(kinds, tables, values, strict=True):
         alike = [other for other, its in zip(tables, kinds, strict=True) if its == kind]
-        own = [f"{name}={short(one)}" for name, one in table.items() if any(other.get(name) != one for other in alike)]
-        found.append(" ".join([str(kind), *own]) if own else kind)
+        differing = {name: one for name, one in table.items() if any(other.get(name) != one for other in alike)}
+        found.append(f"{kind} {_fields(differing)}" if differing and _kind(value) else kind)
     return found
+
+
+def _fields(table: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={short(value)}" for name, value in table.items())
 
 
 def short(value: object) -> str:
@@ -111,12 +118,25 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a field
 
 
 def label_of(field: str, value: object) -> Level:
-    """Returns the label of a value, or the kind of a table. Raises ScenarioError for other values."""
+    """Returns the label of a value: of a table, its kind, or its fields if it has no kind.
+
+    Raises ScenarioError for values other than texts, numbers, classes, tables and None.
+    """
+    if value is None:
+        return "none"
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, str | int | float | bool):
         return value
+    if label := _kind(value) or _fields(_table(value)):
+        return label
+    raise ScenarioError(
+        f"{field}: level {value!r} has no name; needs one, as in NAME={value} on the command line, or a mapping from "
+        "labels to values in Python"
+    )
+
+
+def _kind(value: object) -> str | None:
+    """Returns the kind of a table, or None."""
     kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
-    if isinstance(value, Mapping | BaseModel) and isinstance(kind, str):
-        return kind
-    raise ScenarioError(f"{field}: level {value!r} has no name; needs a mapping from labels to values")
+    return kind if isinstance(value, Mapping | BaseModel) and isinstance(kind, str) else None

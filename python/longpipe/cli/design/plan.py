@@ -19,7 +19,7 @@ from longpipe.cli.run import change, scenario_with
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
-from longpipe.design.factor import Level
+from longpipe.design.factor import Level, labels_of
 from longpipe.design.pilot import measured_cost
 from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
@@ -102,7 +102,7 @@ def parse_factor(text: str, base: Scenario | None = None, option: str = "--facto
     except NoTomlError:
         levels = [_level(field, level, option) for level in _split(right)]
         if any(isinstance(level, _Labelled) or level is None for level in levels):
-            return Factor.over(field, dict(map(_labelled, levels)), name.strip() or None)
+            return Factor.over(field, _labelled(field, levels), name.strip() or None)
     return Factor.over(field, levels, name.strip() or None)
 
 
@@ -145,11 +145,16 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalid
     return value_of(text, option)
 
 
-def _labelled(level: object) -> tuple[Level, object]:
-    """Returns the label and the value of an unnamed level that is listed together with named ones."""
-    if isinstance(level, _Labelled):
-        return level.label, level.value
-    return ("none", None) if level is None else (next(iter(Factor.over("level", [level]).levels)), level)
+def _labelled(field: str, levels: list[object]) -> dict[Level, object]:
+    """Returns the values of named and unnamed levels by their labels. Raises ScenarioError if a label occurs twice."""
+    unnamed = iter(labels_of(field, [level for level in levels if not isinstance(level, _Labelled)]))
+    found: dict[Level, object] = {}
+    for level in levels:
+        label, value = (level.label, level.value) if isinstance(level, _Labelled) else (next(unnamed), level)
+        if label in found:
+            raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
+        found[label] = value
+    return found
 
 
 def show_plan(design: Design, *, measure: bool, until: str | None = None, most: int = 0) -> None:
