@@ -200,6 +200,10 @@ def test_options_may_precede_the_shell() -> None:
         ),
         ("mm-delay 10 --outside a --wait-for inside:9 true", "did you mean 'outside'? accepts outside"),
         ("mm-delay 10 --outside a --wait-for 9 true", "--wait-for: '9'; needs HOST:PORT, as in outside:8080"),
+        (
+            "mm-delay 10 --outside a --wait-for outside:99999 true",
+            "--wait-for: port 99999; needs a port from 1 to 65535, as in outside:8080",
+        ),
         ("mm-delay 10 --wait-at-most 5s true", "--wait-at-most: needs --wait-for outside:PORT"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import signal
 import struct
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from live_programs import IDLE, live
 from longpipe import Scenario, ScenarioError
 from longpipe.live import plan, replay
+from longpipe.live.certificate import Certificate
+from longpipe.live.flow_limits import RealFlow
 from longpipe.live.records import MAGIC, begin, read
 
 POLICER = {"kind": "policer", "rate": "1 Mbit/s", "burst": "1 KB"}
@@ -44,6 +47,22 @@ def with_head(file: Path, change: dict[str, Any]) -> Path:
     text = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
     file.write_bytes(content[:start] + struct.pack("<Q", len(text)) + text + content[start + 8 + length :])
     return file
+
+
+def test_the_reference_names_each_key_of_the_reports(tmp_path: Path) -> None:
+    fields = dict.fromkeys(RealFlow.__dataclass_fields__, 0)
+    content = dict.fromkeys(Certificate.__dataclass_fields__, 0) | {"flows": (RealFlow(**fields),), "ports": {}}  # type: ignore[arg-type]
+    live_keys = json.loads(Certificate(**content).to_json())  # type: ignore[arg-type]
+    replayed = json.loads(replay(record(tmp_path / "a.live", end(1, 0))).to_json())
+    page = (Path(__file__).parents[1] / "docs" / "live.md").read_text(encoding="utf-8")
+    section = page.partition("## Keys of the reports")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    named: dict[str, set[str]] = {}
+    for keys, of in rows:
+        named.setdefault(of.strip(), set()).update(re.findall("`(.*?)`", keys))
+    assert named["both"] | named["live"] == set(live_keys)
+    assert named["both"] | named["replay"] == set(replayed)
+    assert named["flow"] == set(live_keys["flows"][0])
 
 
 def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path) -> None:

@@ -115,5 +115,5 @@ def test_what_cannot_be_split_is_rejected_in_a_line(fields: dict[str, Any], expe
 
 def test_real_programs_and_proxies_are_not_in_one_scenario() -> None:
     hosts = pytest.importorskip("longpipe.live.hosts")
-    with pytest.raises(ScenarioError, match="a proxy splits its connections"):
+    with pytest.raises(ScenarioError, match=r"network\.pep: a proxy splits the connections; real programs need"):
         hosts.plan(Scenario.example("geo-pep"))

@@ -303,9 +303,7 @@ fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: 
         longpipe_network::scenario::Framing::Aal5 => crate::ports(py, scenario, &report)?,
         longpipe_network::scenario::Framing::Ip => crate::packet_ports::columns(py, scenario, &report)?,
     };
-    result.set_item("ports", columns)?;
-    let delivered: Vec<u64> = report.flows.iter().map(|flow| flow.delivered_bytes).collect();
-    result.set_item("flows_delivered_bytes", delivered)
+    result.set_item("ports", columns)
 }
 
 fn os_error(error: io::Error) -> PyErr {

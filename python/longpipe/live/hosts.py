@@ -71,7 +71,9 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
     flows: list[dict[str, Any]] = resolved["flows"]
     if any("onward" in flow for flow in flows):
-        raise ScenarioError(f"{scenario.name}: a proxy splits its connections; not together with real programs")
+        raise ScenarioError(
+            f"{scenario.name}: network.pep: a proxy splits the connections; real programs need a path without one"
+        )
     ends = [_ends(resolved, flow) for flow in flows]
     wanted = _wanted(resolved, ends, names)
     first = flows[0]["tcp"]

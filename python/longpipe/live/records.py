@@ -161,7 +161,6 @@ class Replay:
     # Hash of the recorded run's decisions; None if it was interrupted.
     recorded_decisions: str | None
     ports: dict[str, Any]
-    flows_delivered_bytes: list[int]
 
     def to_json(self) -> str:
         """Returns all results as JSON, including whether the decisions equal those of the recorded run."""

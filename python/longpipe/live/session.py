@@ -147,8 +147,10 @@ def check_wait_for(
     it `needs`.
     """
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+    if not host or not port.isdecimal():
         raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in {example}")
+    if not 0 < int(port) < 1 << 16:
+        raise ScenarioError(f"--wait-for: port {port}; needs a port from 1 to 65535, as in {example}")
     others = list(hosts)[1:]
     if host not in others:
         known = nearest(host, others) if others else f"needs {needs}"
