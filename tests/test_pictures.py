@@ -197,6 +197,12 @@ def test_outages_and_handovers_are_marked() -> None:
     for figure in (pictures.window(result, ["flow1"]), pictures.throughput(result)):
         assert {"outage", "handover"} <= {text.get_text() for text in figure.legends[0].get_texts()}
     assert not outages(run())
+    alike = pictures.compare({"a": result, "b": result}, "window", overlay=True)
+    assert {"outage", "handover"} <= {text.get_text() for text in alike.legends[0].get_texts()}
+    mixed = pictures.compare({"a": result, "b": run()}, "window", overlay=True)
+    assert not {"outage", "handover"} & {text.get_text() for text in mixed.legends[0].get_texts()}
+    held = {"between": "hold", "delay": [["0 s", "20 ms"], ["0.5 s", "20 ms"], ["1 s", "10 ms"]]}
+    assert handovers_s(Recorded(SCENARIO.with_(**{"network.path": held}), {})) == [1.0]
 
 
 def test_cuts_because_of_ecn_are_marked() -> None:

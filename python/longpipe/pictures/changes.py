@@ -1,7 +1,7 @@
 """Changes of a run's links over time: capacity, outages, and handovers to another route or satellite."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +69,7 @@ def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[f
 def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[float]:
     """Returns the times [s] within the span at which a flow's route changes or its links' delay jumps.
 
-    The delay jumps if two of its points have the same time.
+    A delay that is held between its points jumps at each change; a linear one if two points have the same time.
     """
     begin_s, end_s = shown_s(run, span_s)
     found = {
@@ -78,11 +78,17 @@ def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[flo
         for change in flow.get("rerouting", {}).get("changes", ())
     }
     for motion in _motions(run):
-        delay = motion.get("delay", {})
-        if delay.get("between") == "linear":
-            at = np.array([knot[0] for knot in delay["knots_ps"]], dtype=float)
-            found |= set((at[1:][np.diff(at) == 0] / PS).tolist())
+        if "delay" in motion:
+            at, delays = np.array(motion["delay"]["knots_ps"], dtype=float).T
+            jumps = np.diff(delays) != 0 if motion["delay"]["between"] == "hold" else np.diff(at) == 0
+            found |= set((at[1:][jumps] / PS).tolist())
     return sorted(at for at in found if begin_s < at < end_s)
+
+
+def change_alike(runs: Iterable[Run], span_s: tuple[float, float] | None = None) -> bool:
+    """Returns whether all runs have the same outages and handovers within the span."""
+    first, *others = [(outages(run, span_s), handovers_s(run, span_s)) for run in runs]
+    return all(other == first for other in others)
 
 
 def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = None) -> None:

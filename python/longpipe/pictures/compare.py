@@ -88,7 +88,8 @@ def compare(
     `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
 
     With `overlay` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
-    sum of all flows for throughput and queue. Raises ScenarioError for an option that the picture does not have.
+    sum of all flows for throughput and queue. Outages and handovers are marked if all runs have the same. Raises
+    ScenarioError for an option that the picture does not have.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")

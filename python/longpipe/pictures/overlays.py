@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.changes import change_alike, mark_changes
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.ports import default_port
 from longpipe.pictures.queue import queue_by_flow
@@ -138,6 +138,8 @@ def overlaid(
     names = dict.fromkeys(name_of(run) for run in runs.values())
     figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6)
     _draw(panel, kind, drawn, log=log)
+    if change_alike(runs.values(), span):
+        mark_changes(panel, first, span)
     if kind == "throughput":
         panel.set_autoscaley_on(True)
         draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in drawn.values()))
