@@ -269,11 +269,11 @@ def test_a_figure_of_several_axes_explains_each_line_once() -> None:
     assert len(words) == len(set(words))
 
 
-# Pictures that can be drawn into the user's axes; those of studies are in tests/test_sweep.py.
+# Pictures of one run that can be drawn into the user's axes; those of studies are in tests/test_sweep.py.
 IN_AXES: Final = sorted(
     name
     for name in pictures.__all__
-    if name not in ("sweep", "heat") and "ax" in inspect.signature(getattr(pictures, name)).parameters
+    if name not in ("sweep", "heat", "compare") and "ax" in inspect.signature(getattr(pictures, name)).parameters
 )
 
 
@@ -684,6 +684,20 @@ def test_an_option_that_a_picture_does_not_have_is_named() -> None:
         pictures.compare(runs, "rtt", overlay=True, rto=True)
     with pytest.warns(FutureWarning, match="argument 'overlaid' is now 'overlay'"):
         assert len(pictures.compare(runs, "window", overlaid=True).axes) == 1
+
+
+@pytest.mark.parametrize("kind", ["window", "throughput", "queue"])
+def test_overlaid_runs_are_drawn_into_own_axes(kind: Literal["window", "throughput", "queue"]) -> None:
+    runs, figure = {"a": run(), "b": run()}, Figure(layout="constrained")
+    left, right = figure.subplots(1, 2)
+    assert pictures.compare(runs, kind, overlay=True, ax=right) is figure
+    own = pictures.compare(runs, kind, overlay=True).axes[0]
+    assert [str(line.get_label()) for line in right.get_lines()] == [str(line.get_label()) for line in own.get_lines()]
+    assert right.get_ylabel() == own.get_ylabel()
+    assert not left.has_data()
+    assert not figure.get_suptitle()
+    with pytest.raises(ScenarioError, match=r"^ax: a single one for 2 panels; needs overlay=True$"):
+        pictures.compare(runs, kind, ax=right)
 
 
 def test_overlaid_throughputs_have_the_capacity_of_their_links() -> None:

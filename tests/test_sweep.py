@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
 from longpipe.analysis.intervals import estimate
+from longpipe.design.factor import Level
 from longpipe.pictures.sweep import _axis, _decimals, sweep_means
 
 FACTORS = [
@@ -127,6 +128,18 @@ def test_levels_with_different_units_are_at_their_values_in_one_unit(
     axis = _axis(levels)
     assert list(axis.at.values()) == pytest.approx(places)
     assert label == ", ".join([f"x [{axis.unit}]" if axis.unit else "x", *["logarithmic"] * axis.logarithmic])
+
+
+def test_a_level_of_zero_is_apart_from_small_ones() -> None:
+    levels: dict[Level, object] = {"0": "none"}
+    levels |= {text: {"kind": "bernoulli", "probability": float(text)} for text in ("1e-5", "1e-4", "1e-3")}
+    losses = Study(Design.full_factorial(BASE, [Factor.over("network.trunk_loss", levels, "loss")]))
+    losses.run(workers=1)
+    (panel,) = pictures.sweep(losses, "loss", "throughput").axes
+    assert panel.get_xlabel() == "loss, logarithmic above 1e-05"
+    places = panel.transAxes.inverted().transform(panel.transData.transform([(at, 0) for at in panel.get_xticks()]))
+    assert np.diff(places[:, 0]) == pytest.approx([0.88 / 3] * 3, rel=0.1)
+    assert not any(_axis(levels).logarithmic for levels in ([0, 1, 50], [0], [-1, 0, 500]))
 
 
 def test_a_map_has_the_mean_of_every_pair() -> None:

@@ -79,6 +79,7 @@ def compare(
     span_s: tuple[float, float] | None = None,
     *,
     overlay: bool = False,
+    ax: Axes | None = None,
     **options: Any,  # noqa: ANN401 - those of the picture
 ) -> Figure:
     """Draws the same picture of several runs, in one panel each, titled by the keys; panels with one unit share axes.
@@ -88,23 +89,22 @@ def compare(
     `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
 
     With `overlay` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
-    sum of all flows for throughput and queue. Outages and handovers are marked if all runs have the same. Raises
-    ScenarioError for an option that the picture does not have.
+    sum of all flows for throughput and queue. Outages and handovers are marked if all runs have the same. Only an
+    overlay can be drawn into your own axes `ax`. Raises ScenarioError for an option that the picture does not have.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
     if FORMER in options:
         warnings.warn(f"argument {FORMER!r} is now 'overlay'", FutureWarning, stacklevel=2)
         overlay = bool(options.pop(FORMER))
-    if not 2 <= len(runs) <= MOST_RUNS:
-        raise ScenarioError(f"runs: {len(runs)}; needs 2 to {MOST_RUNS}")
+    _check_panels(len(runs), ax, overlay=overlay)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
     _check_options(kind, overlaid if overlay else picture, options)
     for run in runs.values():
         check_flows(run.scenario, flows)
     names, note = _flows(kind, flows, runs, span_s, overlay=overlay)
     if overlay:
-        return overlaid(runs, kind, names, span_s, **options, note=note)
+        return overlaid(runs, kind, names, span_s, **options, note=note, ax=ax)
     what, omitted, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
@@ -132,6 +132,13 @@ def compare(
     title_of(figure, titled(f"{', '.join(called)}: {what}", note or omitted))
     legend(figure, axes)
     return figure
+
+
+def _check_panels(runs: int, ax: Axes | None, *, overlay: bool) -> None:
+    if not 2 <= runs <= MOST_RUNS:
+        raise ScenarioError(f"runs: {runs}; needs 2 to {MOST_RUNS}")
+    if ax is not None and not overlay:
+        raise ScenarioError(f"ax: a single one for {runs} panels; needs overlay=True")
 
 
 def _check_options(kind: str, picture: Callable[..., Figure], options: Collection[str]) -> None:

@@ -102,6 +102,7 @@ def overlaid(
     interval_s: float | None = None,
     log: bool = False,
     note: str = "",
+    ax: Axes | None = None,
 ) -> Figure:
     """Draws one line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
 
@@ -136,7 +137,7 @@ def overlaid(
     # A run without a line is in the legend, with the reason.
     drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
-    figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6)
+    figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6, ax=ax)
     _draw(panel, kind, drawn, log=log)
     if change_alike(runs.values(), span):
         mark_changes(panel, first, span)
@@ -145,7 +146,7 @@ def overlaid(
         draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in drawn.values()))
         panel.set_ylim(bottom=0)
     panel.set_ylabel(across)
-    legend(figure, [panel])
+    legend(figure, [panel], ax)
     return figure
 
 

@@ -34,6 +34,8 @@ _DIMENSIONS: Final = (RATE, TIME, SIZE)
 _MOST_DECIMALS: Final = 6
 # Ratio of levels at and above which the axis is logarithmic.
 _WIDE: Final = 8
+# The same ratio of the levels above 0 if there is a level of 0.
+_WIDE_BESIDE_0: Final = 100
 # Measures whose values are between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
 # Horizontal distance [points] between neighbouring lines at named levels, and maximum total distance.
@@ -45,12 +47,16 @@ _BARS, _ALL_BARS = 3.0, 15.0
 
 @dataclass(frozen=True)
 class _Axis:
-    """A factor's levels on an axis: their positions, their common unit, and whether the axis is logarithmic."""
+    """A factor's levels on an axis: their positions, their common unit, and whether the axis is logarithmic.
+
+    A logarithmic axis with a level of 0 is linear between 0 and its smallest level above 0, which is `linear_to`.
+    """
 
     at: dict[Any, float]
     unit: str
     numeric: bool
     logarithmic: bool
+    linear_to: float | None = None
 
 
 def sweep_means(
@@ -226,9 +232,9 @@ def sweep(
         panel.set_ylim(above.min() / 1.1, above.max() * 1.1)
     else:
         _range_up(panel, means[["mean", "low", "high"]] / shown.scale, from_zero=from_zero)
-    panel.set_xlabel(
-        ", ".join([f"{x} [{axis.unit}]" if axis.unit else x, *(["logarithmic"] if axis.logarithmic else [])])
-    )
+    beyond_linear = f" above {axis.linear_to:g}" if axis.linear_to else ""
+    scale = [f"logarithmic{beyond_linear}"] if axis.logarithmic else []
+    panel.set_xlabel(", ".join([f"{x} [{axis.unit}]" if axis.unit else x, *scale]))
     panel.set_ylabel(shown.head)
     if (means["undefined"] > 0).any():
         notes.append("\N{MULTIPLICATION SIGN}: no mean, because this many runs have no value")
@@ -373,6 +379,10 @@ def _axis(levels: Iterable[Any]) -> _Axis:
     if not numbers:
         return _Axis({level: float(i) for i, level in enumerate(levels)}, "", numeric=False, logarithmic=False)
     at = dict(zip(levels, numbers, strict=True))
+    if min(numbers) == 0:
+        least = min((number for number in numbers if number > 0), default=math.inf)
+        wide = max(numbers) >= _WIDE_BESIDE_0 * least
+        return _Axis(at, unit, numeric=True, logarithmic=wide, linear_to=least if wide else None)
     wide = min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers)
     return _Axis(at, unit, numeric=True, logarithmic=wide)
 
@@ -399,13 +409,18 @@ def _in_one_unit(levels: list[Any]) -> tuple[list[float], str]:
 
 def _levels_along(panel: Axes, axis: _Axis) -> None:
     if axis.logarithmic:
-        panel.set_xscale("log")
+        if axis.linear_to is None:
+            panel.set_xscale("log")
+        else:
+            panel.set_xscale("symlog", linthresh=axis.linear_to)
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_minor_formatter(NullFormatter())
     places = list(axis.at.values())
     if axis.logarithmic:
-        margin = (max(places) / min(places)) ** 0.06
-        panel.set_xlim(min(places) / margin, max(places) * margin)
+        scale = panel.xaxis.get_transform()
+        low, high = scale.transform(np.array([min(places), max(places)]))
+        margin = 0.06 * (high - low)
+        panel.set_xlim(*scale.inverted().transform(np.array([low - margin, high + margin])))
     else:
         margin = 0.06 * (max(places) - min(places)) or 1.0 if axis.numeric else 0.5
         panel.set_xlim(min(places) - margin, max(places) + margin)
