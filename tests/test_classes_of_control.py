@@ -376,6 +376,17 @@ def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkey
     isolation._end_all()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a pipe as POSIX does")
+def test_a_process_for_runs_ends_without_a_traceback_if_no_parent_reads_its_answers() -> None:
+    command = [sys.executable, "-c", isolation._START, *sys.path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, errors = process.communicate(pickle.dumps((bool, (), 1.0, None)), timeout=60)
+    assert (process.returncode, errors) == (1, b"")
+
+
 def test_an_error_is_one_line_with_the_file_and_line_of_the_class() -> None:
     with pytest.raises(RunError) as error:
         simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))

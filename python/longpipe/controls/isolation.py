@@ -180,8 +180,13 @@ def serve() -> None:
 
 
 def _send(answers: BinaryIO, what: object) -> None:
-    pickle.dump(what, answers, protocol=5)
-    answers.flush()
+    """Sends an answer to the parent; ends this process if the parent, such as an interrupted one, has ended."""
+    try:
+        pickle.dump(what, answers, protocol=5)
+        answers.flush()
+    except BrokenPipeError:
+        # Without further calls of Python, which would report the answer that remains in the buffer.
+        os._exit(1)
 
 
 class _Progress:
