@@ -245,7 +245,7 @@ def test_connections_that_a_proxy_splits_and_datagrams_cause_no_warning(traffic:
 
 def test_only_connections_that_pass_the_proxy_cause_a_warning() -> None:
     names = ("a", "b", "c", "d")
-    nodes = [{"name": name, "kind": "host"} for name in names]
+    nodes: list[dict[str, object]] = [{"name": name, "kind": "host"} for name in names]
     nodes += [{"name": "r", "kind": "switch", "pep": {"buffer": "1 MB"}}, {"name": "s", "kind": "switch"}]
     ends = [("a", "r"), ("r", "b"), ("c", "s"), ("s", "d")]
     links = [{"between": list(pair), "rate": "20 Mbit/s", "delay": "10 ms"} for pair in ends]
