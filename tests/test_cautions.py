@@ -7,7 +7,9 @@ import pytest
 
 from commands import run
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, run_until, simulate
+from longpipe.advise.templates import gateway
 from longpipe.analysis.cautions import cautions, seedless
+from longpipe.analysis.overload import overloads, payload_bps
 from longpipe.cli.warnings import warn
 
 ROOT = Path(__file__).parents[1]
@@ -442,3 +444,35 @@ def test_the_warning_of_a_lockout_names_the_link_of_a_graph() -> None:
     locked = Scenario.from_toml(LOCKED.replace('start = { kind = "staggered", first = "0 s", interval = "2 s" }', ""))
     (line,) = simulate(locked.with_(network=graph)).locked_out
     assert line.endswith("needs a faster link a->r, or its host_buffer")
+
+
+def test_a_link_to_which_users_offer_more_than_its_rate_causes_a_warning() -> None:
+    crowded = Scenario.from_toml(gateway("40 Mbit/s", "540 ms", 200, 5).scenario)
+    (line,) = overloads(crowded.resolved)
+    assert line in cautions(crowded)
+    assert line.startswith(
+        "switch1->switch2: 200 flows offer 48.9 Mbit/s on average, headers included, besides 5 endless flows, "
+        "over 40 Mbit/s; completion times grow with the duration, whatever the queue"
+    )
+    assert not list(overloads(crowded.with_(**{"network.trunk_rate": "50 Mbit/s"}).resolved))
+    for sizes in ("pareto", "web-search", {"kind": "fixed", "size": "100 KB"}):
+        for load, expected in ((1.3, 1), (0.9, 0)):
+            flows = silent(traffic={"kind": "flow-arrivals", "load": load, "sizes": sizes}, **{"network.sources": 1})
+            assert len(list(overloads(flows.resolved))) == expected
+
+
+@pytest.mark.parametrize("cut", ["clamping", "rejection"])
+@pytest.mark.parametrize("cycle_from", ["first-request", "last-request"])
+def test_the_offered_load_of_web_servers_is_that_of_the_core(cut: str, cycle_from: str) -> None:
+    web: dict[str, object] = {
+        "kind": "web",
+        "cycle": "20 ms",
+        "cycle_from": cycle_from,
+        "cut": cut,
+        "spacing_from": "1 ms",
+    }
+    web |= {"spacing_to": "2 ms", "class_shares": [1.0]}
+    scenario = silent(duration="20 s", traffic=web, **{"network.sources": 1, "network.trunk_rate": "1 Gbit/s"})
+    result = simulate(scenario)
+    offered_bps = 8 * result.flows["delivered_bytes"].sum() / 20
+    assert payload_bps(scenario.resolved["flows"][0]["traffic"]) == pytest.approx(offered_bps, rel=0.05)

@@ -37,7 +37,7 @@ def page(answer: Answer, command: str, *, stored: bool = True) -> str:
         files.append(download("choice.toml", question.design.scenarios[answer.choice].to_toml().encode()))
     lead = [words.headline(answer), words.confidence(answer, stored=stored)]
     if close := list(words.equal(answer)):
-        lead.append(f"Equal to the choice, or worse by at most the indifference zone: {'; '.join(close)}.")
+        lead.append(f"{words.EQUAL}: {'; '.join(close)}.")
     sections = [
         Section("answer", "Answer", tuple(lead), (Facts(tuple(facts)),)),
         Section(

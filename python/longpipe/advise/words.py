@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from longpipe.advise.answer import limit_text
 from longpipe.advise.quantities import shown, unit
 from longpipe.advise.question import tolerance
 from longpipe.advise.theory import rules
+from longpipe.analysis.overload import overloads
 from longpipe.report.parts import number
 
 if TYPE_CHECKING:
     from longpipe.advise.answer import Answer, Difference
+
+# Title of the alternatives that `equal` yields.
+EQUAL: Final = (
+    "Equal to the choice, or certainly worse by less than the indifference zone (upper 95 % limits of the differences, "
+    "not means)"
+)
 
 
 def levels(answer: Answer, alternative: int) -> str:
@@ -51,7 +58,9 @@ def _no_choice(answer: Answer) -> str:
     )
     if len(answer.undefined) < count:
         text += f"; none of the others satisfies {limits}"
-    return f"{text}. A longer duration or another measure may have values in all runs."
+    scenarios = answer.advice.question.design.scenarios
+    above = next((line for one in answer.undefined for line in overloads(scenarios[one].resolved)), None)
+    return f"{text}. {above or 'A longer duration or another measure may have values in all runs'}."
 
 
 def acceptable(answer: Answer) -> str:
@@ -156,7 +165,7 @@ def runner_up(answer: Answer) -> str:
 
 
 def equal(answer: Answer) -> Iterator[str]:
-    """Yields the alternatives that differ from the choice by less than the indifference zone, with limited measures."""
+    """Yields the other alternatives that are certainly worse by less than the zone, with limited measures."""
     question = answer.advice.question
     for one in answer.equal:
         limited = [

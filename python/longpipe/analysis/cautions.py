@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
+from longpipe.analysis.overload import overloads
 from longpipe.analysis.paths import OVER_TCP, Resolved, port_name
 from longpipe.analysis.replaced import replaced_delays, replaced_rates
 from longpipe.analysis.shapers import line_bytes
@@ -55,9 +56,9 @@ SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario, the most important ones first.
 
-    They concern buffers and rates that are not given, implausible values of files, links and buffers that windows
-    cannot fill, paths that end before the run or replace a delay or a rate, shapers and policers that have no effect or
-    drop every packet, and ECN that only the queues or only the flows support.
+    They concern offered loads above a link's rate, buffers and rates that are not given, implausible values of files,
+    links and buffers that windows cannot fill, paths that end before the run or replace a delay or a rate, shapers and
+    policers that have no effect or drop every packet, and ECN that only the queues or only the flows support.
     """
     return [line for _, line in _by_importance(scenario)]
 
@@ -66,9 +67,10 @@ def _by_importance(scenario: Scenario) -> Iterator[tuple[int, str]]:
     """Yields each warning about a scenario with its rank; 0 is the most important rank."""
     resolved = scenario.resolved
     ranks: tuple[Iterable[str], ...] = (
-        # The run does not use the values that were meant, or transfers nothing.
+        # The run does not use the values that were meant, transfers nothing, or has no steady state.
         doubts_of_files(scenario),
         _pass_nothing(resolved),
+        overloads(resolved),
         # Buffers and windows have sizes that were not meant.
         replaced_rates(scenario),
         window_warnings(scenario),

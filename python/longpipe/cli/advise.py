@@ -312,7 +312,7 @@ def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
     show_table(console, _table(answer), len(answer.advice.question.factors))
     console.print(words.legend(answer), markup=False, highlight=False)
     for title, lines in (
-        ("Equal to the choice, or worse by at most the indifference zone", words.equal(answer)),
+        (words.EQUAL, words.equal(answer)),
         ("What would change the choice", words.changes(answer)),
         ("Theory", words.theory(answer)),
         ("Question", words.conditions(answer)),

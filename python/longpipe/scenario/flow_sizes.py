@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
@@ -138,15 +139,23 @@ def _core(points: Points) -> dict[str, Any]:
 def _means(points: Points, mss: int) -> tuple[float, float]:
     """Returns the mean of a piecewise linear distribution, and the mean number of segments of `mss` bytes."""
     first_size, first_share = points[0]
-    size, segments = float(first_size * first_share), float(-(-first_size // mss) * first_share)
+    segments = float(-(-first_size // mss) * first_share)
     for (low, below), (high, above) in pairwise(points):
         share = above - below
-        size += share * (low + high) / 2
         if high == low:
             segments += share * -(-low // mss)
         else:
             segments += share * (_rounded_up(high, mss) - _rounded_up(low, mss)) / (high - low)
-    return size / BILLION, segments / BILLION
+    return mean_of_points(points), segments / BILLION
+
+
+def mean_of_points(points: Sequence[Sequence[int]]) -> float:
+    """Returns the mean of a piecewise linear distribution of sizes [bytes] and shares [parts per billion]."""
+    first_size, first_share = points[0]
+    size = float(first_size * first_share)
+    for (low, below), (high, above) in pairwise(points):
+        size += (above - below) * (low + high) / 2
+    return size / BILLION
 
 
 def _rounded_up(size: int, mss: int) -> float:

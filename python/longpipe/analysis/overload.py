@@ -1,0 +1,93 @@
+"""Links to which web servers and arriving flows offer more than they can carry."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from longpipe.analysis.paths import Resolved, port_name, sustained_bps, wire_bytes
+from longpipe.scenario.flow_sizes import mean_of_points
+from longpipe.units import RATE
+
+# Largest index of a file's size within its class (ATM Forum/98-0876 section 5.2).
+_SIZES: Final = 9
+# Gaps between arrivals are rounded to a picosecond.
+_ROUNDING: Final = 1e-6
+
+
+def overloads(resolved: Resolved) -> Iterator[str]:
+    """Yields a line for the link whose offered load exceeds its rate by the largest factor, if there is one.
+
+    The offered load is that of web servers and of flows that arrive without end, in full packets with headers. Flows
+    that stop, and links whose rate varies, are omitted.
+    """
+    offered, users = defaultdict[int, float](float), Counter[int]()
+    per_traffic: dict[tuple[int, int], float] = {}
+    for flow in resolved["flows"]:
+        traffic, tcp = flow["traffic"], flow["tcp"]
+        key = (id(traffic), id(tcp))
+        if key not in per_traffic:
+            mss = tcp["mss_bytes"]
+            packets = payload_bps(traffic) / mss
+            per_traffic[key] = packets * wire_bytes(resolved, mss, tcp["timer"].get("timestamps", False))
+        if per_traffic[key] and "stop" not in flow:
+            for k in flow["route"]:
+                offered[k] += per_traffic[key]
+                users[k] += 1
+    rates = {k: sustained_bps(resolved["links"][k]) for k in offered if not _varies(resolved["links"][k])}
+    above = [k for k, rate in rates.items() if offered[k] > rate * (1 + _ROUNDING)]
+    if above:
+        worst = max(above, key=lambda k: offered[k] / rates[k])
+        who = f"{users[worst]} flows offer" if users[worst] > 1 else "a flow offers"
+        endless = sum(flow["traffic"]["kind"] == "greedy" and worst in flow["route"] for flow in resolved["flows"])
+        besides = f", besides {endless} endless flow{'s' if endless > 1 else ''}" if endless else ""
+        mean, rate = (RATE.format(round(float(f"{one:.3g}"))) for one in (offered[worst], rates[worst]))
+        yield (
+            f"{port_name(resolved, worst)}: {who} {mean} on average, headers included{besides}, over {rate}; "
+            "completion times grow with the duration, whatever the queue; needs a lower load or a higher rate"
+        )
+
+
+def _varies(link: Resolved) -> bool:
+    return "service" in link.get("motion", {})
+
+
+def payload_bps(traffic: Mapping[str, Any]) -> float:
+    """Returns the mean rate of the data that are requested or arrive [bit/s]; 0 for other traffic."""
+    if traffic["kind"] == "web":
+        return _web_bps(traffic)
+    arrivals = traffic.get("arrivals", {})
+    if traffic["kind"] == "flow-arrivals" and arrivals["kind"] == "poisson" and traffic["most_flows"] is None:
+        return 8e12 * _mean_size_bytes(arrivals["sizes"]) / float(arrivals["gap_ps"])
+    return 0.0
+
+
+def _web_bps(web: Mapping[str, Any]) -> float:
+    requests = _limited_mean(web["requests_mean"], web["requests_most"], web["cut"])
+    index = _limited_mean(web["size_mean"], _SIZES, web["cut"])
+    shares = enumerate(web["class_shares_ppb"])
+    size = index * web["kilobyte_bytes"] / 10 * sum(share / 1e9 * 10**number for number, share in shares)
+    spacing_ps = (web["spacing_from_ps"] + web["spacing_to_ps"]) / 2
+    following_ps = (requests - 1) * spacing_ps if web["cycle_from"] == "last-request" else 0.0
+    return float(8e12 * requests * size / max(web["cycle_ps"] + following_ps, (requests - 1) * spacing_ps))
+
+
+def _limited_mean(mean: float, most: int, cut: str) -> float:
+    """Returns the mean of a Poisson variable that is restricted to 1 to `most`."""
+    shares, share = [], math.exp(-mean)
+    for k in range(1, most + 1):
+        share *= mean / k
+        shares.append(share)
+    within = sum(k * one for k, one in enumerate(shares, 1))
+    if cut == "rejection":
+        return within / sum(shares)
+    none = math.exp(-mean)
+    return within + none + most * max(0.0, 1 - none - sum(shares))
+
+
+def _mean_size_bytes(sizes: Mapping[str, Any]) -> float:
+    if sizes["kind"] == "cumulative":
+        return mean_of_points(sizes["points"])
+    return float(sizes["size_bytes" if sizes["kind"] == "fixed" else "mean_bytes"])
