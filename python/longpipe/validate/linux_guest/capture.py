@@ -14,7 +14,7 @@ MAGIC_NS, ETHERNET = 0xA1B23C4D, 1
 SNAP: Final = 14 + 20 + 60
 
 
-class Capture:
+class DeviceCapture:
     """Captures the packets that pass a device in both directions, with their times."""
 
     def __init__(self, device: str, file: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longpipe.validate.linux_guest import datagrams, path, tcpinfo
-from longpipe.validate.linux_guest.capture import Capture
+from longpipe.validate.linux_guest.capture import DeviceCapture
 from longpipe.validate.linux_guest.losses import Losses
 
 TCP_CONGESTION: Final = 13
@@ -108,7 +108,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
     losses = Losses(case["lost_packets"]) if case["lost_packets"] else None
     if losses is not None:
         losses.attach("d", "d0")
-    capture = Capture("a0", share / "sender.pcap") if case["capture"] else None
+    capture = DeviceCapture("a0", share / "sender.pcap") if case["capture"] else None
     flows = [Flow(flow) for flow in case["flows"]]
     time.sleep(IDLE_S + IDLE_ROUND_TRIPS * 2 * case["delay_s"])
     begin = time.clock_gettime(time.CLOCK_MONOTONIC)
