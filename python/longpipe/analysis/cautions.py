@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from array import array
 from collections import Counter
@@ -14,7 +15,7 @@ from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.overload import overloads
 from longpipe.analysis.paths import OVER_TCP, Resolved, port_name
 from longpipe.analysis.replaced import replaced_delays, replaced_rates
-from longpipe.analysis.shapers import line_bytes
+from longpipe.analysis.shapers import cake_bps, line_bytes
 from longpipe.analysis.windows import window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
@@ -267,9 +268,8 @@ def _never_shape(resolved: Resolved) -> Iterator[str]:
     shaped = [
         (k, link)
         for k, link in enumerate(resolved["links"])
-        if _kind(link["policy"]) == "cake" and link["policy"].get("rate_bps") and "motion" not in link
-        and {link["from"], link["to"]} <= routers
-    ]  # fmt: skip
+        if "motion" not in link and {link["from"], link["to"]} <= routers and math.isfinite(cake_bps(link))
+    ]
     longest_of = _longest_packets(resolved, datagrams=True) if shaped else {}
     counted_bps = {k: _counted_bps(link, longest_of.get(k, packet_bytes(0, True))) for k, link in shaped}
     for k, link in shaped:

@@ -5,9 +5,9 @@ The maximum payload is computed in two steps, and no run can exceed it:
 1. The trunk's capacity is the data that it can send from 0 to the end of the run: its rate times the duration, the
    integral of a time-varying rate, or the delivery opportunities of a schedule. If packets pass a token bucket at the
    trunk's port, a shaper or a policer that drops, the capacity is at most the bucket's size plus its rate times the
-   duration; the rate of CAKE's shaper is a limit, too, of bytes as CAKE counts
-   them, with its `overhead` and `framing`. The VBR cells that it sent are subtracted. Outages are not
-   subtracted, because the link could have carried data without them.
+   duration; the rate of CAKE's shaper is a limit, too, of bytes as CAKE counts them, with its `overhead` and
+   `framing`. The VBR cells that it sent are subtracted. Outages are not subtracted, because the link could have carried
+   data without them.
 2. That capacity is filled with packets of the flows that cross the trunk, starting with the packets that have the most
    payload per byte on the wire. Headers, TCP timestamps, padding to whole cells and a schedule's bytes per packet all
    count. If CAKE counts other lengths than the link, this is done for both, and the smaller payload is the maximum. TCP

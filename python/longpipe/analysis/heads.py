@@ -21,7 +21,7 @@ from longpipe.scenario.stack import is_own
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.variant import Variant
-from longpipe.units import RATE, TICKS, TIME
+from longpipe.units import BUFFER, RATE, TICKS, TIME, UNLIMITED
 
 # Maximum number of differing flows and links that the head lists, and of TCP fields that it shows.
 MOST_EXCEPTIONS: Final = 4
@@ -57,7 +57,7 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
 def _buffer(scenario: Scenario) -> str:
     """Returns the buffer and, if it is given in BDP or as a time, its size at the flows' bottlenecks."""
     buffer, network, resolved = scenario.switch.buffer, scenario.network, scenario.resolved
-    is_relative = buffer.endswith(("BDP", "s")) and not buffer.endswith(("cells", "packets"))
+    is_relative = buffer != UNLIMITED and BUFFER.split(buffer)[1] in ("BDP", *TIME.units)
     # Links with a buffer of their own are listed as exceptions.
     if not is_relative or (isinstance(network, Graph) and any(link.buffer for link in network.links)):
         return buffer
@@ -71,15 +71,18 @@ def _buffer(scenario: Scenario) -> str:
 
 
 def _ticks(timer: Coarse) -> str:
-    """Returns the length of a tick and, unless it is the default's, the initial and maximum RTO, which count ticks."""
-    tick_ps, first, most = TIME.parse(timer.tick), TICKS.parse(timer.initial_rto), TICKS.parse(timer.max_rto)
-    default = Coarse()
-    if tick_ps == TIME.parse(default.tick) and (timer.initial_rto, timer.max_rto) == (
-        default.initial_rto,
-        default.max_rto,
-    ):
+    """Returns the length of a tick and, unless all three are the defaults, the initial and maximum RTO."""
+    times_ps = _tick_and_rtos_ps(timer)
+    if times_ps == _tick_and_rtos_ps(Coarse()):
         return f"ticks of {timer.tick}"
-    return f"ticks of {timer.tick} (RTO {TIME.format(first * tick_ps)} at first, {TIME.format(most * tick_ps)} at most)"
+    _, first, most = map(TIME.format, times_ps)
+    return f"ticks of {timer.tick} (RTO {first} at first, {most} at most)"
+
+
+def _tick_and_rtos_ps(timer: Coarse) -> tuple[int, int, int]:
+    """Returns the length of a tick, the initial RTO and the maximum RTO [ps]; the timer states the RTOs in ticks."""
+    tick_ps = TIME.parse(timer.tick)
+    return tick_ps, TICKS.parse(timer.initial_rto) * tick_ps, TICKS.parse(timer.max_rto) * tick_ps
 
 
 def _stack(traffic: Resolved) -> str:

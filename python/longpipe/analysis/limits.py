@@ -106,10 +106,9 @@ class FlowLimit:
     is the mean share of the receiver window in flight (estimated from rates, delays and mean queues in both
     directions), and `idle` is the share of time after the last byte was delivered. `return_link` is the busiest link on
     the return path of the ACKs, `return_link_busy` is its share of busy time, as `link_busy`, and `acks_lost` is the
-    share of ACKs lost at its ports.
-    `proxy` is the proxy whose buffer is used most, "" without proxies, and `proxy_used` is the mean share of this
-    buffer that the data in flight before and after the proxy take (estimated as `window_used`). `limited_by` is "-" for
-    a further path of a connection, whose first path has the limit.
+    share of ACKs lost at its ports. `proxy` is the proxy whose buffer is used most, "" without proxies, and
+    `proxy_used` is the mean share of this buffer that the data in flight before and after the proxy take (estimated as
+    `window_used`). `limited_by` is "-" for a further path of a connection, whose first path has the limit.
     """
 
     flow: str

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from longpipe.analysis.paths import paths
-
-if TYPE_CHECKING:
-    from longpipe.analysis.paths import Path, Resolved
+from longpipe.analysis.paths import Path, Resolved, paths
 
 
 class ProxyBuffer(NamedTuple):
