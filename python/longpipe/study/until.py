@@ -89,16 +89,14 @@ def run_until(
     """Adds replications (equally at all points) until each mean of `metric` has the margin `until`.
 
     `until` is a margin in the unit of the metric's column, "±0.01", or in another one, "±5 ms", or a share of the mean,
-    "±2 %", at confidence `level` (0 to 1).
-    It begins with the replications that the study has, at least 20 (or `most`), continues with the number that the
-    widest interval needs, at most doubling at a time, and ends at `most` at the latest. Skewed measures have wider
-    intervals, and need 10 replications per square of their skewness or a large margin (see `needed`). A margin that is
-    reached has
-    to hold again with a tenth more replications, because repeated decisions by the same data let intervals miss more
-    often than 1 - level (Chow and Robbins, Annals of Mathematical Statistics 36, 1965). `metric` may be any that
-    `Design.measures` accepts. Raises ScenarioError for an invalid margin, for a metric that is not measured (before the
-    first run, unless `measure` determines the metrics), for a maximum below 5, and after the first runs if the
-    replications of every point are identical.
+    "±2 %", at confidence `level` (0 to 1). It begins with the replications that the study has, at least 20 (or `most`),
+    continues with the number that the widest interval needs, at most doubling at a time, and ends at `most` at the
+    latest. Skewed measures have wider intervals, and need 10 replications per square of their skewness or a large
+    margin (see `needed`). A margin that is reached has to hold again with a tenth more replications, because repeated
+    decisions by the same data let intervals miss more often than 1 - level (Chow and Robbins, Annals of Mathematical
+    Statistics 36, 1965). `metric` may be any that `Design.measures` accepts. Raises ScenarioError for an invalid
+    margin, for a metric that is not measured (before the first run, unless `measure` determines the metrics), for a
+    maximum below 5, and after the first runs if the replications of every point are identical.
     """
     check_level(level)
     replications = first_replications(study.design.replications, most)
