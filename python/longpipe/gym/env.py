@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, measurements
+from longpipe.gym.episodes import Episodes, Settings, measurements, of_row
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -50,13 +50,15 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         super().reset(seed=seed)
         features = self._episodes.begin(0, self.np_random, (options or {}).get("scenario"))
-        return self._episodes.observations()[0], _information(features)
+        return self._episodes.observations()[0], of_row(measurements(features), 0)
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Takes a step; returns the observation, the reward, terminated, truncated and information."""
         rewards, ended, features = self._episodes.step(np.asarray(action), self._active)
-        return self._episodes.observations()[0], float(rewards[0]), False, bool(ended[0]), _information(features)
-
-
-def _information(features: Features) -> dict[str, float]:
-    return {name: float(values[0]) for name, values in measurements(features).items()}
+        return (
+            self._episodes.observations()[0],
+            float(rewards[0]),
+            False,
+            bool(ended[0]),
+            of_row(measurements(features), 0),
+        )

@@ -1,6 +1,6 @@
 """Episodes of several environments that take their steps together; all interfaces share this part."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,3 +154,8 @@ def measurements(features: Features) -> dict[str, Array]:
         "window_bytes": features.window,
         "rate_bps": features.rate,
     }
+
+
+def of_row(measured: Mapping[str, Array], row: int) -> dict[str, float]:
+    """Returns the measurements of one agent."""
+    return {name: float(values[row]) for name, values in measured.items()}

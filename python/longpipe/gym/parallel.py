@@ -11,7 +11,7 @@ from pettingzoo import ParallelEnv
 
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, measurements
+from longpipe.gym.episodes import Episodes, Settings, measurements, of_row
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -84,9 +84,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
 
     def _information(self, features: Features) -> dict[str, dict[str, Any]]:
         found = measurements(features)
-        return {
-            agent: {name: float(of[i]) for name, of in found.items()} for i, agent in enumerate(self.possible_agents)
-        }
+        return {agent: of_row(found, i) for i, agent in enumerate(self.possible_agents)}
 
     def _observed(self) -> dict[str, Observed]:
         return dict(zip(self.possible_agents, self._episodes.observations(), strict=True))

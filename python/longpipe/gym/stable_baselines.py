@@ -11,7 +11,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from longpipe.gym.actions import Action
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, measurements
+from longpipe.gym.episodes import Episodes, Settings, measurements, of_row
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -68,7 +68,7 @@ class LinkVecEnv(VecEnv):
         """Takes a step of each environment."""
         rewards, ended, features = self._episodes.step(self._actions, self._active)
         measured = measurements(features)
-        infos: list[dict[str, Any]] = [_information(measured, i) for i in range(self.num_envs)]
+        infos: list[dict[str, Any]] = [of_row(measured, i) for i in range(self.num_envs)]
         numbers = np.flatnonzero(ended)
         if len(numbers):
             last = self._episodes.observations()
@@ -79,7 +79,7 @@ class LinkVecEnv(VecEnv):
 
     def _begin(self, number: int) -> None:
         features = self._episodes.begin(number, self._generators[number])
-        self.reset_infos[number] = _information(measurements(features), number)
+        self.reset_infos[number] = of_row(measurements(features), number)
 
     def close(self) -> None:
         """Does nothing, because threads end with each step."""
@@ -104,7 +104,3 @@ class LinkVecEnv(VecEnv):
 
     def _count(self, indices: Indices) -> int:
         return len(list(self._get_indices(indices)))
-
-
-def _information(measured: dict[str, Array], number: int) -> dict[str, Any]:
-    return {name: float(values[number]) for name, values in measured.items()}

@@ -78,8 +78,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
         asked = options or {}
         begun = np.asarray(asked.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)), dtype=np.bool_)
         information: dict[str, Any] = {}
-        for number in np.flatnonzero(begun):
-            features = self._begin(int(number), asked.get("scenario"))
+        if (features := self._begin(begun, asked.get("scenario"))) is not None:
             information = _information(measurements(features), begun)
         return self._episodes.observations(self._copy), information
 
@@ -88,19 +87,22 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
         active = ~self._ended
         rewards, ended, features = self._episodes.step(np.asarray(actions), active)
         found = measurements(features)
-        for number in np.flatnonzero(self._ended):
-            begun = measurements(self._begin(int(number), None))
+        if (features_begun := self._begin(self._ended, None)) is not None:
+            begun = measurements(features_begun)
             found = {name: np.where(active, values, begun[name]) for name, values in found.items()}
         self._ended = ended
         information = _information(found, np.ones(self.num_envs, dtype=np.bool_))
         never = np.zeros(self.num_envs, dtype=np.bool_)
         return self._episodes.observations(self._copy), rewards, never, ended.copy(), information
 
-    def _begin(self, number: int, scenario: Any) -> Features:  # noqa: ANN401 - checked by the episodes
-        if self._generators is None:
-            raise ScenarioError("step: before reset; needs reset first")
-        features = self._episodes.begin(number, self._generators[number], scenario)
-        self._ended[number] = False
+    def _begin(self, which: Marks, scenario: Any) -> Features | None:  # noqa: ANN401 - checked by the episodes
+        """Begins an episode of some environments; returns the measurements after the last of them, None without any."""
+        features = None
+        for number in map(int, np.flatnonzero(which)):
+            if self._generators is None:
+                raise ScenarioError("step: before reset; needs reset first")
+            features = self._episodes.begin(number, self._generators[number], scenario)
+            self._ended[number] = False
         return features
 
 
