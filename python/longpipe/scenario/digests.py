@@ -61,28 +61,23 @@ def keep_digest(part: Model, digest: str, *, noun: str, holder: str = "it") -> N
 
 def identified(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any part of a scenario's fields
     """Yields the names of controllers, stacks and programs in the fields of a scenario, with their digests."""
+    for _, one in _with_digest(part):
+        holder = next((one[name] for name in _HOLDERS if one.get(name)), "it")
+        yield holder if isinstance(holder, str) else " ".join(holder), one["digest"]
+
+
+def field_of(digest: str, part: Any) -> str | None:  # noqa: ANN401 - as above
+    """Returns the name of the first field of a scenario that contains a digest; None if there is none."""
+    return next((where for where, one in _with_digest(part) if one["digest"] == digest), None)
+
+
+def _with_digest(part: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:  # noqa: ANN401 - as above
+    """Yields the names and values of the fields that contain a digest; `where` is the name of the part."""
     if isinstance(part, Mapping):
         if isinstance(part.get("digest"), str):
-            holder = next((part[name] for name in _HOLDERS if part.get(name)), "it")
-            yield holder if isinstance(holder, str) else " ".join(holder), part["digest"]
-        for one in part.values():
-            yield from identified(one)
+            yield where, part
+        for name, one in part.items():
+            yield from _with_digest(one, f"{where}.{name}".lstrip("."))
     elif isinstance(part, list | tuple):
-        for one in part:
-            yield from identified(one)
-
-
-def field_of(digest: str, part: Any, where: str = "") -> str | None:  # noqa: ANN401 - any part of a scenario's fields
-    """Returns the name of the first field of a scenario that contains a digest; None if there is none.
-
-    `where` is the name of the part of the scenario.
-    """
-    if isinstance(part, Mapping):
-        if part.get("digest") == digest:
-            return where
-        places = [(f"{where}.{name}".lstrip("."), one) for name, one in part.items()]
-    elif isinstance(part, list | tuple):
-        places = [(f"{where}[{i}]", one) for i, one in enumerate(part)]
-    else:
-        return None
-    return next((found for place, one in places if (found := field_of(digest, one, place)) is not None), None)
+        for i, one in enumerate(part):
+            yield from _with_digest(one, f"{where}[{i}]")
