@@ -117,11 +117,11 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: 
     times = Times(file, "time_s", "s", latest_ps, from_first=True)
     trips = Column(file, "rtt_ns", TIME, "ns", longest_ps, 2)
     rows = SeriesTable(table, times, {"rtt_ns": trips}, {"time": 0})
-    added = len(ROUND_TRIPS)
-    rates = [_added_rate(file, head, fastest_bps) for head in table.heads[added:]]
-    if len(rates) > 1:
-        raise ScenarioError(f"{file}:1: {len(rates)} columns after links; needs at most one, of rates")
-    rows.columns.update({"rate": rates[0]} if rates else {})
+    added = table.heads[len(ROUND_TRIPS) :]
+    if len(added) > 1:
+        raise ScenarioError(f"{file}:1: {len(added)} columns after links; needs at most one, of rates")
+    rates = {"rate": _added_rate(file, added[0], fastest_bps)} if added else {}
+    rows.columns.update(rates)
     found = Trace()
     without: int | None = None
     pair: list[str] = []
@@ -131,8 +131,8 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: 
             first, second = (" - ".join(names)[:60] for names in (pair, cells[1:3]))
             raise ScenarioError(f"{file}:{line}: {second} after {first}; needs round trips of one pair")
         now = times.read(line, cells[0])
-        if rates and (cell := cells[added]):
-            found.rate.append([now, rates[0].read(line, cell)])
+        if rates and (cell := cells[-1]):
+            found.rate.append([now, rates["rate"].read(line, cell)])
         if cells[3]:
             found.delay.append([now, trips.read(line, cells[3])])
             if without is not None:
@@ -143,7 +143,7 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: 
     if not found.delay or without is not None:
         at = "at any instant" if not found.delay else "in the end"
         raise ScenarioError(f"{file}: no route {at}; needs round trips up to the last row")
-    rows.keep_notes([*_doubts({"rate": rates[0]} if rates else {})])
+    rows.keep_notes([*_doubts(rates)])
     return found
 
 
