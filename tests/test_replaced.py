@@ -12,6 +12,12 @@ from longpipe.analysis.cautions import cautions
 from longpipe.scenario.motion import OwnSatellites
 from longpipe.scenario.motion import Path as AnyPath
 
+BASE: Final = """
+framing = "ip"
+duration = "5 s"
+switch.buffer = "100 packets"
+tcp.receiver_window = "auto"
+"""
 MEAN: Final = "a mean rate of 1203 kbit/s"
 STEPS: Final = "rates of 2 Mbit/s to 6 Mbit/s"
 DEFAULT: Final = "not given, 155.52 Mbit/s determines sizes in BDP and auto"
@@ -73,10 +79,22 @@ def written(path: dict[str, Any], content: str, folder: Path) -> dict[str, Any]:
 
 
 def scenario(**network: object) -> Scenario:
-    """Returns a dumbbell over IP."""
-    return Scenario.from_toml('framing = "ip"\nduration = "5 s"\nswitch.buffer = "100 packets"').with_(
+    """Returns a dumbbell over IP, whose receiver's window fills any path."""
+    return Scenario.from_toml(BASE).with_(
         **{f"network.{field}": value for field, value in {"sources": 1, **network}.items()}
     )
+
+
+def graph(**link: object) -> Scenario:
+    """Returns two hosts behind two switches, whose link has the given fields."""
+    links: list[dict[str, object]] = [
+        {"between": ["a", "r1"], "rate": "1 Gbit/s", "delay": "1 ms"},
+        {"between": ["r1", "r2"], **link},
+        {"between": ["r2", "b"], "rate": "1 Gbit/s", "delay": "1 ms"},
+    ]
+    nodes = [{"name": name, "kind": "host" if name in "ab" else "switch"} for name in ("a", "r1", "r2", "b")]
+    flows = [{"name": "f", "from": "a", "to": "b"}]
+    return scenario().with_(network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows})
 
 
 def of_rates(scenario: Scenario) -> list[str]:
@@ -122,19 +140,8 @@ def test_a_return_path_and_a_link_of_a_graph_with_rates_cause_warnings(kind: str
     assert of_rates(back.with_(**{"network.return_rate": "50 Mbit/s"})) == [
         f"network.return_rate: 50 Mbit/s {ONLY}; {has}"
     ]
-    links: list[dict[str, object]] = [
-        {"between": ["a", "r1"], "rate": "1 Gbit/s", "delay": "1 ms"},
-        {"between": ["r1", "r2"], "rate": "90 Mbit/s", "delay": "20 ms", "return_rate": "10 kbit/s", "path": moved},
-        {"between": ["r2", "b"], "rate": "1 Gbit/s", "delay": "1 ms"},
-    ]
-    network = {
-        "kind": "graph",
-        "nodes": [{"name": name, "kind": "host" if name in "ab" else "switch"} for name in ("a", "r1", "r2", "b")],
-        "links": links,
-        "flows": [{"name": "f", "from": "a", "to": "b"}],
-    }
     has = f"network.links[1].path has {rates}"
-    assert of_rates(scenario().with_(network=network)) == [
+    assert of_rates(graph(rate="90 Mbit/s", delay="20 ms", return_rate="10 kbit/s", path=moved)) == [
         f"network.links[1].rate: 90 Mbit/s {ONLY}; {has}",
         f"network.links[1].return_rate: 10 kbit/s {ONLY}; {has}{CONSTANT.format('network.links[1]')}",
     ]
@@ -153,3 +160,57 @@ def test_a_delay_that_routes_over_satellites_replace_causes_a_warning() -> None:
     pytest.importorskip("sgp4")
     said = "network.trunk_delay: 290 ms is not used; network.path has the delays of satellites"
     assert said in cautions(scenario(path=UNRATED["routers"][0], trunk_delay="290 ms"))
+
+
+def test_a_delay_that_a_path_replaces_causes_a_warning() -> None:
+    pytest.importorskip("sgp4")
+    path = {"shell": "starlink-550", "from": "London", "to": "New York"}
+    changed = Scenario.example("geo").with_(**{"network.path": path, "duration": "5 s"})
+    (line,) = (line for line in cautions(changed) if "trunk_delay" in line)
+    assert line.startswith("network.trunk_delay: 290 ms is not used; network.path has delays of 21.")
+    # The delay of this example is among those of its path, and the default delay was not chosen.
+    for other in (Scenario.example("starlink"), scenario(path=path, trunk_delay="5 us")):
+        assert not any("trunk_delay" in line for line in cautions(other))
+
+
+def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "radio.csv").write_text(
+        "time,rate,delay\n0,20Mbit/s,20ms\n1,80Mbit/s,40ms\n2,10Mbit/s,60ms\n", encoding="utf-8"
+    )
+    base = scenario(path={"file": str(tmp_path / "radio.csv")}, trunk_rate="20 Mbit/s", trunk_delay="40 ms")
+    assert cautions(base) == []
+    rates, delays = "network.path has rates of 10 Mbit/s to 80 Mbit/s", "network.path has delays of 20 ms to 60 ms"
+    both = " in both directions; for a constant return direction, set network.return_path = {kind = 'moving'}"
+    for field, value, said in (
+        # The delay is within the path's range, but not among its delays.
+        ("trunk_delay", "50 ms", f"is not used; {delays}"),
+        ("return_delay", "50 ms", f"is not used; {delays}{both}"),
+        ("return_rate", "50 Mbit/s", f"only determines sizes in BDP and auto; {rates}{both}"),
+        ("trunk_rate", "90 Mbit/s", f"only determines sizes in BDP and auto; {rates}"),
+    ):
+        assert cautions(base.with_(**{f"network.{field}": value})) == [f"network.{field}: {value} {said}"]
+    # A rate of the return path of its own replaces nothing where that path has delays only.
+    own = {"network.return_path": {"delay": [["0 s", "10 ms"]]}, "network.return_rate": "50 Mbit/s"}
+    assert cautions(base.with_(**own)) == []
+
+
+def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warning() -> None:
+    link = {"rate": "100 Mbit/s", "delay": "20 ms", "return_rate": "1 Mbit/s"}
+    path = {"rate": [["0 s", "20 Mbit/s"]]}
+    rate = "network.links[1].return_rate: 1 Mbit/s only determines sizes in BDP and auto; network.links[1].path has a "
+    found = [line for line in cautions(graph(**link, path=path, return_delay="5 ms")) if "return_" in line]
+    constant = "for a constant return direction, set network.links[1].return_path = {kind = 'moving'}"
+    assert found == [f"{rate}rate of 20 Mbit/s in both directions; {constant}"]
+    own = graph(**link, return_path={"rate": [["0 s", "1 Mbit/s"]]})
+    assert not [line for line in cautions(own) if "return_" in line]
+
+
+def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> None:
+    path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
+    changed = scenario(path=path, trunk_rate="155.52 Mbit/s")
+    (line,) = (line for line in cautions(changed) if "trunk_rate" in line)
+    assert line == (
+        "network.trunk_rate: not given, 155.52 Mbit/s determines sizes in BDP and auto; "
+        "network.path has rates of 4 Mbit/s to 20 Mbit/s"
+    )
+    assert not any("trunk_rate" in line for line in cautions(changed.with_(**{"network.trunk_rate": "20 Mbit/s"})))
