@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longpipe import Result, Scenario, simulate
+from longpipe import Result, Scenario, simulate, stacks
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.heads import heads
 from longpipe.errors import ScenarioError
@@ -20,6 +20,7 @@ REFERENCE: Final = Path(__file__).parent / "data" / "satellites"
 MANILA_DALIAN: Final = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "100 ms"}
 PS: Final = 10**12
 MS: Final = 10**9
+needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 
 
 def over(path: dict[str, Any], duration: str = "60 s", **fields: object) -> Scenario:
@@ -220,20 +221,33 @@ def test_cells_are_rejected_and_every_queue_is_accepted() -> None:
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})
 
 
-def test_flows_that_need_constant_routes_are_rejected_over_changing_ones() -> None:
-    arrivals = {"kind": "flow-arrivals", "rate": 1, "sizes": {"kind": "fixed", "size": "10 KB"}}
-    needs = "needs a path with constant routes: a constellation without path.as = 'graph'"
+CONSTANT_ROUTES = "needs a path with constant routes: a constellation without path.as = 'graph'"
+
+
+@pytest.mark.parametrize(
+    ("traffic", "said"),
+    [
+        (
+            {"kind": "flow-arrivals", "rate": 1, "sizes": {"kind": "fixed", "size": "10 KB"}},
+            "flow-arrivals",
+        ),
+        pytest.param({"kind": "stack", "stack": "quinn"}, "stack, a real stack", marks=needs_stacks),
+    ],
+)
+def test_flows_that_need_constant_routes_are_rejected_over_changing_ones(traffic: dict[str, object], said: str) -> None:
     path = {**MANILA_DALIAN, "step": "1 s"}
-    pytest.importorskip("longpipe_stacks")
-    for traffic, said in ((arrivals, "flow-arrivals"), ({"kind": "stack", "stack": "quinn"}, "stack, a real stack")):
-        group = ({"name": "web", "traffic": traffic},)
-        network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": group}
-        with pytest.raises(ScenarioError) as refused:
-            over({}, network={**network, "path": path}).digest()
-        assert str(refused.value) == f"network.group[0].traffic of flow 'web': {said}; {needs}"
-        over({}, network={**network, "path": {**path, "as": "link"}}).digest()
-    with pytest.raises(ScenarioError, match=rf"the routes of flow 'flow1' change; a real program {re.escape(needs)}"):
-        plan(over(path))
+    group = ({"name": "web", "traffic": traffic},)
+    network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": group}
+    with pytest.raises(ScenarioError) as refused:
+        over({}, network={**network, "path": path}).digest()
+    assert str(refused.value) == f"network.group[0].traffic of flow 'web': {said}; {CONSTANT_ROUTES}"
+    over({}, network={**network, "path": {**path, "as": "link"}}).digest()
+
+
+def test_real_programs_are_rejected_over_changing_routes() -> None:
+    told = f"the routes of flow 'flow1' change; a real program {CONSTANT_ROUTES}"
+    with pytest.raises(ScenarioError, match=re.escape(told)):
+        plan(over({**MANILA_DALIAN, "step": "1 s"}))
 
 
 def test_the_default_buffer_of_a_graph_is_stated() -> None:
