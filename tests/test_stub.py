@@ -2,28 +2,29 @@ import ast
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+
+import pytest
 
 from longpipe import _core
 
 
-def test_help_describes_the_fields_of_the_records_for_hooks_as_the_stub_does() -> None:
-    for described in ast.parse(Path(str(_core.__file__)).with_name("_core.pyi").read_text()).body:
-        if isinstance(described, ast.ClassDef) and described.name in (
-            "Ack",
-            "Event",
-            "Grant",
-            "Interval",
-            "Lost",
-            "Sent",
-        ):
-            record = getattr(_core, described.name)
-            properties = [one for one in described.body if isinstance(one, ast.FunctionDef) and one.decorator_list]
-            texts = {one.name: ast.get_docstring(one) for one in properties if not one.name.startswith("_")}
-            assert {name: getattr(record, name).__doc__ for name in texts} == texts
-            fields = [name for name, field in vars(record).items() if type(field).__name__ == "getset_descriptor"]
-            assert fields
-            assert all(getattr(record, name).__doc__ for name in fields)
+@pytest.mark.parametrize("name", ["Ack", "Event", "Grant", "Interval", "Lost", "Sent"])
+def test_help_describes_the_fields_of_a_record_for_hooks_as_the_stub_does(name: str) -> None:
+    stub = ast.parse(Path(str(_core.__file__)).with_name("_core.pyi").read_text())
+    (described,) = (one for one in stub.body if isinstance(one, ast.ClassDef) and one.name == name)
+    texts = {one.name: ast.get_docstring(one) for one in described.body if isinstance(one, ast.FunctionDef)}
+    # The text of a field that is no property follows it.
+    for one, text in pairwise(described.body):
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+            assert isinstance(text, ast.Expr)
+            texts[one.target.id] = ast.literal_eval(text.value)
+    record = getattr(_core, name)
+    fields = [own for own, field in vars(record).items() if type(field).__name__ == "getset_descriptor"]
+    assert fields
+    assert all(getattr(record, own).__doc__ for own in fields)
+    assert {own: getattr(record, own).__doc__ for own in fields} == {own: texts.get(own) for own in fields}
 
 
 def test_the_stub_describes_the_core(tmp_path: Path) -> None:
