@@ -1,5 +1,6 @@
 """Congestion controllers that are Python classes; the classes are in data/classes/aimd.py."""
 
+import inspect
 import os
 import pickle
 import re
@@ -543,6 +544,12 @@ MISSPELT = {
     "measures_delays": (True, "measures_delay"), "bases": ("cubic", "base"), "verison": ("2", "version"),
     "state_field": (("window",), "state_fields"),
 }  # fmt: skip
+
+
+def test_each_setting_of_a_class_is_known() -> None:
+    set_by_longpipe = {"ecn", "state", "_seed"}
+    assert inspect.get_annotations(Control).keys() - set_by_longpipe == classes._SETTINGS.keys()
+    assert {setting for _, setting in MISSPELT.values()} == classes._SETTINGS.keys()
 
 
 @pytest.mark.parametrize("attribute", MISSPELT)

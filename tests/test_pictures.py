@@ -663,6 +663,7 @@ def test_all_texts_scale_with_the_size_of_the_font() -> None:
         return [float(text.get_fontsize()) for text in shown if text.get_text() in words]
 
     usual = sizes()
+    assert len(usual) >= 3
     with mpl.rc_context({"font.size": 20}):
         assert sizes() == [2 * size for size in usual]
 

@@ -250,6 +250,7 @@ def test_tables_have_a_row_for_each_instant_and_change(kuiper: RoundTrips) -> No
 
 def test_a_change_of_the_route_is_drawn_as_a_jump(kuiper: RoundTrips) -> None:
     above = round_trips_over_time(kuiper).axes[0]
+    assert any(at > 0 for at, *_ in kuiper.changes)
     for pair, line in enumerate(above.lines):
         times, rtt_ms = np.array(line.get_data())
         changes = [at for at, own, _ in kuiper.changes if own == pair and at > 0]
