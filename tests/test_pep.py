@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, ScenarioError
+from longpipe.live.hosts import plan
 from longpipe.run import simulate
 from longpipe.store.packing import pack, unpack
 
@@ -114,6 +115,5 @@ def test_what_cannot_be_split_is_rejected_in_a_line(fields: dict[str, Any], expe
 
 
 def test_real_programs_and_proxies_are_not_in_one_scenario() -> None:
-    hosts = pytest.importorskip("longpipe.live.hosts")
     with pytest.raises(ScenarioError, match=r"network\.pep: a proxy splits the connections; real programs need"):
-        hosts.plan(Scenario.example("geo-pep"))
+        plan(Scenario.example("geo-pep"))
