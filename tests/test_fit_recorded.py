@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,15 @@ def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
     assert rate["value"] <= RATE_BPS
     assert base["low"] is None
     assert base["value"] >= RTT_S
+
+
+def test_a_rate_of_sent_packets_causes_a_note() -> None:
+    acked = read(DATA / "aioquic.qlog.gz")
+    (flow,) = acked.subjects
+    series = tuple(replace(one, quantity="sent rate") if one.quantity == "rate" else one for one in flow.series)
+    sent = replace(acked, subjects=(replace(flow, series=series),))
+    (note,) = set(fit_recorded(sent).notes) - set(fit_recorded(acked).notes)
+    assert note.startswith("the rates are those of sent packets, including lost ones")
 
 
 def test_iperf3_over_a_long_path_writes_a_third_of_its_send_buffer_at_once() -> None:

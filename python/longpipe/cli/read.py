@@ -14,7 +14,7 @@ from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
-    from longpipe.measured import Recording, Series, Subject
+    from longpipe.measured import Recording, Subject
 
 # Maximum number of rows of the table; --json contains all subjects.
 MOST_ROWS: Final = 12
@@ -78,7 +78,7 @@ def _show(found: Recording) -> None:
     table = Table(box=None, pad_edge=False)
     kinds = {one.kind for one in found.subjects}
     table.add_column(escape("/".join(sorted(kinds)) or "flow"), overflow="fold")
-    rates = {series.quantity for one in found.subjects if (series := _rates(one)) is not None} or {"rate"}
+    rates = {series.quantity for one in found.subjects if (series := one.rates) is not None} or {"rate"}
     for head in (
         f"{' or '.join(sorted(rates))}\n[Mbit/s]",
         "round trip [ms]\nleast, median, most",
@@ -117,16 +117,11 @@ def _count(name: str, value: float, unit: str) -> str:
     return f"{name} {number}" if unit in _COUNTED and name.endswith("s") else f"{name} {number} {shown}"
 
 
-def _rates(one: Subject) -> Series | None:
-    """Returns the rates of a subject or, if the file does not contain them, those at which it sent."""
-    return one.of("rate") or one.of("sent rate")
-
-
 def _rate(one: Subject) -> str:
     """Returns the mean rate while the subject had data, or the mean of the rates if the file contains only rates."""
     import numpy as np
 
-    series = _rates(one)
+    series = one.rates
     if series is None or not len(series.numbers):
         return "-"
     used = np.flatnonzero(series.numbers)

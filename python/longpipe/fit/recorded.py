@@ -24,7 +24,7 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.short_file import short_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -76,7 +76,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     Raises a one-line ScenarioError if the file lacks a flow's rates or RTTs.
     """
     subject = _subject(recording, flow)
-    rate, rtt = subject.of("rate") or subject.of("sent rate"), _rtt(subject)
+    rate, rtt = subject.rates, _rtt(subject)
     if rate is None or rtt is None:
         raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
@@ -141,9 +141,17 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         distance=None,
         undetermined=unknowns,
         doubts=(),
-        notes=(IPV6_NOTE, *recording.notes) if _is_ipv6(subject) else recording.notes,
+        notes=(*_notes(subject, rate), *recording.notes),
         series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
     )
+
+
+def _notes(subject: Subject, rate: Series) -> Iterator[str]:
+    """Yields a line for each property of the flow or of the file that the scenario does not have."""
+    if _is_ipv6(subject):
+        yield IPV6_NOTE
+    if rate.quantity == "sent rate":
+        yield "the rates are those of sent packets, including lost ones, because the file has no acknowledged packets"
 
 
 def _subject(recording: Recording, flow: int) -> Subject:

@@ -81,6 +81,11 @@ class Subject:
         """Returns the series of a quantity; None if there is none."""
         return next((one for one in self.series if one.quantity == quantity), None)
 
+    @property
+    def rates(self) -> Series | None:
+        """The rates or, if the file does not contain them, those at which the subject sent; None without either."""
+        return self.of("rate") or self.of("sent rate")
+
 
 @dataclass(frozen=True, eq=False)
 class Recording:
