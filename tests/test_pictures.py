@@ -683,8 +683,9 @@ def test_an_option_that_a_picture_does_not_have_is_named() -> None:
         ScenarioError, match=r"^rto: not an option of rtt; accepts overlay, unit, port, interval_s, log$"
     ):
         pictures.compare(runs, "rtt", overlay=True, rto=True)
-    with pytest.warns(FutureWarning, match="argument 'overlaid' is now 'overlay'"):
+    with pytest.warns(FutureWarning, match="argument 'overlaid' is now 'overlay'") as found:
         assert len(pictures.compare(runs, "window", overlaid=True).axes) == 1
+    assert found[0].filename == __file__
 
 
 @pytest.mark.parametrize("kind", ["window", "throughput", "queue"])

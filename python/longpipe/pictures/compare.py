@@ -95,7 +95,8 @@ def compare(
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
     if FORMER in options:
-        warnings.warn(f"argument {FORMER!r} is now 'overlay'", FutureWarning, stacklevel=2)
+        # The function that `with_literal_texts` returns is between this one and its caller.
+        warnings.warn(f"argument {FORMER!r} is now 'overlay'", FutureWarning, stacklevel=3)
         overlay = bool(options.pop(FORMER))
     _check_panels(len(runs), ax, overlay=overlay)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
