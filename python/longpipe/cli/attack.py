@@ -314,7 +314,7 @@ def _draw(hunt: Attack, folder: Path) -> list[str]:
     Returns a line for each connection that died, or why there is no picture.
     """
     from longpipe import simulate
-    from longpipe.pictures.overlays import overlaid
+    from longpipe.pictures.overlays import overlay_runs
     from longpipe.pictures.saving import save_as
 
     target = hunt.target
@@ -326,5 +326,5 @@ def _draw(hunt: Attack, folder: Path) -> list[str]:
         }
     except RunError as error:
         return [f"No picture, because the run failed: {error}"]
-    save_as(overlaid(runs, "throughput", []), folder / "throughput.svg")
+    save_as(overlay_runs(runs, "throughput", []), folder / "throughput.svg")
     return [f"With seed {target.answer_seeds[0]}: {line}" for result in runs.values() for line in result.deaths]

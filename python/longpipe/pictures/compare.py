@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import AT_EDGE, delay, drops
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.overlays import FLOWS_OVERLAID, line_rows, overlaid
+from longpipe.pictures.overlays import FLOWS_OVERLAID, line_rows, overlay_runs
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
 from longpipe.pictures.rates import rates, rates_rows
@@ -100,12 +100,12 @@ def compare(
         overlay = bool(options.pop(FORMER))
     _check_panels(len(runs), ax, overlay=overlay)
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
-    _check_options(kind, overlaid if overlay else picture, options)
+    _check_options(kind, overlay_runs if overlay else picture, options)
     for run in runs.values():
         check_flows(run.scenario, flows)
     names, note = _flows(kind, flows, runs, span_s, overlay=overlay)
     if overlay:
-        return overlaid(runs, kind, names, span_s, **options, note=note, ax=ax)
+        return overlay_runs(runs, kind, names, span_s, **options, note=note, ax=ax)
     what, omitted, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])

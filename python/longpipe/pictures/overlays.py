@@ -24,11 +24,10 @@ from longpipe.pictures.recorded import (
     of_flows,
     shown_s,
     trace,
-    until_end,
     within,
 )
 from longpipe.pictures.rtt import rtt_points
-from longpipe.pictures.sequence import sequence_events
+from longpipe.pictures.sequence import sequence_events, sequence_rows
 from longpipe.pictures.style import (
     DASHES,
     MOST_SHAPES,
@@ -42,7 +41,7 @@ from longpipe.pictures.style import (
     unit_for,
 )
 from longpipe.pictures.throughput import INTERVALS, averaged, draw_capacities, note_on_arrivals, throughput_series
-from longpipe.pictures.window import window_steps
+from longpipe.pictures.window import window_rows, window_steps
 
 Span = tuple[float, float]
 MOST_FLOWS: Final = len(PALETTE)
@@ -58,25 +57,25 @@ class _Line(NamedTuple):
     trace: str
     size: str
     largest: str
-    # What a flow lacks that has no line, and which rows of the trace are drawn.
+    # What a flow lacks that has no line, and the function that returns the rows of the trace that are drawn.
     lacks: str
-    drawn: Callable[[pd.DataFrame, Run, Span | None], pd.DataFrame]
+    rows: Callable[[Run, Span | None], pd.DataFrame]
 
 
 _LINES: Final[Mapping[str, _Line]] = {
     "window": _Line(
         window_steps, "cwnd_bytes", "congestion window", "cwnd", "cwnd_bytes", "largest windows",
-        "congestion window", until_end,
+        "congestion window", window_rows,
     ),
     "sequence": _Line(
         lambda run, flow, span: sequence_events(run, flow, span).acknowledged,
         "ack_bytes", "acknowledged", "sequence", "sequence_bytes", "most data",
-        "ACKs", lambda rows, _, span: within(rows[rows["event"] == 1], span),
+        "ACKs", lambda run, span: (rows := sequence_rows(run, span))[rows["event"] == 1],
     ),
     "rtt": _Line(
         lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
         "rtt_s", "round trip", "rtt", "rtt_s", "longest round trips",
-        "RTT samples", lambda rows, _, span: within(rows.dropna(subset=["rtt_s"]), span),
+        "RTT samples", lambda run, span: within(trace(run, "rtt").dropna(subset=["rtt_s"]), span),
     ),
 }  # fmt: skip
 # Pictures in which several runs, or several flows of one run, can be lines.
@@ -86,12 +85,11 @@ FLOWS_OVERLAID: Final = tuple(_LINES)
 
 def line_rows(kind: str, run: Run, span_s: Span | None) -> pd.DataFrame:
     """Returns the rows of the trace from which the line of a flow is drawn; `kind` is in FLOWS_OVERLAID."""
-    line = _LINES[kind]
-    return line.drawn(trace(run, line.trace), run, span_s)
+    return _LINES[kind].rows(run, span_s)
 
 
 @with_literal_texts
-def overlaid(
+def overlay_runs(
     runs: Mapping[str, Run],
     kind: str,
     flows: Sequence[str],
