@@ -39,10 +39,15 @@ def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) 
 
     The column `until`, whose mean has to reach a margin, is always among them.
     """
-    usual = [name for name in USUAL if name in runs and runs[name].notna().any()]
+    usual = _usual(runs)
     wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
     chosen = [one.name for one in design.asked] or wanted
     return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *chosen])]
+
+
+def _usual(runs: pd.DataFrame) -> list[str]:
+    """Returns the usual metrics that have a value in any run."""
+    return [name for name in USUAL if name in runs and runs[name].notna().any()]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
@@ -61,7 +66,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until: str | None = None) -> Table:
-    """Prints the mean of each metric with its 95 % interval at each point, and what limited most flows.
+    """Returns a table with the mean of each metric with its 95 % interval at each point, and what limited most flows.
 
     `until` is the column of `--until`.
     """
@@ -80,9 +85,9 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
-    if design.asked and (hidden := [name for name in USUAL if name in runs and runs[name].notna().any()]):
-        unshown = [name for name in hidden if name not in {metric.column for metric in metrics}]
-        notes += [f"`longpipe study export` also has {' and '.join(unshown)}"] if unshown else []
+    omitted = [name for name in _usual(runs) if name not in {metric.column for metric in metrics}]
+    if design.asked and omitted:
+        notes.append(f"`longpipe study export` also has {' and '.join(omitted)}")
     if len(design.points) > MOST_POINTS:
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
