@@ -308,7 +308,10 @@ class Answer:
         return sign * float(one.mean() - two.mean())
 
     def _eliminated(self, alternative: int) -> str:
-        """Returns the status of an alternative that the selection eliminated because it leads by less than the zone."""
+        """Returns the status of an alternative that the selection eliminated as worse, from its difference.
+
+        Within the indifference zone, the selection also eliminates alternatives that are equal or not certainly worse.
+        """
         found = self.difference(alternative)
         if self.choice is None or found.low > 0:
             return "worse"

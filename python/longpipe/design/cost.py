@@ -14,8 +14,8 @@ from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.variant import MODELS
 
-# Measured on one core of a 2 GHz server: time per packet (cell of the reference engine) and link; the same if several
-# links are bottlenecks of different flows, and in the reference engine for IP.
+# All times are measured on one core of a 2 GHz server. Time per packet (cell of the reference engine) and link; time if
+# several links are shared by different sets of flows; and time of the reference engine for IP.
 S_PER_HOP: Final = 15e-9
 S_PER_MERGED_HOP: Final = 40e-9
 S_PER_REFERENCE_HOP: Final = 130e-9

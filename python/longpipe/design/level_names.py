@@ -6,11 +6,11 @@ from typing import Final
 
 from longpipe.design.factor import Factor, Level, label_of, short
 
-# Kinds of tables whose fields name what they run: the fields that do, and the table's own parameters.
+# Fields that name the module, class, stack or program of a table, and fields that contain its parameters.
 _NAMING: Final = ("file", "class", "stack", "command")
 _OWN: Final = ("parameters", "settings")
-# Fields that follow from others.
-_FOLLOWING: Final = ("kind", "digest", *_NAMING, *_OWN)
+# Fields that are not compared between tables with equal names: these fields, and those that follow from them.
+_NOT_COMPARED: Final = ("kind", "digest", *_NAMING, *_OWN)
 
 
 def legend_names(factor: Factor) -> dict[Level, str]:
@@ -52,6 +52,6 @@ def _fields(table: Mapping[str, object], alike: Sequence[Mapping[str, object]]) 
     others = [
         (name, value)
         for name, value in table.items()
-        if name not in _FOLLOWING and any(other.get(name) != value for other in alike)
+        if name not in _NOT_COMPARED and any(other.get(name) != value for other in alike)
     ]
     return [f"{name}={short(value)}" for name, value in (*own, *others)]

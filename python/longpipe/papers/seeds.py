@@ -16,8 +16,8 @@ FEW: Final = 4
 def seeds_text(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
     """Describes the seeds of a table's rows by their column `seeds`, as in "20 seeds (WAN 10)".
 
-    Also returns whether there are few. `factors` are those by which the number of seeds may differ, `names` the
-    names of their levels. Rows that no seed defines are not counted, but mentioned.
+    The text also states whether there are few. `factors` are those by which the number of seeds may differ, `names` the
+    names of their levels. Rows that no seed defines have a clause of their own.
     """
     counts, undefined = rows["seeds"], ""
     if (counts == 0).any():

@@ -221,8 +221,9 @@ def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tupl
     """Returns the margin of a mean, and the number of replications for which it would be `target`.
 
     The margin is the longer side of Willink's interval (Communications in Statistics: Theory and Methods 34, 2005),
-    which corrects Student's t for the skewness of the values. With less than OF_SKEWNESS replications per square of the
-    skewness, it has to be at least that of Chebyshev's inequality, which holds for any distribution with this variance.
+    which corrects Student's t for the skewness of the values. With fewer than OF_SKEWNESS replications per square of
+    the skewness, the target is reached only if the margin of Chebyshev's inequality, which holds for any distribution
+    with this variance, reaches it, too; the larger one of both margins is then returned.
     """
     count = len(values)
     error = deviation(values)
