@@ -5,24 +5,24 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.errors import RunError, ScenarioError
 from longpipe.live import outside, records, sockets
 from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.flow_limits import real_flows
 from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
+from longpipe.live.waiting import LONGEST_WAIT_S
 from longpipe.run import check_seed
 
 _LOOK_S: Final = 0.02
-# Default maximum time [s] that a program may take until it listens, and time [s] after which waiting is reported.
-LONGEST_WAIT_S: Final = 60.0
+# Time [s] after which waiting until a program listens is reported.
 _SILENT_S: Final = 1.0
 
 
@@ -136,26 +136,6 @@ def _open(
     if to_outside:
         stack.callback(outside.close, outside.opened(ends[-1].process.pid, os.getpid()))
     return ends
-
-
-def check_wait_for(
-    text: str, hosts: Iterable[str], *, needs: str = "a second --at", example: str = "sink1:5201"
-) -> tuple[str, int]:
-    """Splits HOST:PORT; `hosts` are those of the commands, in their order.
-
-    Raises ScenarioError unless a command other than the first one runs at that host; without one, the error names what
-    it `needs`.
-    """
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in {example}")
-    if not 0 < int(port) < 1 << 16:
-        raise ScenarioError(f"--wait-for: port {port}; needs a port from 1 to 65535, as in {example}")
-    others = list(hosts)[1:]
-    if host not in others:
-        known = nearest(host, others) if others else f"needs {needs}"
-        raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {known}")
-    return host, int(port)
 
 
 def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: float, tell: Callable[[str], None]) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError, shown
+from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
 
 LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -57,14 +58,16 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         wait_at_most: Annotated[
             str | None,
             typer.Option(
-                "--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time.", show_default="60 s"
+                "--wait-at-most",
+                metavar="TIME",
+                help="With --wait-for: fail after this time.",
+                show_default=LONGEST_WAIT,
             ),
         ] = None,
     ) -> None:
-        from longpipe.cli.live.path import check_machine, seconds
+        from longpipe.cli.live.path import check_machine, seconds_of_option
         from longpipe.live import Settings, plan, run
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
-        from longpipe.live.session import LONGEST_WAIT_S, check_wait_for
 
         found = chain([name, *context.args])
         # Options that precede the arguments of the first shell; all other options are in the chain.
@@ -75,8 +78,7 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         seed_of_run = _seed(found.own.get("seed", "1"))
         if "wait-at-most" in found.own and "wait-for" not in found.own:
             raise ScenarioError("--wait-at-most: needs --wait-for outside:PORT")
-        longest = found.own.get("wait-at-most")
-        longest_wait_s = LONGEST_WAIT_S if longest is None else seconds("--wait-at-most", longest)
+        longest_wait_s = seconds_of_option("--wait-at-most", found.own.get("wait-at-most", LONGEST_WAIT))
         programs = (INSIDE, OUTSIDE) if "outside" in found.own else (INSIDE,)
         wait_for = None
         if "wait-for" in found.own:

@@ -14,6 +14,7 @@ from longpipe.cli.outputs import check_output, write_output
 from longpipe.cli.quantities import number_of_bytes
 from longpipe.cli.safe import Console
 from longpipe.errors import RunError, ScenarioError
+from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def run(
     ] = None,
     wait_at_most: Annotated[
         str, typer.Option("--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time.")
-    ] = "60 s",
+    ] = LONGEST_WAIT,
     alone: Annotated[bool, typer.Option("--alone", help="Leave out the scenario's own simulated flows.")] = False,
     outside: Annotated[
         bool,
@@ -145,14 +146,13 @@ def run(
     from longpipe.live import run as run_live
     from longpipe.live.hosts import first_sender
     from longpipe.live.records import check_places
-    from longpipe.live.session import check_wait_for
 
     if at and command and not context.meta[SEPARATED]:
         raise _unquoted(at[-1], command)
     check_places(record, capture)
     check_output("--json", json)
-    limit_s = seconds("--max-late", max_late or "1 ms")
-    longest_wait_s = seconds("--wait-at-most", wait_at_most)
+    limit_s = seconds_of_option("--max-late", max_late or "1 ms")
+    longest_wait_s = seconds_of_option("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
     commands = _commands(first_sender(scenario), command or [], at or [])
     wait_for = None if awaited is None else check_wait_for(awaited, commands)
@@ -160,7 +160,7 @@ def run(
     settings = Settings(
         device=device.value,
         as_user=as_user,
-        spin_s=seconds("--spin", spin),
+        spin_s=seconds_of_option("--spin", spin),
         limit_s=limit_s,
         real_time=not no_real_time,
         awake=not let_halt,
@@ -260,8 +260,8 @@ def _commands(sender: str, command: list[str], at: list[str]) -> dict[str, list[
     return commands
 
 
-def seconds(option: str, text: str) -> float:
-    """Returns the time [s] of an option; raises ScenarioError if it is none."""
+def seconds_of_option(option: str, text: str) -> float:
+    """Returns the time [s] that the text of an option states; raises ScenarioError for any other text."""
     try:
         return TIME.parse(text) / 1e12
     except ValueError as error:
@@ -269,7 +269,7 @@ def seconds(option: str, text: str) -> float:
 
 
 def _in_process(scenario: "Scenario") -> Iterator[str]:
-    """Prints a note that controllers from files run in the process of the live path, where a crash ends it."""
+    """Yields notes that controllers from files run in the process of the live path, where a crash ends it."""
     from longpipe.scenario.module import modules_of
 
     if modules := modules_of(scenario.resolved):

@@ -1,0 +1,30 @@
+"""Where a live run waits until a program listens before it starts the first program, and for how long."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from longpipe.errors import ScenarioError, nearest
+
+# Default maximum time [s] that a program may take until it listens, and its text on the command line.
+LONGEST_WAIT_S: Final = 60.0
+LONGEST_WAIT: Final = f"{LONGEST_WAIT_S:g} s"
+
+
+def check_wait_for(
+    text: str, hosts: Iterable[str], *, needs: str = "a second --at", example: str = "sink1:5201"
+) -> tuple[str, int]:
+    """Splits HOST:PORT; `hosts` are those of the commands, in their order.
+
+    Raises ScenarioError unless a command other than the first one runs at that host; without one, the error names what
+    it `needs`.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in {example}")
+    if not 0 < int(port) < 1 << 16:
+        raise ScenarioError(f"--wait-for: port {port}; needs a port from 1 to 65535, as in {example}")
+    others = list(hosts)[1:]
+    if host not in others:
+        known = nearest(host, others) if others else f"needs {needs}"
+        raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {known}")
+    return host, int(port)
