@@ -62,13 +62,12 @@ class LabWidget(anywidget.AnyWidget):
 
     def show(self, scenario: Path | Scenario, seed: int = 1) -> None:
         """Shows another scenario on the page; raises ScenarioError for a scenario that the page cannot run."""
-        fragment = lab.fragment(scenario, seed)
         found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
-        self.fragment = fragment
+        self.fragment = lab.fragment(found, seed)
         self.shown = {"toml": found.to_toml(), "seed": str(seed)}
-        self.send({"fragment": fragment})
+        self.send({"fragment": self.fragment})
 
     def _of_page(self, name: str) -> str:
         if name not in self.shown:
-            raise RunError("lab: the page has not completed a run; needs the widget as the output of a cell before")
+            raise RunError("lab: the page has not completed a run; needs the widget as the output of an earlier cell")
         return str(self.shown[name])
