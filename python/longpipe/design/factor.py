@@ -48,16 +48,23 @@ class Factor:
         if isinstance(levels, Mapping):
             labelled = dict(levels)
         else:
-            labelled, values = {}, [value if isinstance(value, type) else _plain(value) for value in levels]
-            for value, label in zip(values, labels_of(field, values), strict=True):
-                if label in labelled:
-                    raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
-                labelled[label] = value
+            values = [value if isinstance(value, type) else _plain(value) for value in levels]
+            labelled = by_label(field, zip(labels_of(field, values), values, strict=True))
         return cls(name or field, {label: {field: value} for label, value in labelled.items()})
 
 
 # Columns of a design's frame in addition to those of its factors.
 RESERVED = ("point", "block", "replication", "seed")
+
+
+def by_label(field: str, levels: Iterable[tuple[Level, object]]) -> dict[Level, object]:
+    """Returns the values of levels by their labels. Raises ScenarioError if a label occurs twice."""
+    found: dict[Level, object] = {}
+    for label, value in levels:
+        if label in found:
+            raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
+        found[label] = value
+    return found
 
 
 def labels_of(field: str, values: Sequence[object]) -> list[Level]:

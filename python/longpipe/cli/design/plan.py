@@ -19,7 +19,7 @@ from longpipe.cli.run import change, scenario_with
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
-from longpipe.design.factor import Level, labels_of
+from longpipe.design.factor import Level, by_label, labels_of
 from longpipe.design.pilot import measured_cost
 from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
@@ -148,13 +148,10 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalid
 def _labelled(field: str, levels: list[object]) -> dict[Level, object]:
     """Returns the values of named and unnamed levels by their labels. Raises ScenarioError if a label occurs twice."""
     unnamed = iter(labels_of(field, [level for level in levels if not isinstance(level, _Labelled)]))
-    found: dict[Level, object] = {}
-    for level in levels:
-        label, value = (level.label, level.value) if isinstance(level, _Labelled) else (next(unnamed), level)
-        if label in found:
-            raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
-        found[label] = value
-    return found
+    return by_label(
+        field,
+        ((one.label, one.value) if isinstance(one, _Labelled) else (next(unnamed), one) for one in levels),
+    )
 
 
 def show_plan(design: Design, *, measure: bool, until: str | None = None, most: int = 0) -> None:
