@@ -42,6 +42,7 @@ from longpipe.pictures.style import (
     VERMILION,
     colour,
     figure_of,
+    interval_text,
     legend,
     logarithmic,
     panels,
@@ -59,8 +60,8 @@ LOG_BEGINS: Final = 0.01
 AT_EDGE: Final = "no delay (at the lower edge)"
 EDGE_MARK: Final = "|"
 EDGE_SIZE: Final = 4
-# Legend text of each cause.
-_TOLD: Final = {
+# Legend text and colour of each cause.
+_LOOKS: Final = {
     "marked": ("marked", GREEN),
     "overflow": ("buffer full", VERMILION),
     "aqm": ("dropped by the policy or AQM", ORANGE),
@@ -189,10 +190,9 @@ def delay(
     packets, _ = np.histogram(points["time_s"], edges)
     waited, _ = np.histogram(points["time_s"], edges, weights=points["delay_s"])
     means = np.divide(1e3 * waited, packets, out=np.full(INTERVALS, np.nan), where=packets > 0)
-    over = (end_s - begin_s) / INTERVALS
-    shown = f"{1e3 * over:g} ms" if over < 1 else f"{over:g} s"
+    over = interval_text((end_s - begin_s) / INTERVALS)
     whole = "these packets" if flows else "all packets"
-    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of {whole} over {shown}")
+    panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of {whole} over {over}")
     mark_changes(panel, run, span_s)
     if log:
         logarithmic(panel, "y")
@@ -240,19 +240,18 @@ def drops(
     counts = drop_counts(run, port, span_s, flows=flows)
     begin_s, end_s = shown_s(run, span_s)
     interval_s = (end_s - begin_s) / INTERVALS
-    each = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
     title = f"{name_of(run)}: packets{of_flows(flows)} lost or marked at {port}"
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     below = np.zeros(len(counts))
     for name in CAUSES:
         if counts[name].any():
-            text, own_colour = _TOLD[name]
+            text, own_colour = _LOOKS[name]
             label = f"{text}: {counts[name].sum()}"
             panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=own_colour, label=label)
             below = below + counts[name].to_numpy()
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_ylim(bottom=0)
-    panel.set_ylabel(f"packets in {each}")
+    panel.set_ylabel(f"packets in {interval_text(interval_s)}")
     legend(figure, [panel], ax)
     return figure
 

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend_below, panels, titled
+from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, interval_text, legend_below, panels, titled
 
 Numbers = npt.NDArray[np.float64]
 
@@ -35,8 +35,6 @@ _PANELS: Final[tuple[tuple[str, float, dict[str, str]], ...]] = (
     ("retransmitted [kB]", 1e-3, {"retransmissions": "|"}),
 )
 _UNITS: Final = {"[kB]": "bytes", "[packets]": "packets"}
-
-
 # Number of intervals over which lost and retransmitted packets are counted, and the quantities that are counted.
 _INTERVALS: Final = 100
 _COUNTED: Final = ("losses", "retransmissions")
@@ -82,8 +80,7 @@ def _label(row: tuple[str, float, dict[str, str]], interval_s: float) -> str:
     """Returns the label of a panel's axis, with the interval if the panel counts packets."""
     if not set(row[2]) <= set(_COUNTED):
         return row[0]
-    each = f"{1e3 * interval_s:.3g} ms" if interval_s < 1 else f"{interval_s:.3g} s"
-    return f"{row[0].removesuffix(']')} in {each}]"
+    return f"{row[0].removesuffix(']')} in {interval_text(interval_s)}]"
 
 
 def _draw(

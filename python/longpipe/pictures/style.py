@@ -115,6 +115,11 @@ def titled(title: str, note: str) -> str:
     return f"{title}\n{note}" if note else title
 
 
+def interval_text(interval_s: float) -> str:
+    """Returns the length of an interval for titles and labels, as "20 ms" or "1.5 s"."""
+    return f"{1e3 * interval_s:.4g} ms" if interval_s < 1 else f"{interval_s:.4g} s"
+
+
 def colour(number: int) -> str:
     """Returns the colour of the line with this number, from the user's `axes.prop_cycle` or from the palette."""
     if _unset("axes.prop_cycle"):

@@ -34,14 +34,14 @@ _DIMENSIONS: Final = (RATE, TIME, SIZE)
 _MOST_DECIMALS: Final = 6
 # Ratio of levels at and above which the axis is logarithmic.
 _WIDE: Final = 8
-# The same ratio of the levels above 0 if there is a level of 0.
+# Ratio of the levels above 0 at and above which the axis is logarithmic if there is a level of 0.
 _WIDE_BESIDE_0: Final = 100
 # Measures whose values are between 0 and 1.
 _INDEXES: Final = ("efficiency", "fairness")
 # Horizontal distance [points] between neighbouring lines at named levels, and maximum total distance.
 _ASIDE, _ALL_ASIDE = 10.0, 60.0
-# The same distances between the intervals of neighbouring lines on a numeric axis, whose marks are not offset, because
-# a mark's position has a meaning.
+# Horizontal distance [points] between intervals of neighbouring lines on a numeric axis, and maximum total distance.
+# Marks are not offset there, because a mark's position has a meaning.
 _BARS, _ALL_BARS = 3.0, 15.0
 
 

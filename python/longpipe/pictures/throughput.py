@@ -21,7 +21,7 @@ from longpipe.pictures.recorded import (
     shown_s,
     trace,
 )
-from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, legend, panels, titled
+from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, interval_text, legend, panels, titled
 
 MOST_FLOWS = 8
 INTERVALS = 100
@@ -108,8 +108,7 @@ def rates(
     rest = [name for name in flow_names(run.scenario) if name not in names] if note or others else []
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
-    series = throughput_series(run, [*names, *rest], interval_s, span_s)
-    return Rates(names, rest, note, interval_s, series)
+    return Rates(names, rest, note, interval_s, throughput_series(run, [*names, *rest], interval_s, span_s))
 
 
 def note_on_arrivals(series: pd.DataFrame, flows: Sequence[str] | None) -> str:
@@ -119,7 +118,7 @@ def note_on_arrivals(series: pd.DataFrame, flows: Sequence[str] | None) -> str:
 
 def averaged(interval_s: float) -> str:
     """Returns the note for the title on the averaging interval."""
-    return f"over {1e3 * interval_s:.4g} ms each" if interval_s < 1 else f"over {interval_s:.4g} s each"
+    return f"over {interval_text(interval_s)} each"
 
 
 @with_literal_texts
