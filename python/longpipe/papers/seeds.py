@@ -28,7 +28,7 @@ def seeds_text(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]
     return _of_defined(rows, factors, names) + undefined
 
 
-def of_seeds(seeds: int) -> str:
+def mean_text(seeds: int) -> str:
     """Describes what the lines of a figure show: "mean of 10 seeds, 95 % interval", or "1 seed, no interval"."""
     return f"mean of {seeds} seeds, 95 % interval" if seeds > 1 else "1 seed, no interval"
 

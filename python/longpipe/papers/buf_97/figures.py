@@ -12,7 +12,7 @@ from longpipe.analysis.knee import knee
 from longpipe.papers.buf_97.links import LINKS
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
-from longpipe.papers.seeds import of_seeds
+from longpipe.papers.seeds import mean_text
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
@@ -64,7 +64,7 @@ def against_buffer(found: Reproduction, metric: str) -> Figure:
     figure.axes[0].set_ylim(-0.03, 1.03)
     more = {"efficiency": ", ring: 95 % of the line's best", "fairness": "; no point where nothing is delivered"}
     figure.suptitle(
-        f"buf-97: SACK and Selective Drop; line: {of_seeds(found.seeds)}; "
+        f"buf-97: SACK and Selective Drop; line: {mean_text(found.seeds)}; "
         f"cross: one run without random numbers{more[metric]}"
     )
     return figure
