@@ -55,7 +55,7 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-# No function has them, and searching for them takes a twentieth of the time of the build.
+# No function has type comments, and searching for them takes a twentieth of the time of the build.
 autodoc_use_type_comments = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
