@@ -13,7 +13,7 @@ from longpipe.analysis.paths import OVER_TCP, ranked, whole
 from longpipe.analysis.shapers import FULL_PACKET_BYTES, shaped_bps
 from longpipe.pictures.path import path_series
 from longpipe.pictures.recorded import Run, shown_s
-from longpipe.pictures.style import GREY
+from longpipe.pictures.style import GREY, OUTAGE
 
 PS: Final = 1e12
 # Maximum number of handovers that are marked; more would obscure the picture.
@@ -95,7 +95,7 @@ def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = Non
     """Shades outages in a panel with a time axis, and draws a line at each handover."""
     for number, (begin, end) in enumerate(outages(run, span_s)):
         label = "outage" if number == 0 else "_"
-        panel.axvspan(begin, end, color=GREY, alpha=0.25, lw=0.8, zorder=0.5, label=label)
+        panel.axvspan(begin, end, zorder=0.5, label=label, **OUTAGE)
     instants = handovers_s(run, span_s)
     for number, at in enumerate(instants if len(instants) <= MOST_HANDOVERS else ()):
         panel.axvline(at, color=GREY, lw=0.7, ls=(0, (1, 2)), zorder=0.6, label="handover" if number == 0 else "_")

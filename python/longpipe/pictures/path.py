@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.route import of_route, read, routes
-from longpipe.pictures.style import DASHES, GREY, colour, legend, panels, titled
+from longpipe.pictures.style import DASHES, OUTAGE, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.motion import Coded
 from longpipe.scenario.topology import as_graph
@@ -162,7 +162,7 @@ def _shade_outages(axes: list[Axes], tables: list[pd.DataFrame], end_s: float) -
         ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
         for begin, end in zip(begins, [*ends, end_s], strict=False):
             for panel in axes:
-                panel.axvspan(begin, end, color=GREY, alpha=0.25, lw=0.8, label=label)
+                panel.axvspan(begin, end, label=label, **OUTAGE)
             label = "_"
 
 

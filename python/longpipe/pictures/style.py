@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, cast, get_args
@@ -61,6 +61,8 @@ SHRINKS: Final = 1.2
 MOST_ROOM: Final = 0.6
 # Maximum number of panels in a figure.
 MOST_PANELS: Final = 100
+# Look of the shading of an outage.
+OUTAGE: Final[Mapping[str, Any]] = {"color": GREY, "alpha": 0.25, "lw": 0.8}
 # Ratio of a logarithmic axis' ends below which its ticks have equal distances in values, as on a linear axis.
 SHORT: Final = 4
 # Leading digits of a logarithmic axis' ticks, by the ratio of its ends up to which they apply; beyond the last ratio,
