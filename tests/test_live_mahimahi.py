@@ -156,6 +156,11 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
         ("mm-delay 20 --outside", "--outside: without a value; needs one, as in --outside './server 8080'"),
         ("mm-link a b --wait-far=x", "mm-link: '--wait-far=x'; did you mean '--wait-for'? accepts --uplink-queue, "),
         ("mm-delay 20 --wait-for", "--wait-for: without a value; needs one, as in --wait-for outside:8080"),
+        (f"mm-delay {'9' * 5000}", f"mm-delay: '{'9' * 56}...; needs a whole number of milliseconds"),
+        (
+            f"mm-link 1M 1M --cbr --uplink-queue=droptail --uplink-queue-args=packets={'9' * 5000}",
+            f"mm-link: --uplink-queue-args=packets={'9' * 49}...; needs NAME=N, as in packets=100",
+        ),
         ("mm-delay --outside=a 20 mm-delay --outside b 5", "--outside: 'b', after 'a'; needs one"),
     ],
 )
@@ -203,6 +208,14 @@ def test_options_may_precede_the_shell() -> None:
         (
             "mm-delay 10 --outside a --wait-for outside:99999 true",
             "--wait-for: port 99999; needs a port from 1 to 65535, as in outside:8080",
+        ),
+        (
+            f"mm-delay 10 --outside a --wait-for outside:{'9' * 5000} true",
+            f"--wait-for: 'outside:{'9' * 48}...; needs HOST:PORT, as in outside:8080",
+        ),
+        (
+            "mm-delay 10 --outside a --wait-for outside:\N{ARABIC-INDIC DIGIT THREE} true",
+            "needs HOST:PORT, as in outside:8080",
         ),
         ("mm-delay 10 --wait-at-most 5s true", "--wait-at-most: needs --wait-for outside:PORT"),
     ],

@@ -112,8 +112,9 @@ def test_a_server_that_answers_is_waited_for() -> None:
         thread.join(20)
     # A datagram of 1200 bytes with a long header (RFC 9000 section 6).
     assert (len(seen[0]), seen[0][0] >> 6) == (1200, 3)
-    with pytest.raises(ScenarioError, match="WAITFORSERVER: 'server'; needs a host and its port"):
-        wait_for_server("server")
+    for given in ("server", "server:0", "server:65536"):
+        with pytest.raises(ScenarioError, match=f"WAITFORSERVER: '{given}'; needs a host and its port"):
+            wait_for_server(given)
 
 
 # A program that connects a client and a server in separate networks through a machine in both networks.

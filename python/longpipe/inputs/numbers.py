@@ -8,6 +8,7 @@ from typing import Final
 
 _NUMBER: Final = re.compile(r"([+-]?)([0-9]{0,40})(?:\.([0-9]{0,40}))?(?:[eE]([+-]?[0-9]{1,3}))?")
 
+_WHOLE: Final = re.compile("[0-9]{1,40}")
 _COMMA: Final = re.compile(r"[+-]?[0-9]{1,40},[0-9]{1,40}(?![0-9.,])")
 
 
@@ -19,6 +20,11 @@ def parts(text: str) -> tuple[int, int] | None:
     digits, decimals = found[2], found[3] or ""
     whole = int(digits + decimals)
     return -whole if found[1] == "-" else whole, int(found[4] or 0) - len(decimals)
+
+
+def whole_number(text: str) -> int | None:
+    """Returns a whole number without a sign; None for any other text."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def decimal_comma(text: str) -> str:

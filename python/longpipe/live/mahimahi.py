@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe.errors import ScenarioError, nearest, shown
+from longpipe.errors import ScenarioError, nearest, shortened, shown
 from longpipe.files import check_file
 from longpipe.inputs import read_text
+from longpipe.inputs.numbers import whole_number
 from longpipe.live.link_log import write_log
 from longpipe.scenario import Scenario
 from longpipe.units import TIME
@@ -168,8 +169,10 @@ def chain(words: list[str]) -> Chain:
 
 
 def _delay(words: list[str]) -> tuple[dict[str, Any], list[str]]:
-    if not words or not words[0].isdecimal():
-        raise ScenarioError(f"mm-delay: {words[0] if words else 'nothing'!r}; needs a whole number of milliseconds")
+    if not words or whole_number(words[0]) is None:
+        raise ScenarioError(
+            f"mm-delay: {shown(words[0] if words else 'nothing')}; needs a whole number of milliseconds"
+        )
     return {"rate": _FAST, "delay": f"{words[0]} ms"}, words[1:]
 
 
@@ -273,9 +276,12 @@ def _constant(text: str) -> str:
 def _last_ms(schedule: str) -> int:
     """Returns the time [ms] of a schedule's last opportunity."""
     lines = [line for line in read_text(Path(schedule), "a schedule").split("\n") if line.strip()]
-    if not lines or not lines[-1].strip().isdecimal():
-        raise ScenarioError(f"mm-link: {schedule}: {lines[-1:]}; needs a schedule with a time in milliseconds per line")
-    return int(lines[-1])
+    last = whole_number(lines[-1].strip()) if lines else None
+    if last is None:
+        raise ScenarioError(
+            f"mm-link: {schedule}: {shown(lines[-1:])}; needs a schedule with a time in milliseconds per line"
+        )
+    return last
 
 
 def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
@@ -307,10 +313,11 @@ def _arguments(way: str, text: str) -> dict[str, int]:
     """Returns the arguments of a queue, as in "packets=100, target=5"."""
     arguments: dict[str, int] = {}
     for part in (part.strip() for part in text.strip("\"'").split(",")):
-        name, equals, number = (word.strip() for word in part.partition("="))
+        name, _, number = (word.strip() for word in part.partition("="))
         if not part:
             continue
-        if not equals or not number.isdecimal():
-            raise ScenarioError(f"mm-link: --{way}-queue-args={part}; needs NAME=N, as in packets=100")
-        arguments[name] = int(number)
+        value = whole_number(number)
+        if value is None:
+            raise ScenarioError(f"mm-link: --{way}-queue-args={shortened(part, 60)}; needs NAME=N, as in packets=100")
+        arguments[name] = value
     return arguments

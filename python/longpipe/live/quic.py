@@ -8,7 +8,8 @@ import re
 import shlex
 from typing import Any, Final
 
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError, nearest, shortened
+from longpipe.inputs.numbers import whole_number
 from longpipe.scenario import Scenario
 from longpipe.units import TIME
 
@@ -142,9 +143,10 @@ def _holes(options: dict[str, str]) -> dict[str, Any]:
 
 
 def _integer(name: str, text: str) -> int:
-    if not text.isdecimal():
-        raise ScenarioError(f"SCENARIO: --{name}={text}; needs a whole number")
-    return int(text)
+    number = whole_number(text)
+    if number is None:
+        raise ScenarioError(f"SCENARIO: --{name}={shortened(text, 60)}; needs a whole number")
+    return number
 
 
 def _rate(text: str) -> str:

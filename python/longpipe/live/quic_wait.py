@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from longpipe.errors import RunError, ScenarioError
+from longpipe.errors import RunError, ScenarioError, shown
+from longpipe.inputs.numbers import whole_number
 
 # Port to which clients connect to find the simulator.
 PORT: Final = 57832
@@ -32,15 +33,16 @@ def ready_to_be_waited_for() -> Iterator[None]:
 
 def wait_for_server(text: str) -> None:
     """Waits until a QUIC server at HOST:PORT answers. Raises RunError after 10 s."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ScenarioError(f"WAITFORSERVER: {text!r}; needs a host and its port, as in server:443")
+    host, _, digits = text.rpartition(":")
+    port = whole_number(digits)
+    if not host or port is None or not 0 < port < 1 << 16:
+        raise ScenarioError(f"WAITFORSERVER: {shown(text)}; needs a host and its port, as in server:443")
     number, until = os.urandom(8), time.monotonic() + LONGEST_S
     probe = (_LONG_HEADER + b"\x08" + number + b"\x08" + number).ljust(_SHORTEST_DATAGRAM, b"\0")
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
             asking.settimeout(_BETWEEN_S)
-            asking.connect((host, int(port)))
+            asking.connect((host, port))
             asking.send(probe)
             if asking.recv(2048):
                 return

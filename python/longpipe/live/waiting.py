@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError, nearest, shown
+from longpipe.inputs.numbers import whole_number
 
 # Default maximum time [s] that a program may take until it listens, and its text on the command line.
 LONGEST_WAIT_S: Final = 60.0
@@ -18,13 +19,14 @@ def check_wait_for(
     Raises ScenarioError unless a command other than the first one runs at that host; without one, the error names what
     it `needs`.
     """
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in {example}")
-    if not 0 < int(port) < 1 << 16:
+    host, _, digits = text.rpartition(":")
+    port = whole_number(digits)
+    if not host or port is None:
+        raise ScenarioError(f"--wait-for: {shown(text)}; needs HOST:PORT, as in {example}")
+    if not 0 < port < 1 << 16:
         raise ScenarioError(f"--wait-for: port {port}; needs a port from 1 to 65535, as in {example}")
     others = list(hosts)[1:]
     if host not in others:
         known = nearest(host, others) if others else f"needs {needs}"
         raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {known}")
-    return host, int(port)
+    return host, port

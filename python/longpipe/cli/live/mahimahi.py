@@ -10,6 +10,7 @@ import typer
 
 from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.numbers import whole_number
 from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
 
 LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -34,9 +35,10 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
 
 def _seed(text: str) -> int:
     """Returns the number given by --seed; raises ScenarioError if it is invalid."""
-    if not text.isdecimal():
+    seed = whole_number(text)
+    if seed is None:
         raise ScenarioError(f"--seed: {shown(text)}; needs a whole number from 0")
-    return int(text)
+    return seed
 
 
 def shell(name: str, usage: str) -> Callable[..., None]:
