@@ -97,7 +97,7 @@ pub trait QueueDisc<T: Queued> {
         Vec::new()
     }
 
-    /// Returns the bytes that a shaper has counted, as it counts the lengths of packets; 0 without a shaper.
+    /// Returns the bytes that a shaper has counted, including overhead and framing; 0 without a shaper.
     fn charged_bytes(&self) -> u64 {
         0
     }
