@@ -330,7 +330,8 @@ def _check(cls: type[Control], name: str) -> None:
 def _check_attributes(cls: type[Control], name: str) -> None:
     """Raises ScenarioError for an attribute that is probably a misspelt setting of `Control`.
 
-    Attributes of the user's own are permitted, so its name must resemble a setting's, and its value must suit it.
+    Attributes of the user's own are permitted, so only one whose name resembles a setting's, and whose value has
+    the setting's type, is rejected.
     """
     for one in takewhile(lambda base: base is not Control, cls.__mro__):
         for attribute, value in vars(one).items():

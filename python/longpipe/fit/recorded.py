@@ -290,9 +290,10 @@ def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, writes: Writ
 
 
 def _carried(rates: Numbers, taken: Numbers, step: float, *, each: bool) -> float:
-    """Returns the highest mean rate that the path carried, of all intervals or of `each`.
+    """Returns a rate that the path carried: in all intervals together or, if it is higher and `each`, in one interval.
 
-    Of the bytes counted in any time, one step may have been carried before. A file with few steps has half of its mean.
+    Of the bytes counted in any time, one step may have been carried before. If the file has few steps, the rate is half
+    of the mean.
     """
     mean = float(np.average(rates, weights=taken))
     least = max(mean - 8 * step / float(taken.sum()), mean / 2)

@@ -47,8 +47,9 @@ class RealFlow:
         whole_s = max(self.lasted_s, self.busy_s, 1e-9)
         path_s = max(0.0, self.busy_s - self.window_s - self.buffer_s)
         window_s, buffer_s = self.window_s, self.buffer_s
-        # The kernel counts only the time in which it notices a limit: none of a full send buffer if the program is
-        # blocked except while it writes. A congestion window that is larger than another limit does not limit.
+        # The kernel counts only the time in which it notices a limit, and it does not notice a full send buffer of a
+        # program that waits for room between its writes. A congestion window that is larger than another limit does not
+        # limit.
         if self.cwnd_bytes > self.send_buffer_bytes:
             buffer_s, path_s = buffer_s + path_s, 0.0
         elif window_s > 0 and self.peer_window_bytes is not None and self.cwnd_bytes > self.peer_window_bytes:
