@@ -272,6 +272,14 @@ def test_the_estimate_of_datagrams_follows_their_rate() -> None:
     assert few < cpu_s(PACKETS)
 
 
+def test_the_estimate_of_datagrams_from_a_file_counts_them(tmp_path: Path) -> None:
+    file = tmp_path / "sent.csv"
+    file.write_text("time,bytes\n0.1,100\n0.2,100\n")
+    listed = cpu_s(PACKETS.with_(traffic={"kind": "arrivals", "file": str(file)}))
+    slow = cpu_s(PACKETS.with_(traffic={"kind": "cbr", "rate": "1 kbit/s", "payload": "972 B"}))
+    assert listed == pytest.approx(slow, rel=0.02)
+
+
 def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
     design = Design.full_factorial(BASE, [TCP, BUFFER], replications=2)
     with closing(Store(tmp_path / "runs.sqlite")) as store:

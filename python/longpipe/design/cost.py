@@ -96,8 +96,8 @@ def cpu_s(scenario: Scenario) -> float:
     packets = at_ports = 0.0
     for flow in resolved["flows"]:
         traffic = flow["traffic"]
-        if "payload_bytes" in traffic:
-            sent = _datagrams(flow) * duration_s
+        if "payload_bytes" in traffic or "sent_ps" in traffic:
+            sent = _datagrams(traffic, duration_s)
             extra_s += sent * (S_PER_DATAGRAM + _ports_s(resolved, flow["route"]))
             at_ports += sent * (len(flow["route"]) - 1)
             continue
@@ -169,14 +169,16 @@ def _kind(table: str | Mapping[str, Any]) -> str:
     return table if isinstance(table, str) else str(table.get("kind"))
 
 
-def _datagrams(flow: Mapping[str, Any]) -> float:
-    """Returns the mean number of datagrams that an application sends [1/s]."""
-    traffic = flow["traffic"]
+def _datagrams(traffic: Mapping[str, Any], duration_s: float) -> float:
+    """Returns the mean number of datagrams that an application sends in a run; of a file, all count."""
+    if "sent_ps" in traffic:
+        return float(len(traffic["sent_ps"]))
     share = traffic["on_ps"] / (traffic["on_ps"] + traffic["off_ps"]) if "on_ps" in traffic else 1.0
-    return float(share * traffic["rate_bps"] / (8 * (traffic["payload_bytes"] + HEADERS)))
+    return float(duration_s * share * traffic["rate_bps"] / (8 * (traffic["payload_bytes"] + HEADERS)))
 
 
 def _vbr_cells_per_s(vbr: Mapping[str, Any]) -> float:
+    """Returns the mean number of cells that a VBR source sends [1/s]."""
     return float(vbr["peak_bps"] / CELL_BITS * vbr["on_ps"] / (vbr["on_ps"] + vbr["off_ps"]))
 
 
