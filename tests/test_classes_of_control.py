@@ -562,7 +562,16 @@ def test_a_misspelt_setting_of_a_class_is_rejected(attribute: str) -> None:
 
 
 def test_own_attributes_of_a_class_are_permitted() -> None:
-    own = {"intervals": 0, "pacing_gain": 1.25, "rate": 5e6, "base_rtt": 0.1, "window": 10, "versions": (1, 2)}
+    own = {
+        "_interval": "10 ms",
+        "_version": "1",
+        "intervals": 0,
+        "pacing_gain": 1.25,
+        "rate": 5e6,
+        "base_rtt": 0.1,
+        "window": 10,
+        "versions": (1, 2),
+    }
     assert classes.find(type("Mine", (Defaults,), own)).cls is not None
     # An attribute that a superclass has is spelt correctly.
     assert classes.find(type("Mine", (Defaults,), {"paces": True, "measures_rate": True})).cls is not None

@@ -331,11 +331,11 @@ def _check_attributes(cls: type[Control], name: str) -> None:
     """Raises ScenarioError for an attribute that is probably a misspelt setting of `Control`.
 
     Attributes of the user's own are permitted, so only one whose name resembles a setting's, and whose value has
-    the setting's type, is rejected.
+    the setting's type, is rejected. Names that begin with an underscore are never settings.
     """
     for one in takewhile(lambda base: base is not Control, cls.__mro__):
         for attribute, value in vars(one).items():
-            if hasattr(Control, attribute):
+            if attribute.startswith("_") or hasattr(Control, attribute):
                 continue
             for setting in difflib.get_close_matches(attribute.lower(), _SETTINGS, cutoff=_SIMILAR):
                 if isinstance(value, _SETTINGS[setting]):
